@@ -1,0 +1,1 @@
+"""Drives runs: one loop, one table of states, no thread a run."""

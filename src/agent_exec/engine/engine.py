@@ -1,0 +1,215 @@
+"""The engine: many runs at once on one loop, and the one run inside one call."""
+
+import atexit
+import os
+
+from agent_exec.engine.loop import Loop
+from agent_exec.engine.run import Run
+from agent_exec.host import Spawner, prepare
+from agent_exec.model.command import Command
+from agent_exec.model.errors import InvalidArgument, InvalidState
+from agent_exec.model.limits import Limits
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from threading import Thread
+    from types import TracebackType
+    from typing import Self
+
+    from agent_exec.model.command import OnOutput, Word
+    from agent_exec.model.outcome import Outcome
+    from agent_exec.model.output import Keep
+
+
+class Engine:
+    """Runs commands, `slots` at once, the rest in the order in which they were started.
+
+    Any thread may start runs. By default one thread of the engine's drives
+    them all; with `threaded=False` there is none, and whoever waits for a run
+    drives them. Closing the engine ends every run and waits for that.
+    """
+
+    __slots__ = ("_active", "_closing", "_loop", "_owner", "_queue", "_slots", "_spawner", "_thread", "_threaded")
+
+    def __init__(self, slots: int = 64, *, threaded: bool = True) -> None:
+        if isinstance(slots, bool) or not isinstance(slots, int) or slots < 1:
+            raise InvalidArgument(f"slots must be a whole number, 1 or more; got {slots!r}")
+        self._slots = slots
+        self._threaded = threaded
+        self._owner = os.getpid()
+        self._loop = Loop(many=True, wakeable=threaded)
+        self._spawner = Spawner()
+        self._active: set[Run] = set()
+        self._queue: list[Run] = []
+        self._thread: Thread | None = None
+        self._closing = False
+
+    def start(self, command: Command) -> Run:
+        """Start a command, or queue it when all slots are taken.
+
+        What can be seen to be wrong with it is raised here, before anything
+        is spawned; what only the system knows is raised by `Run.outcome`.
+        """
+        if not isinstance(command, Command):
+            raise InvalidArgument(f"start takes a Command; got {type(command).__name__}")
+        self._check()
+        drive = None if self._threaded else self._drive
+        run = Run(command, prepare(command), self._loop, self._spawner, self._ended, drive)
+        if self._threaded and self._thread is None:
+            self._start_thread()
+        self._loop.post(lambda: self._admit(run))
+        return run
+
+    @property
+    def running(self) -> int:
+        """How many runs hold a slot now."""
+        return len(self._active)
+
+    def close(self) -> None:
+        """End every run as `Run.stop` does, wait for all of them, and give everything back.
+
+        Harmless when repeated.
+        """
+        if self._owner != os.getpid() or self._closing:
+            return
+        self._closing = True
+        self._loop.post(self._stop_all)
+        try:
+            if self._thread is not None:
+                self._thread.join()
+            else:
+                while not self._settled:
+                    self._loop.turn()
+        except BaseException:
+            self._loop.post(self._kill_all)
+            raise
+        self._spawner.close()
+        self._loop.close()
+
+    def __enter__(self) -> "Self":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: "TracebackType | None"
+    ) -> None:
+        self.close()
+
+    def _check(self) -> None:
+        if self._closing:
+            raise InvalidState("this engine is closed; make a new one")
+        if self._owner != os.getpid():
+            raise InvalidState(f"this engine belongs to process {self._owner}; make a new one after a fork")
+
+    def _start_thread(self) -> None:
+        from threading import Thread
+
+        thread = Thread(target=self._serve, name="agent-exec", daemon=True)
+        self._thread = thread
+        thread.start()
+
+    def _serve(self) -> None:
+        """Drive the loop until the engine is closed."""
+        while not (self._closing and self._settled):
+            self._loop.turn()
+
+    def _drive(self, run: Run, timeout: float | None) -> None:
+        """Drive the loop until a run is over, for at most so many seconds."""
+        expired: list[bool] = []
+        timer = None if timeout is None else self._loop.after(timeout, lambda: expired.append(True))
+        while not (run.done or expired):
+            self._loop.turn()
+        if timer is not None:
+            timer.cancel()
+
+    @property
+    def _settled(self) -> bool:
+        return not (self._active or self._queue) and self._loop.idle
+
+    def _admit(self, run: Run) -> None:
+        self._queue.append(run)
+        self._fill()
+
+    def _fill(self) -> None:
+        """Launch from the queue while there are slots; drop what was stopped while it waited."""
+        while self._queue and len(self._active) < self._slots:
+            run = self._queue.pop(0)
+            if run.phase == "queued":
+                self._active.add(run)
+                run.launch()
+
+    def _ended(self, run: Run) -> None:
+        self._active.discard(run)
+        self._loop.post(self._fill)
+
+    def _stop_all(self) -> None:
+        for run in (*self._queue, *self._active):
+            run.stop()
+        self._queue.clear()
+
+    def _kill_all(self) -> None:
+        for run in tuple(self._active):
+            run.kill()
+
+
+def run(
+    argv: "Sequence[Word]",
+    *,
+    cwd: "Word | None" = None,
+    env: "Mapping[str, str] | Mapping[bytes, bytes] | None" = None,
+    stdin: bytes | None = None,
+    timeout: float | None = None,
+    grace: float = 0.5,
+    tty: bool = False,
+    on_output: "OnOutput | None" = None,
+    keep: "Keep | None" = None,
+    leftovers: str = "kill",
+) -> "Outcome":
+    """Run a command to its end and give its outcome.
+
+    Nothing of it is left when this returns or raises, whatever is raised.
+    Any number of threads may call this at once.
+    """
+    return run_command(
+        Command(
+            argv,
+            cwd=cwd,
+            env=env,
+            stdin=stdin,
+            tty=tty,
+            limits=Limits(timeout=timeout, grace=grace),
+            keep=keep,
+            leftovers=leftovers,
+            on_output=on_output,
+        )
+    )
+
+
+def run_command(command: Command) -> "Outcome":
+    """Run a command to its end inside this call, without a thread."""
+    loop = Loop(many=False, wakeable=False)
+    run = Run(command, prepare(command), loop, _shared_spawner(), _nothing)
+    try:
+        run.launch()
+        while not run.done:
+            loop.turn()
+    except BaseException:
+        run.abandon()
+        raise
+    return run.outcome()
+
+
+def _nothing(_run: Run) -> None:
+    pass
+
+
+def _shared_spawner() -> Spawner:
+    """Give the spawner of all one-shot calls of this process."""
+    global _shared  # noqa: PLW0603 - one for each process, made when first needed
+    if _shared is None:
+        _shared = Spawner()
+        atexit.register(_shared.close, wait=False)
+    return _shared
+
+
+_shared: Spawner | None = None

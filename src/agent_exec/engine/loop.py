@@ -1,0 +1,124 @@
+"""The loop: descriptors, clocks and calls from other threads, one after the other.
+
+It has no thread of its own. Whoever calls `turn` drives it: a one-shot call,
+a supervisor, or the one thread of an engine.
+"""
+
+from _thread import allocate_lock
+from heapq import heapify, heappop, heappush
+from time import monotonic
+
+from agent_exec.host import Poller
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Timer:
+    """A call at a time; `cancel` makes it never happen."""
+
+    __slots__ = ("call", "loop", "when")
+
+    def __init__(self, when: float, call: "Callable[[], object]", loop: "Loop") -> None:
+        self.when = when
+        self.call: Callable[[], object] | None = call
+        self.loop = loop
+
+    def __lt__(self, other: "Timer") -> bool:
+        return self.when < other.when
+
+    def cancel(self) -> None:
+        """Make it never happen; harmless when repeated."""
+        if self.call is not None:
+            self.call = None
+            self.loop.forget_cancelled()
+
+
+class Loop:
+    """Descriptors, timers and an inbox; everything but `post` belongs to who drives it."""
+
+    __slots__ = ("_cancelled", "_inbox", "_lock", "_poller", "_ready", "_timers")
+
+    def __init__(self, *, many: bool, wakeable: bool) -> None:
+        self._poller = Poller(many=many, wakeable=wakeable)
+        self._ready: dict[int, Callable[[int], None]] = {}
+        self._timers: list[Timer] = []
+        self._cancelled = 0
+        self._lock = allocate_lock()
+        self._inbox: list[Callable[[], object]] = []
+
+    def watch(self, fd: int, events: int, ready: "Callable[[int], None]") -> None:
+        """Call `ready(events)` whenever the descriptor is; it may also be called for nothing."""
+        self._poller.add(fd, events)
+        self._ready[fd] = ready
+
+    def change(self, fd: int, events: int) -> None:
+        """Watch a descriptor for other events."""
+        self._poller.change(fd, events)
+
+    def unwatch(self, fd: int) -> None:
+        """Stop watching a descriptor; to be called before it is closed."""
+        if self._ready.pop(fd, None) is not None:
+            self._poller.remove(fd)
+
+    def after(self, seconds: float, call: "Callable[[], object]") -> Timer:
+        """Call once, so many seconds from now."""
+        timer = Timer(monotonic() + seconds, call, self)
+        heappush(self._timers, timer)
+        return timer
+
+    def post(self, call: "Callable[[], object]") -> None:
+        """Have something called by the driver, in order; from any thread."""
+        with self._lock:
+            first = not self._inbox
+            self._inbox.append(call)
+        if first:
+            self._poller.wake()
+
+    def turn(self) -> None:
+        """Wait for the next thing to happen, and do all that is due."""
+        ready = self._ready
+        for fd, events in self._poller.wait(self._patience()):
+            call = ready.get(fd)
+            if call is not None:
+                call(events)
+        timers = self._timers
+        if timers:
+            now = monotonic()
+            while timers and timers[0].when <= now:
+                due = heappop(timers).call
+                if due is not None:
+                    due()
+                else:
+                    self._cancelled -= 1
+        if self._inbox:
+            with self._lock:
+                calls, self._inbox = self._inbox, []
+            for post in calls:
+                post()
+
+    def close(self) -> None:
+        """Give back what the loop itself holds; harmless when repeated."""
+        self._poller.close()
+
+    def forget_cancelled(self) -> None:
+        """Note a cancelled timer, and clear them out when they are the greater part."""
+        self._cancelled += 1
+        if self._cancelled * 2 > len(self._timers):
+            self._timers = [timer for timer in self._timers if timer.call is not None]
+            heapify(self._timers)
+            self._cancelled = 0
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is watched, timed or waiting to be called."""
+        return not (self._ready or self._timers or self._inbox)
+
+    def _patience(self) -> float | None:
+        """How long nothing can happen by itself."""
+        if self._inbox:
+            return 0
+        if not self._timers:
+            return None
+        return max(0.0, self._timers[0].when - monotonic())

@@ -1,0 +1,364 @@
+"""A Run: one Command from spawn to Outcome."""
+
+from _thread import allocate_lock
+from time import monotonic
+
+from agent_exec.host import Identity, identify, signal_number
+from agent_exec.model.command import Terminal
+from agent_exec.model.errors import AgentExecError, InputClosed, InvalidArgument, InvalidState
+from agent_exec.model.lifecycle import step
+from agent_exec.model.outcome import Outcome
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Future
+
+    from agent_exec.engine.loop import Loop, Timer
+    from agent_exec.host import Process, Spawner
+    from agent_exec.model.command import Command, Launch, Stream
+    from agent_exec.model.lifecycle import Effect, Event, Phase
+    from agent_exec.model.outcome import Cause
+
+
+class Run:
+    """A command that was started, or waits for a slot.
+
+    Any thread may call its methods. `outcome` waits; everything else returns
+    at once and happens in order.
+    """
+
+    __slots__ = (
+        "_cause",
+        "_done",
+        "_drive",
+        "_early",
+        "_ended",
+        "_error",
+        "_exit_code",
+        "_future",
+        "_launch",
+        "_leaked",
+        "_loop",
+        "_outcome",
+        "_over",
+        "_phase",
+        "_pid",
+        "_process",
+        "_signal",
+        "_spawned",
+        "_spawner",
+        "_start",
+        "_stderr",
+        "_stdout",
+        "_timer",
+        "command",
+    )
+
+    def __init__(
+        self,
+        command: "Command",
+        launch: "Launch",
+        loop: "Loop",
+        spawner: "Spawner",
+        ended: "Callable[[Run], object]",
+        drive: "Callable[[Run, float | None], object] | None" = None,
+    ) -> None:
+        self.command = command
+        self._launch = launch
+        self._loop = loop
+        self._spawner = spawner
+        self._ended = ended
+        self._drive = drive
+        self._phase: Phase = "queued"
+        self._process: Process | None = None
+        self._timer: Timer | None = None
+        self._stdout = command.keep.fresh()
+        self._stderr = command.keep.fresh()
+        self._spawned = 0.0
+        self._pid: int | None = None
+        self._start = 0
+        self._cause: Cause | None = None
+        self._exit_code: int | None = None
+        self._signal: str | None = None
+        self._leaked = False
+        self._error: BaseException | None = None
+        self._outcome: Outcome | None = None
+        self._early: list[Callable[[Process], object]] = []
+        self._over = False
+        self._future: Future[Outcome] | None = None
+        self._done = allocate_lock()
+        self._done.acquire()
+
+    def __repr__(self) -> str:
+        return f"<Run {self.command.argv[0]!r} pid={self._pid} {self._phase}>"
+
+    @property
+    def phase(self) -> "Phase":
+        """Where it stands now."""
+        return self._phase
+
+    @property
+    def pid(self) -> int | None:
+        """The pid of its main process; None before it is started."""
+        return self._pid
+
+    @property
+    def identity(self) -> Identity | None:
+        """Who its main process is, beyond its pid; None before it is started, or once it is gone."""
+        found = None if self._pid is None else identify(self._pid)
+        return found if found is not None and found.start == self._start else None
+
+    @property
+    def done(self) -> bool:
+        """Whether it is over."""
+        return self._over
+
+    def write(self, data: bytes) -> None:
+        """Feed its input; only for a run that is interactive or has a terminal."""
+        if not (self.command.tty or self.command.interactive):
+            raise InputClosed("this command takes no input: start it with interactive=True or tty=True to write to it")
+        if not isinstance(data, bytes | bytearray | memoryview):
+            raise InvalidArgument(f"write takes bytes; encode the text first. Got {type(data).__name__}")
+        if self.done:
+            raise InputClosed("this command has ended and takes no more input")
+        self._post(lambda process, data=bytes(data): process.write(data))
+
+    def end_input(self) -> None:
+        """Say that no more input comes; harmless when repeated or late."""
+        self._post(lambda process: process.end_input())
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Give its terminal another size."""
+        if not self.command.tty:
+            raise InvalidState("this command has no terminal: start it with tty=True to resize it")
+        size = Terminal(rows, columns)
+        self._post(lambda process: process.resize(size.rows, size.columns))
+
+    def signal(self, name: str | int) -> None:
+        """Send a signal, by name or number, to every process of its tree."""
+        number = signal_number(str(name))
+        if number is None:
+            raise InvalidArgument(f"no signal {name!r} on this system; use a name such as 'SIGINT'")
+        self._post(lambda process: process.signal(number))
+
+    def stop(self) -> None:
+        """Ask it to end, and return at once.
+
+        The first call is polite and starts the grace period; a second, from
+        anyone and for any cause, ends the patience. The first cause is kept.
+        """
+        self._loop.post(lambda: self._stop("stopped"))
+
+    def kill(self) -> None:
+        """End it by force, and return at once."""
+        self._loop.post(lambda: self._abort("stopped"))
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until it is over, for at most so many seconds; say whether it is."""
+        if self._drive is not None:
+            self._drive(self, timeout)
+        elif self._done.acquire(timeout=-1 if timeout is None else max(0.0, timeout)):
+            self._done.release()
+        return self.done
+
+    def outcome(self) -> Outcome:
+        """Wait until it is over and give its outcome; raise if it never ran."""
+        self.wait()
+        if self._error is not None:
+            raise self._error
+        assert self._outcome is not None
+        return self._outcome
+
+    @property
+    def future(self) -> "Future[Outcome]":
+        """A future of its outcome; cancelling it does not stop the run."""
+        if self._future is None:
+            from concurrent.futures import Future
+
+            future: Future[Outcome] = Future()
+            future.set_running_or_notify_cancel()
+            with _settling:
+                if self._future is not None:
+                    return self._future
+                self._future = future
+                over = self._over
+            if over:
+                self._settle(future)
+        return self._future
+
+    # What follows is called by the loop's driver alone.
+
+    def launch(self) -> None:
+        """Leave the queue."""
+        if self._phase == "queued":
+            self._step("launch")
+
+    def started(self, pid: int, start: int) -> None:
+        """Note who it is."""
+        self._pid = pid
+        self._start = start
+
+    def output(self, stream: "Stream", chunk: bytes) -> None:
+        """Keep what it printed, and pass it on."""
+        keep = self._stdout if stream == "stdout" else self._stderr
+        keep.feed(chunk)
+        command = self.command
+        if command.on_output is not None and self._error is None:
+            try:
+                command.on_output(stream, chunk)
+            except BaseException as error:
+                # Handed to whoever waits for the outcome, once nothing of the run lives.
+                self._error = error
+                self._abort(None)
+        if command.limits.overflow == "stop" and keep.overflowed and self._phase == "running":
+            self._stop("overflow")
+
+    def exited(self, exit_code: int, signal: str | None, *, alone: bool) -> None:
+        """Note how its main process ended."""
+        self._exit_code = exit_code
+        self._signal = signal
+        if not alone:
+            self._step("exited")
+
+    def emptied(self, *, leaked: bool) -> None:
+        """Nothing of it lives."""
+        self._leaked |= leaked
+        self._step("emptied")
+
+    def failed(self, error: AgentExecError) -> None:
+        """It could not be spawned, or was lost."""
+        self._error = self._error or error
+        self._step("failed")
+
+    def abandon(self) -> None:
+        """End it without the loop's help, and wait for that: the loop is in an unknown state."""
+        if self._process is not None:
+            self._process.abandon(self.command.limits.grace)
+
+    def _stop(self, cause: "Cause") -> None:
+        if self._cause is None and self._phase in ("queued", "running"):
+            self._cause = cause
+        self._step("stop")
+
+    def _abort(self, cause: "Cause | None") -> None:
+        if self._cause is None and self._phase in ("queued", "running"):
+            self._cause = cause
+        self._step("abort")
+
+    def _expired(self) -> None:
+        self._timer = None
+        if self._phase == "running":
+            self._cause = "timeout"
+        leave = self._phase == "lingering" and self.command.leftovers == "leave"
+        self._step("left" if leave else "expired")
+
+    def _step(self, event: "Event") -> None:
+        """Go to the next phase, and do what the table says."""
+        self._phase, effects = step(self._phase, event)
+        for effect in effects:
+            _EFFECTS[effect](self)
+
+    def _spawn(self) -> None:
+        self._spawned = monotonic()
+        try:
+            self._process = self._spawner.spawn(self._launch, self._loop, self)
+        except AgentExecError as error:
+            self._error = error
+            return
+        if self.command.stdin is not None:
+            self._process.write(self.command.stdin)
+            if not self.command.interactive:
+                self._process.end_input()
+        for call in self._early:
+            self._apply(call)
+        self._early.clear()
+
+    def _time_run(self) -> None:
+        if self._process is None:
+            self._step("failed")
+        elif self.command.limits.timeout is not None:
+            self._set_timer(self.command.limits.timeout)
+
+    def _terminate(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+
+    def _kill(self) -> None:
+        self._set_timer(None)
+        if self._process is not None:
+            self._process.kill()
+
+    def _release(self) -> None:
+        if self._process is not None:
+            self._process.leave()
+
+    def _leak(self) -> None:
+        self._leaked = True
+
+    def _finish(self) -> None:
+        self._set_timer(None)
+        if self._error is None:
+            self._outcome = Outcome(
+                exit_code=self._exit_code,
+                signal=self._signal,
+                cause=self._cause,
+                duration=monotonic() - self._spawned if self._spawned else 0.0,
+                leaked=self._leaked,
+                stdout=self._stdout.value(),
+                stdout_observed=self._stdout.observed,
+                stderr=self._stderr.value(),
+                stderr_observed=self._stderr.observed,
+                pid=self._pid,
+            )
+        with _settling:
+            self._over = True
+            future = self._future
+        if future is not None:
+            self._settle(future)
+        self._done.release()
+        self._ended(self)
+
+    def _settle(self, future: "Future[Outcome]") -> None:
+        if self._error is not None:
+            future.set_exception(self._error)
+        elif self._outcome is not None:
+            future.set_result(self._outcome)
+
+    def _set_timer(self, seconds: float | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None if seconds is None else self._loop.after(seconds, self._expired)
+
+    def _post(self, call: "Callable[[Process], object]") -> None:
+        """Have something done to the process by the driver, in order; not once the run is over."""
+
+        def apply() -> None:
+            if self._phase == "queued":
+                self._early.append(call)
+            else:
+                self._apply(call)
+
+        self._loop.post(apply)
+
+    def _apply(self, call: "Callable[[Process], object]") -> None:
+        if self._process is not None and self._phase != "ended":
+            try:
+                call(self._process)
+            except InputClosed:
+                return  # the command closed its input first, which is its right
+
+
+_settling = allocate_lock()
+
+_EFFECTS: "dict[Effect, Callable[[Run], None]]" = {
+    "spawn": Run._spawn,
+    "terminate": Run._terminate,
+    "kill": Run._kill,
+    "leak": Run._leak,
+    "release": Run._release,
+    "time_run": Run._time_run,
+    "time_grace": lambda run: run._set_timer(run.command.limits.grace),
+    "time_drain": lambda run: run._set_timer(run.command.limits.drain),
+    "finish": Run._finish,
+}

@@ -1,0 +1,49 @@
+"""The only room that knows an operating system; everyone above sees these names."""
+
+import sys
+
+if sys.platform == "win32":
+    from agent_exec.host.windows import (
+        FileLock,
+        Identity,
+        Poller,
+        Process,
+        Spawner,
+        identify,
+        is_alive,
+        is_locked,
+        prepare,
+        send_signal,
+        signal_name,
+        signal_number,
+    )
+else:
+    from agent_exec.host.posix import (
+        FileLock,
+        Identity,
+        Poller,
+        Process,
+        Spawner,
+        identify,
+        is_alive,
+        is_locked,
+        prepare,
+        send_signal,
+        signal_name,
+        signal_number,
+    )
+
+__all__ = [
+    "FileLock",
+    "Identity",
+    "Poller",
+    "Process",
+    "Spawner",
+    "identify",
+    "is_alive",
+    "is_locked",
+    "prepare",
+    "send_signal",
+    "signal_name",
+    "signal_number",
+]

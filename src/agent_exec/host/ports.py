@@ -1,0 +1,50 @@
+"""What a host expects of the loop that drives it and of the run it reports to.
+
+Types only: nothing here exists while a program runs.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from agent_exec.model.command import Stream
+from agent_exec.model.errors import AgentExecError
+
+
+class Loop(Protocol):
+    """The loop; everything but `post` is called from inside it."""
+
+    def watch(self, fd: int, events: int, ready: Callable[[int], None]) -> None:
+        """Call `ready(events)` whenever the descriptor is."""
+
+    def change(self, fd: int, events: int) -> None:
+        """Watch a descriptor for other events."""
+
+    def unwatch(self, fd: int) -> None:
+        """Stop watching a descriptor; to be called before it is closed."""
+
+    def post(self, call: Callable[[], object]) -> None:
+        """Have something called inside the loop; from any thread."""
+
+
+class Sink(Protocol):
+    """The run that a process reports to, always from inside the loop, in this order.
+
+    `started`, then any `output`, then `exited`, then `emptied`; or `failed`
+    at any point. After `emptied` or `failed` nothing follows, and the host
+    has given back all it held for the run.
+    """
+
+    def started(self, pid: int, start: int) -> None:
+        """It has been spawned; `start` is in the system's own unit."""
+
+    def output(self, stream: Stream, chunk: bytes) -> None:
+        """It has printed this."""
+
+    def exited(self, exit_code: int, signal: str | None, *, alone: bool) -> None:
+        """Its main process has exited; unless `alone`, more of it lives."""
+
+    def emptied(self, *, leaked: bool) -> None:
+        """Nothing of it lives, and its output is complete; `leaked` if a stranger holds that open."""
+
+    def failed(self, error: AgentExecError) -> None:
+        """It could not be spawned, or was lost; nothing of it lives."""

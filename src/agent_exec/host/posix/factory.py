@@ -1,0 +1,132 @@
+"""The process that forks keepers: one for each engine, started when first needed.
+
+A keeper forked from here costs half a MiB and a millisecond; an interpreter
+of its own would cost three MiB and fifteen. The factory is no child of the
+owner, so that the owner's own waiting for children never meets it. It is the
+reaper above its keepers: when one is killed, its tree is ended here.
+"""
+
+import gc
+import os
+import select
+import sys
+
+from agent_exec.host.posix import tree, wire
+from agent_exec.host.posix.keeper import LEFT, Keeper, listen_for_children
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+
+    import _socket
+else:
+    import _signal
+
+    import _socket
+
+CONTROL = 3
+"""The descriptor on which the owner's socket arrives."""
+
+
+def main() -> None:
+    """Serve the owner named by the arguments until it is gone."""
+    owner_pid = int(sys.argv[1])
+    os.closerange(CONTROL + 1, 1 << 20)
+    os.set_inheritable(CONTROL, False)
+    if os.fork():
+        os._exit(0)
+    try:
+        owner = os.pidfd_open(owner_pid) if hasattr(os, "pidfd_open") else -1
+    except OSError:
+        os._exit(0)
+    for number in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT):
+        _signal.signal(number, _signal.SIG_DFL)
+    tree.become_reaper()
+    gc.collect()
+    gc.disable()
+    gc.freeze()
+    Factory(_socket.socket(fileno=CONTROL), owner).serve()
+
+
+class Factory:
+    """The factory's whole state: its keepers, and who was left behind on purpose."""
+
+    __slots__ = ("_control", "_keepers", "_left", "_owner", "_wake")
+
+    def __init__(self, control: "_socket.socket", owner: int) -> None:
+        self._control = control
+        self._owner = owner
+        self._wake = listen_for_children()
+        # A keeper's end of its socket stays open here until its tree is gone:
+        # an owner that finds the socket closed knows that nothing is left.
+        self._keepers: dict[int, int] = {}
+        self._left: set[int] = set()
+
+    def serve(self) -> None:
+        """Fork keepers as they are asked for; does not return."""
+        poller = select.poll()
+        control, wake = self._control.fileno(), self._wake
+        poller.register(control, select.POLLIN)
+        poller.register(wake, select.POLLIN)
+        asked = True
+        while asked or self._keepers:
+            for fd, _ in poller.poll():
+                if fd == wake:
+                    os.read(wake, 4096)
+                    self._reap()
+                else:
+                    data, fds = wire.receive(self._control)
+                    for sock in fds:
+                        self._hatch(sock)
+                    if not data:
+                        asked = False
+                        poller.unregister(control)
+        os._exit(0)
+
+    def _hatch(self, sock: int) -> None:
+        """Fork a keeper onto its socket."""
+        pid = os.fork()
+        if pid:
+            self._keepers[pid] = sock
+            return
+        try:
+            for other in (self._control.detach(), self._wake, *self._keepers.values()):
+                os.close(other)
+            tree.become_reaper()
+            Keeper(_socket.socket(fileno=sock), self._owner).serve()
+        finally:
+            os._exit(1)
+
+    def _reap(self) -> None:
+        """Reap what has exited; end the tree of a keeper that was killed."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            sock = self._keepers.pop(pid, -1)
+            self._left.discard(pid)
+            if sock < 0:
+                continue
+            if os.waitstatus_to_exitcode(status) == LEFT:
+                self._left.update(self._orphans())
+            else:
+                self._end_orphans()
+            os.close(sock)
+
+    def _orphans(self) -> set[int]:
+        """Give the processes that came to us when a keeper went."""
+        return set(tree.children(os.getpid())) - self._keepers.keys() - self._left
+
+    def _end_orphans(self) -> None:
+        """End what a killed keeper had owned, round by round, until nothing of it comes to us."""
+        while orphans := self._orphans():
+            for pid in orphans:
+                try:
+                    os.kill(pid, _signal.SIGKILL)
+                except PermissionError:
+                    self._left.add(pid)
+                    continue
+                os.waitpid(pid, 0)

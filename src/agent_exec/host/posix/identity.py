@@ -1,0 +1,87 @@
+"""Who a process is, beyond a pid that another may wear tomorrow."""
+
+import os
+import sys
+
+from agent_exec.host.posix.tree import parent_and_start
+from agent_exec.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+else:
+    import _signal
+
+
+class Identity(Value):
+    """A process for all time: its pid, when it was started, and in which boot of the system."""
+
+    __slots__ = ("boot", "pid", "start")
+
+    def __init__(self, pid: int, start: int, boot: str) -> None:
+        self.pid = pid
+        self.start = start
+        self.boot = boot
+
+
+def boot_id() -> str:
+    """Give a name of this boot of the system; empty where the system has none."""
+    global _boot  # noqa: PLW0603 - read once, for ever true
+    if _boot is None:
+        try:
+            with open("/proc/sys/kernel/random/boot_id") as file:
+                _boot = file.read().strip()
+        except OSError:
+            _boot = ""
+    return _boot
+
+
+_boot: str | None = None
+
+
+def identify(pid: int) -> Identity | None:
+    """Give the identity of the process that has this pid now; None if there is none."""
+    if sys.platform == "linux":
+        try:
+            _, start = parent_and_start(pid)
+        except OSError:
+            return None
+        return Identity(pid, start, boot_id())
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return None
+    except PermissionError:
+        pass
+    return Identity(pid, 0, "")
+
+
+def is_alive(identity: Identity) -> bool:
+    """Whether exactly this process still exists; one that has exited and was not reaped counts."""
+    return identify(identity.pid) == identity
+
+
+def send_signal(identity: Identity, number: int) -> bool:
+    """Signal exactly this process; False if it is gone, whoever has its pid now.
+
+    Where the kernel has process descriptors, the identity is checked while
+    one pins the process, so that no other can take its place in between.
+    """
+    if not hasattr(os, "pidfd_open"):
+        if not is_alive(identity):
+            return False
+        os.kill(identity.pid, number)
+        return True
+    try:
+        fd = os.pidfd_open(identity.pid)
+    except ProcessLookupError:
+        return False
+    try:
+        if not is_alive(identity):
+            return False
+        _signal.pidfd_send_signal(fd, number)
+    except ProcessLookupError:
+        return False
+    finally:
+        os.close(fd)
+    return True

@@ -1,0 +1,153 @@
+"""A keeper: a small process that owns the tree of one run at a time.
+
+It spawns what its owner asks for, reaps it and all who lose their parent
+below it, reports the exit, ends the tree when told to, and ends it by itself
+when the owner is gone, however the owner went. Because it serves one run at a
+time, whoever it adopts belongs to that run.
+"""
+
+import os
+import select
+
+from agent_exec.host.posix import launch, tree, wire
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+
+    import _socket
+else:
+    import _signal
+
+LEFT = 3
+"""The exit status of a keeper that was told to leave its tree alone."""
+
+
+class Keeper:
+    """The keeper's whole state: its owner, and the run it serves."""
+
+    __slots__ = ("_env", "_main", "_owner", "_sock", "_status", "_wake")
+
+    def __init__(self, sock: "_socket.socket", owner: int) -> None:
+        self._sock = sock
+        self._owner = owner
+        self._env: dict[bytes, bytes] = {}
+        self._main = 0
+        self._status: int | None = None
+        self._wake = listen_for_children()
+
+    def serve(self) -> None:
+        """Serve run after run; does not return."""
+        poller = select.poll()
+        sock, wake = self._sock.fileno(), self._wake
+        poller.register(sock, select.POLLIN)
+        poller.register(wake, select.POLLIN)
+        if self._owner >= 0:
+            poller.register(self._owner, select.POLLIN)
+        while True:
+            for fd, _ in poller.poll():
+                if fd == wake:
+                    os.read(wake, 4096)
+                    self._reap()
+                elif fd == sock:
+                    request, fds = wire.receive_request(self._sock)
+                    if request is None:
+                        self._quit()
+                    self._obey(request, fds)
+                else:
+                    self._quit()
+
+    def _obey(self, request: "tuple[object, ...] | None", fds: list[int]) -> None:
+        """Do what the owner asks."""
+        match request:
+            case (wire.SPAWN, bytes(program), tuple(argv), bytes(cwd), env, int(rows), int(columns)):
+                if isinstance(env, dict):
+                    self._env = env
+                self._spawn(program, argv, cwd, rows, columns, fds)
+            case (wire.SIGNAL, int(number)):
+                tree.signal_all(number)
+                if number == _signal.SIGTERM:
+                    tree.signal_all(_signal.SIGCONT)  # a stopped process hears nothing else
+            case (wire.KILL,):
+                self._end()
+            case (wire.LEAVE,):
+                os._exit(LEFT)
+
+    def _spawn(
+        self, program: bytes, argv: "tuple[bytes, ...]", cwd: bytes, rows: int, columns: int, fds: list[int]
+    ) -> None:
+        master = -1
+        try:
+            if rows:
+                self._main, master = launch.spawn_on_terminal(program, argv, cwd, self._env, rows, columns)
+            else:
+                self._main = launch.spawn(program, argv, cwd, self._env, fds)
+        except launch.LaunchError as error:
+            wire.send_reply(self._sock, wire.FAILED, error.error, error.step)
+        else:
+            try:
+                _, start = tree.parent_and_start(self._main)
+            except OSError:
+                start = 0
+            wire.send_reply(self._sock, wire.STARTED, self._main, start, master)
+        finally:
+            for fd in fds:
+                os.close(fd)
+            if master >= 0:
+                os.close(master)
+
+    def _reap(self) -> None:
+        """Reap who has exited, and report what the owner has to know."""
+        status = None
+        while True:
+            try:
+                pid, code = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                empty = True
+                break
+            if pid == 0:
+                empty = False
+                break
+            if pid == self._main:
+                status = code
+        if not self._main:
+            return
+        if status is not None:
+            self._status = status
+            wire.send_reply(self._sock, wire.EXITED, status, int(empty))
+        elif empty and self._status is not None:
+            wire.send_reply(self._sock, wire.EMPTIED, 0, 0)
+        if empty:
+            self._rest()
+
+    def _end(self) -> None:
+        """End the tree by force, and report it."""
+        if not self._main:
+            return  # it ended by itself, and the owner is being told so
+        status: list[int] = []
+        survivors = tree.sweep(lambda pid, code: status.append(code) if pid == self._main else None)
+        if status:
+            wire.send_reply(self._sock, wire.EXITED, status[0], 0)
+        wire.send_reply(self._sock, wire.EMPTIED, survivors, 0)
+        self._rest()
+
+    def _rest(self) -> None:
+        """Be ready for the next run, and keep no directory busy meanwhile."""
+        self._main = 0
+        self._status = None
+        os.chdir("/")
+
+    def _quit(self) -> None:
+        """End everything, then this process: the owner is gone."""
+        tree.sweep(lambda _pid, _status: None)
+        os._exit(0)
+
+
+def listen_for_children() -> int:
+    """Give a descriptor that becomes readable whenever a child has exited."""
+    reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    former = _signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    if former >= 0:
+        os.close(former)
+    _signal.signal(_signal.SIGCHLD, lambda _number, _frame: None)
+    return reader

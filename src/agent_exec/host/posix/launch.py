@@ -1,0 +1,121 @@
+"""Starts a process from inside a keeper: in its own session, with pipes or a terminal, with vfork.
+
+The keeper has no threads and serves one run at a time, so it may enter the
+command's directory itself: nothing has to happen between fork and exec.
+"""
+
+import fcntl
+import os
+import struct
+import termios
+
+from agent_exec.host.posix import wire
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+    from collections.abc import Mapping, Sequence
+else:
+    import _signal
+
+# Python ignores these two; a command must not inherit that.
+_RESTORED = (_signal.SIGPIPE, _signal.SIGXFSZ)
+_TIOCSPTLCK = 0x40045431
+_TIOCGPTN = 0x80045430
+
+
+class LaunchError(Exception):
+    """A step of the spawn failed; nothing was spawned."""
+
+    def __init__(self, step: int, error: int) -> None:
+        super().__init__(step, error)
+        self.step = step
+        self.error = error
+
+
+def spawn(
+    program: bytes,
+    argv: "Sequence[bytes]",
+    cwd: bytes,
+    env: "Mapping[bytes, bytes]",
+    fds: "Sequence[int]",
+) -> int:
+    """Start a process on the given stdout and stderr, with stdin before them if there are three."""
+    _enter(cwd)
+    actions: list[tuple[int, int, int]] = []
+    if len(fds) == 3:
+        actions.append((os.POSIX_SPAWN_DUP2, fds[0], 0))
+    actions.append((os.POSIX_SPAWN_DUP2, fds[-2], 1))
+    actions.append((os.POSIX_SPAWN_DUP2, fds[-1], 2))
+    return _spawn(program, argv, env, actions)
+
+
+def spawn_on_terminal(
+    program: bytes,
+    argv: "Sequence[bytes]",
+    cwd: bytes,
+    env: "Mapping[bytes, bytes]",
+    rows: int,
+    columns: int,
+) -> tuple[int, int]:
+    """Start a process on a new terminal that controls it; give its pid and the terminal's master."""
+    _enter(cwd)
+    try:
+        master, name = open_terminal(rows, columns)
+    except OSError as error:
+        raise LaunchError(wire.STEP_TERMINAL, error.errno or 0) from None
+    try:
+        # The first terminal that a session leader opens becomes its controlling terminal.
+        actions = [
+            (os.POSIX_SPAWN_OPEN, 0, name, os.O_RDWR, 0),
+            (os.POSIX_SPAWN_DUP2, 0, 1),
+            (os.POSIX_SPAWN_DUP2, 0, 2),
+        ]
+        return _spawn(program, argv, env, actions), master
+    except LaunchError:
+        os.close(master)
+        raise
+
+
+def open_terminal(rows: int, columns: int) -> tuple[int, str]:
+    """Open a new pseudo-terminal of that size; give its master and the path of its slave."""
+    try:
+        master = os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+        fcntl.ioctl(master, _TIOCSPTLCK, struct.pack("i", 0))
+        (number,) = struct.unpack("i", fcntl.ioctl(master, _TIOCGPTN, bytes(4)))
+        name = f"/dev/pts/{number}"
+    except OSError:
+        master, slave = os.openpty()
+        name = os.ttyname(slave)
+        os.close(slave)
+    resize(master, rows, columns)
+    return master, name
+
+
+def resize(master: int, rows: int, columns: int) -> None:
+    """Give a terminal another size; its foreground job hears of it."""
+    fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+
+def _enter(cwd: bytes) -> None:
+    try:
+        os.chdir(cwd)
+    except OSError as error:
+        raise LaunchError(wire.STEP_CWD, error.errno or 0) from None
+
+
+def _spawn(
+    program: bytes, argv: "Sequence[bytes]", env: "Mapping[bytes, bytes]", actions: "Sequence[tuple[object, ...]]"
+) -> int:
+    try:
+        return os.posix_spawn(
+            program,
+            argv,
+            env,
+            file_actions=actions,
+            setsid=True,
+            setsigmask=(),
+            setsigdef=_RESTORED,
+        )
+    except OSError as error:
+        raise LaunchError(wire.STEP_PROGRAM, error.errno or 0) from None

@@ -1,0 +1,77 @@
+"""Waits until a descriptor is ready, a time has come, or another thread calls."""
+
+import os
+import select
+
+READ = select.POLLIN
+WRITE = select.POLLOUT
+HANGUP = select.POLLHUP | select.POLLERR
+
+
+class Poller:
+    """A set of watched descriptors.
+
+    `many` is for a loop that lives long and watches many; without it no
+    descriptor is used. Without `wakeable` nobody else may call, and `wake`
+    does nothing.
+    """
+
+    __slots__ = ("_epoll", "_poll", "_wake", "_writer")
+
+    def __init__(self, *, many: bool, wakeable: bool) -> None:
+        self._epoll = select.epoll() if many and hasattr(select, "epoll") else None
+        self._poll = None if self._epoll else select.poll()
+        self._wake = self._writer = -1
+        if wakeable:
+            self._wake, self._writer = os.pipe()
+            os.set_blocking(self._wake, False)
+            os.set_blocking(self._writer, False)
+            self.add(self._wake, READ)
+
+    def add(self, fd: int, events: int) -> None:
+        """Watch a descriptor."""
+        (self._epoll or self._set()).register(fd, events)
+
+    def change(self, fd: int, events: int) -> None:
+        """Watch a descriptor for other events."""
+        (self._epoll or self._set()).modify(fd, events)
+
+    def remove(self, fd: int) -> None:
+        """Watch a descriptor no more; to be called before it is closed."""
+        (self._epoll or self._set()).unregister(fd)
+
+    def wait(self, timeout: float | None) -> list[tuple[int, int]]:
+        """Give who is ready, after at most `timeout` seconds; None waits for ever."""
+        if self._epoll is not None:
+            ready = self._epoll.poll(timeout, 256)
+        else:
+            # Rounded up, or the last fraction of a millisecond would be a busy wait.
+            ready = self._set().poll(None if timeout is None else int(timeout * 1000) + (timeout > 0))
+        if self._wake >= 0 and any(fd == self._wake for fd, _ in ready):
+            try:
+                os.read(self._wake, 4096)
+            except BlockingIOError:
+                pass
+            ready = [pair for pair in ready if pair[0] != self._wake]
+        return ready
+
+    def wake(self) -> None:
+        """Let `wait` return now; from any thread."""
+        if self._writer >= 0:
+            try:
+                os.write(self._writer, b"!")
+            except BlockingIOError:
+                pass
+
+    def close(self) -> None:
+        """Give back the descriptors; harmless when repeated."""
+        if self._epoll is not None:
+            self._epoll.close()
+        for fd in (self._wake, self._writer):
+            if fd >= 0:
+                os.close(fd)
+        self._wake = self._writer = -1
+
+    def _set(self) -> "select.poll":
+        assert self._poll is not None
+        return self._poll

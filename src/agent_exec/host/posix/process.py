@@ -1,0 +1,288 @@
+"""The owner's side of one run: its process tree in a keeper's hands, its streams in ours."""
+
+import fcntl
+import os
+import select
+import struct
+import termios
+
+from agent_exec.host.posix import launch as launching
+from agent_exec.host.posix import signals, wire
+from agent_exec.host.posix.poller import READ
+from agent_exec.host.posix.program import directory_error, program_error
+from agent_exec.host.posix.streams import Reader, TerminalWriter, Writer
+from agent_exec.model.errors import AgentExecError, InputClosed, InvalidState, KeeperLost, LaunchFailed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_exec.host.ports import Loop, Sink
+    from agent_exec.host.posix.spawner import Keeper, Spawner
+    from agent_exec.model.command import Launch, Stream
+
+    import _socket
+else:
+    import _socket
+
+_DONTWAIT = _socket.MSG_DONTWAIT
+_END_OF_INPUT = b"\x04"
+
+
+class Process:
+    """A spawned command; lives inside the loop, and reports to its sink until it is emptied or failed."""
+
+    __slots__ = (
+        "_input",
+        "_keeper",
+        "_launch",
+        "_line_open",
+        "_loop",
+        "_queued",
+        "_readers",
+        "_sink",
+        "_spawner",
+    )
+
+    def __init__(self, spawner: "Spawner", launch: "Launch", loop: "Loop", sink: "Sink") -> None:
+        self._spawner = spawner
+        self._launch = launch
+        self._loop = loop
+        self._sink = sink
+        self._readers: list[Reader] = []
+        self._input: Writer | None = None
+        self._queued = bytearray()  # written before the terminal was there
+        self._line_open = False
+        self._keeper: Keeper | None = spawner.take()
+        try:
+            self._spawn(self._keeper)
+        except BaseException:
+            self._close_streams()
+            spawner.retire(self._keeper)
+            raise
+
+    def write(self, data: bytes) -> None:
+        """Feed the command's input."""
+        if not self._launch.tty:
+            if self._input is None or self._input.closed:
+                raise InputClosed("this command takes no input: start it with interactive=True or a tty to write to it")
+            self._input.write(data)
+            return
+        if data:
+            self._line_open = data[-1:] not in (b"\n", b"\r", _END_OF_INPUT)
+        if self._input is None:
+            self._queued += data
+        else:
+            self._input.write(data)
+
+    def end_input(self) -> None:
+        """Tell the command that no more input comes; on a terminal, as a person would."""
+        if self._launch.tty:
+            # On an unfinished line the first one only hands the line over.
+            self.write(_END_OF_INPUT * 2 if self._line_open else _END_OF_INPUT)
+        elif self._input is not None:
+            self._input.end()
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Give the terminal another size."""
+        if not self._launch.tty:
+            raise InvalidState("this command has no terminal: start it with tty=True to resize it")
+        if self._readers and self._readers[0].fd >= 0:
+            launching.resize(self._readers[0].fd, rows, columns)
+        else:
+            self._launch.size = self._launch.size.replace(rows=rows, columns=columns)
+
+    def size(self) -> tuple[int, int]:
+        """Give the terminal's rows and columns."""
+        if self._readers and self._readers[0].fd >= 0:
+            rows, columns, _, _ = struct.unpack(
+                "HHHH", fcntl.ioctl(self._readers[0].fd, termios.TIOCGWINSZ, bytes(8))
+            )
+            return rows, columns
+        return self._launch.size.rows, self._launch.size.columns
+
+    def signal(self, number: int) -> None:
+        """Signal every process of the tree."""
+        self._request(wire.SIGNAL, number)
+
+    def terminate(self) -> None:
+        """Ask every process of the tree to end."""
+        self._request(wire.SIGNAL, signals.TERM)
+
+    def kill(self) -> None:
+        """End every process of the tree by force."""
+        self._request(wire.KILL)
+
+    def leave(self) -> None:
+        """Give up what is left of the tree, and let it live; reports nothing more."""
+        self._request(wire.LEAVE)
+        self._finish_streams()
+        self._drop_keeper()
+
+    def abandon(self, grace: float) -> None:
+        """End the tree without the loop's help, and wait until it is gone; reports nothing more.
+
+        For the moment when an exception has left the loop in an unknown state.
+        """
+        keeper = self._keeper
+        if keeper is None:
+            return
+        self._request(wire.SIGNAL, signals.TERM)
+        poller = select.poll()
+        poller.register(keeper.sock.fileno(), READ)
+        emptied = False
+        # Replies only come when something has happened; each wait is for the whole grace again.
+        while not emptied and poller.poll(grace * 1000):
+            data, fds = wire.receive(keeper.sock, _DONTWAIT)
+            for fd in fds:
+                os.close(fd)
+            emptied = not data or any(_is_last(record) for record in wire.REPLY.iter_unpack(data))
+        self._drop_keeper(wait=True)
+        self._close_streams()
+
+    def _spawn(self, keeper: "Keeper") -> None:
+        """Hand the launch over to the keeper, with the child's ends of the pipes."""
+        launch = self._launch
+        theirs: list[int] = []
+        try:
+            if not launch.tty:
+                if launch.input:
+                    read_end, write_end = os.pipe()
+                    theirs.append(read_end)
+                    os.set_blocking(write_end, False)
+                    self._input = Writer(write_end, self._loop)
+                for name in ("stdout", "stderr"):
+                    read_end, write_end = os.pipe()
+                    theirs.append(write_end)
+                    self._add_reader(read_end, name)
+            keeper.spawn(launch, theirs)
+            self._loop.watch(keeper.sock.fileno(), READ, self._hear)
+        except OSError as error:
+            raise LaunchFailed(f"no pipes for the command: {error.strerror}", errno=error.errno) from error
+        finally:
+            for fd in theirs:
+                os.close(fd)
+
+    def _add_reader(self, fd: int, name: "Stream") -> None:
+        os.set_blocking(fd, False)
+        self._readers.append(Reader(fd, name, self._loop, self._sink))
+
+    def _hear(self, _events: int) -> None:
+        """Take the keeper's replies."""
+        keeper = self._keeper
+        if keeper is None:
+            return
+        try:
+            data, fds = wire.receive(keeper.sock, _DONTWAIT)
+        except BlockingIOError:
+            return
+        if not data:
+            self._lost()
+            return
+        for kind, first, second in wire.REPLY.iter_unpack(data):
+            if kind == wire.STARTED:
+                self._begin(first, second, fds)
+            elif kind == wire.EXITED:
+                self._exit(first, emptied=bool(second))
+            elif kind == wire.EMPTIED:
+                self._empty(survivors=first)
+            elif kind == wire.FAILED:
+                self._fail(first, second)
+
+    def _begin(self, pid: int, start: int, fds: list[int]) -> None:
+        self._spawner.settle()
+        if self._launch.tty and fds:
+            master = fds[0]
+            self._add_reader(master, "stdout")
+            self._input = TerminalWriter(self._readers[0], self._loop)
+            if self._queued:
+                self._input.write(bytes(self._queued))
+                self._queued.clear()
+        self._sink.started(pid, start)
+
+    def _exit(self, status: int, *, emptied: bool) -> None:
+        leaked = False
+        if emptied:
+            leaked = self._finish_streams()
+            self._give_back()
+        code = os.waitstatus_to_exitcode(status)
+        if code < 0:
+            self._sink.exited(128 - code, signals.signal_name(-code), alone=emptied)
+        else:
+            self._sink.exited(code, None, alone=emptied)
+        if emptied:
+            self._sink.emptied(leaked=leaked)
+
+    def _empty(self, survivors: int) -> None:
+        leaked = self._finish_streams()
+        if survivors:
+            self._drop_keeper()
+        else:
+            self._give_back()
+        self._sink.emptied(leaked=leaked or survivors > 0)
+
+    def _fail(self, error: int, step: int) -> None:
+        """The spawn failed; nothing was spawned."""
+        launch = self._launch
+        self._spawner.settle()
+        self._close_streams()
+        self._give_back()
+        reason: AgentExecError
+        if step == wire.STEP_CWD:
+            reason = directory_error(error, os.fsencode(launch.cwd))
+        elif step == wire.STEP_TERMINAL:
+            reason = LaunchFailed(f"no terminal for the command: {os.strerror(error)}", errno=error)
+        else:
+            reason = program_error(error, os.fsencode(launch.argv[0]), os.fsencode(launch.cwd))
+        self._sink.failed(reason)
+
+    def _lost(self) -> None:
+        """The keeper was killed; the factory has ended its tree before we could hear of it."""
+        self._spawner.settle()
+        self._finish_streams()
+        self._drop_keeper()
+        self._sink.failed(
+            KeeperLost("the helper process that owned this command was killed, and the command with it. Run it again")
+        )
+
+    def _request(self, *request: int) -> None:
+        if self._keeper is not None:
+            try:
+                wire.send_request(self._keeper.sock, request)
+            except OSError:
+                return  # the keeper is gone, and _hear will say so
+
+    def _finish_streams(self) -> bool:
+        """Take the last output and close all streams; say whether a stranger holds the output open."""
+        held = False
+        for reader in self._readers:
+            if reader.fd >= 0:
+                held |= reader.finish()
+        self._close_streams()
+        return held
+
+    def _close_streams(self) -> None:
+        for reader in self._readers:
+            reader.close()
+        if self._input is not None:
+            self._input.close()
+
+    def _give_back(self) -> None:
+        """Free the keeper for another run."""
+        keeper = self._keeper
+        if keeper is not None:
+            self._loop.unwatch(keeper.sock.fileno())
+            self._keeper = None
+            self._spawner.give_back(keeper)
+
+    def _drop_keeper(self, *, wait: bool = False) -> None:
+        """Have done with a keeper that cannot serve again."""
+        keeper = self._keeper
+        if keeper is not None:
+            self._loop.unwatch(keeper.sock.fileno())
+            self._keeper = None
+            self._spawner.retire(keeper, wait=wait)
+
+
+def _is_last(record: "tuple[int, int, int]") -> bool:
+    """Whether this reply says that nothing of the tree is left."""
+    kind, _, second = record
+    return kind in (wire.EMPTIED, wire.FAILED) or (kind == wire.EXITED and second == 1)

@@ -1,0 +1,144 @@
+"""Finds the program and checks the directory before anything is spawned, and names what is wrong."""
+
+import errno
+import os
+import stat
+
+from agent_exec.model.command import Command, Launch
+from agent_exec.model.errors import (
+    AgentExecError,
+    CommandNotExecutable,
+    CommandNotFound,
+    LaunchFailed,
+    NotADirectory,
+    WorkdirForbidden,
+    WorkdirNotFound,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DEFAULT_PATH = b"/usr/local/bin:/usr/bin:/bin"
+
+
+def prepare(command: Command) -> Launch:
+    """Turn what was asked into what will be spawned; raise what stands in its way."""
+    cwd = _directory(command.cwd)
+    env = _environment(command.env)
+    argv = tuple(os.fsencode(word) for word in command.argv)
+    return Launch(
+        program=find_program(argv[0], cwd, env.get(b"PATH", DEFAULT_PATH)),
+        argv=argv,
+        cwd=cwd,
+        env=env,
+        tty=command.tty,
+        size=command.size,
+        input=command.interactive or command.stdin is not None,
+    )
+
+
+def find_program(name: bytes, cwd: bytes, path: bytes) -> bytes:
+    """Give the file to execute: a name without a slash is looked up in `path`, another seen from `cwd`."""
+    if b"/" in name:
+        problem = _problem(os.path.join(cwd, name))
+        if problem:
+            raise program_error(problem, name, cwd)
+        return name
+    worst = errno.ENOENT
+    for folder in path.split(b":"):
+        file = os.path.join(folder or b".", name)
+        problem = _problem(os.path.join(cwd, file))
+        if not problem:
+            return file
+        if problem == errno.EACCES:
+            worst = problem
+    raise program_error(worst, name, cwd, path)
+
+
+def program_error(error: int, name: bytes, cwd: bytes, path: bytes | None = None) -> AgentExecError:
+    """Give the typed error for a program that could not be executed."""
+    shown = os.fsdecode(name)
+    if error in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG):
+        if b"/" not in name:
+            where = f"looked in PATH={os.fsdecode(path)}" if path is not None else "looked in PATH"
+            return CommandNotFound(f"no program {shown!r}: {where}. Install it or give its path", program=shown)
+        if os.path.exists(os.path.join(cwd, name)):
+            return CommandNotExecutable(
+                f"{shown!r} cannot be executed: the interpreter named in its first line, or its loader, "
+                "does not exist",
+                program=shown,
+            )
+        return CommandNotFound(
+            f"no program {shown!r} (seen from {os.fsdecode(cwd)!r}). Check the path", program=shown
+        )
+    if error == errno.EISDIR:
+        return CommandNotExecutable(f"{shown!r} is a directory, not a program", program=shown)
+    if error == errno.EACCES:
+        return CommandNotExecutable(
+            f"{shown!r} is not executable. Make it so (chmod +x), or run it with its interpreter", program=shown
+        )
+    if error == errno.ENOEXEC:
+        return CommandNotExecutable(
+            f"{shown!r} is in no format this system executes. A script needs a first line such as #!/bin/sh",
+            program=shown,
+        )
+    if error == errno.E2BIG:
+        return LaunchFailed(
+            f"the arguments and environment of {shown!r} are too long for this system. "
+            "Pass them by a file or by stdin",
+            program=shown,
+            errno=error,
+        )
+    return LaunchFailed(f"{shown!r} could not be started: {os.strerror(error)}", program=shown, errno=error)
+
+
+def directory_error(error: int, cwd: bytes) -> AgentExecError:
+    """Give the typed error for a working directory that could not be entered."""
+    shown = os.fsdecode(cwd)
+    if error == errno.ENOENT:
+        return WorkdirNotFound(f"no working directory {shown!r}. Create it or choose another", cwd=shown)
+    if error == errno.ENOTDIR:
+        return NotADirectory(f"the working directory {shown!r} is not a directory", cwd=shown)
+    if error == errno.EACCES:
+        return WorkdirForbidden(f"the working directory {shown!r} may not be entered: permission denied", cwd=shown)
+    return LaunchFailed(
+        f"the working directory {shown!r} cannot be used: {os.strerror(error)}", cwd=shown, errno=error
+    )
+
+
+def _directory(cwd: str | bytes | None) -> bytes:
+    """Give the absolute working directory, checked."""
+    try:
+        here = os.getcwdb() if cwd is None or not os.path.isabs(cwd) else b""
+    except FileNotFoundError:
+        raise WorkdirNotFound("the caller's own working directory no longer exists; name one with cwd") from None
+    folder = here if cwd is None else os.path.join(here, os.fsencode(cwd))
+    try:
+        mode = os.stat(folder).st_mode
+    except OSError as error:
+        raise directory_error(error.errno or 0, folder) from None
+    if not stat.S_ISDIR(mode):
+        raise directory_error(errno.ENOTDIR, folder)
+    if not os.access(folder, os.X_OK):
+        raise directory_error(errno.EACCES, folder)
+    return folder
+
+
+def _environment(env: "Mapping[str | bytes, str | bytes] | None") -> dict[bytes, bytes]:
+    """Give the environment in the system's form; a snapshot of our own by default."""
+    if env is None:
+        # The plain mapping behind it, if it is there: a copy through the front takes 30 times as long.
+        return dict(getattr(os.environb, "_data", os.environb))
+    return {os.fsencode(name): os.fsencode(value) for name, value in env.items()}
+
+
+def _problem(file: bytes) -> int:
+    """Give the errno that executing this file would meet, as far as a look tells; 0 if none."""
+    try:
+        mode = os.stat(file).st_mode
+    except OSError as error:
+        return error.errno or errno.ENOENT
+    if stat.S_ISDIR(mode):
+        return errno.EISDIR
+    return 0 if os.access(file, os.X_OK) else errno.EACCES

@@ -1,0 +1,204 @@
+"""Keepers, as their owner sees them: taken for a run, given back, ended with the engine."""
+
+import os
+import sys
+
+from agent_exec.host.posix import wire
+from agent_exec.host.posix.factory import CONTROL
+from agent_exec.host.posix.process import Process
+from agent_exec.model.errors import InvalidState, LaunchFailed, Unsupported
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from _thread import LockType
+
+    import _socket
+
+    from agent_exec.host.ports import Loop, Sink
+    from agent_exec.model.command import Launch
+else:
+    import _socket
+
+from _thread import allocate_lock
+
+_IDLE = 8
+"""How many keepers wait for another run; more are ended when their run is over."""
+
+_BOOT = "import sys; sys.path.append(sys.argv[2]); from agent_exec.host.posix.factory import main; main()"
+
+
+class Keeper:
+    """One keeper: its socket, and the environment it knows already."""
+
+    __slots__ = ("env", "sock")
+
+    def __init__(self, sock: "_socket.socket") -> None:
+        self.sock = sock
+        self.env: object = None
+
+    def spawn(self, launch: "Launch", fds: "Sequence[int]") -> None:
+        """Have it spawn a launch on these descriptors."""
+        env = None if launch.env == self.env else launch.env
+        self.env = launch.env
+        size = launch.size if launch.tty else None
+        rows, columns = (size.rows, size.columns) if size else (0, 0)
+        request = (wire.SPAWN, launch.program, launch.argv, launch.cwd, env, rows, columns)
+        wire.send_request(self.sock, request, fds)
+
+
+class Spawner:
+    """Spawns launches, each in the hands of a keeper; any thread may use it."""
+
+    __slots__ = ("_closed", "_control", "_idle", "_lock", "_owner", "_starting")
+
+    def __init__(self) -> None:
+        self._lock: LockType = allocate_lock()
+        self._idle: list[Keeper] = []
+        self._control: _socket.socket | None = None
+        self._starting = 0
+        self._owner = os.getpid()
+        self._closed = False
+
+    def spawn(self, launch: "Launch", loop: "Loop", sink: "Sink") -> Process:
+        """Have a launch spawned; what becomes of it is told to the sink."""
+        return Process(self, launch, loop, sink)
+
+    def take(self) -> Keeper:
+        """Give a keeper that serves no run."""
+        with self._lock:
+            if self._owner != os.getpid():
+                self._forget()
+            if self._closed:
+                raise InvalidState("this engine is closed; make a new one")
+            if self._idle:
+                return self._idle.pop()
+            try:
+                return self._hatch()
+            except OSError:
+                self._shut(wait=False)  # the factory is gone: once more, with a new one
+                return self._hatch()
+
+    def give_back(self, keeper: Keeper) -> None:
+        """Take a keeper back whose run is over."""
+        with self._lock:
+            if not self._closed and len(self._idle) < _IDLE:
+                self._idle.append(keeper)
+                return
+        self.retire(keeper)
+
+    def retire(self, keeper: Keeper, *, wait: bool = False) -> None:
+        """End a keeper, and whatever it still owns; `wait` until all of it is gone."""
+        sock = keeper.sock
+        try:
+            # Not only closed: a forked copy of this process may hold the socket too.
+            sock.shutdown(_socket.SHUT_WR)
+            while wait and sock.recv(4096):
+                pass
+        except OSError:
+            pass
+        finally:
+            sock.close()
+
+    def settle(self) -> None:
+        """Reap the factory's first process, which is gone by the time a keeper speaks."""
+        if self._starting:
+            with self._lock:
+                _reap(self._starting)
+                self._starting = 0
+
+    def close(self, *, wait: bool = True) -> None:
+        """End every keeper that serves no run, and wait for them if asked to; harmless when repeated."""
+        with self._lock:
+            self._closed = True
+            if self._owner != os.getpid():
+                self._forget()
+            keepers, self._idle = self._idle, []
+        for keeper in keepers:
+            self.retire(keeper, wait=wait)
+        with self._lock:
+            self._shut(wait=wait)
+
+    def _hatch(self) -> Keeper:
+        """Have the factory fork a keeper; it need not be there yet for its first request."""
+        if self._control is None:
+            self._control = self._start_factory()
+        ours, theirs = wire.pair()
+        try:
+            _send_fd(self._control, theirs.fileno())
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        return Keeper(ours)
+
+    def _start_factory(self) -> "_socket.socket":
+        if getattr(sys, "frozen", False) or not sys.executable:
+            raise Unsupported("agent-exec starts helpers with the Python interpreter, and this program has none")
+        ours, theirs = wire.pair()
+        root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+        argv = [sys.executable, "-IS", "-c", _BOOT, str(os.getpid()), root]
+        null = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0)
+        try:
+            self._starting = os.posix_spawn(
+                sys.executable,
+                argv,
+                os.environ,
+                file_actions=[
+                    # First, because the socket may be on one of the numbers that follow.
+                    (os.POSIX_SPAWN_DUP2, theirs.fileno(), CONTROL),
+                    null,
+                    (os.POSIX_SPAWN_DUP2, 0, 1),
+                    (os.POSIX_SPAWN_DUP2, 0, 2),
+                ],
+                setsid=True,
+                setsigmask=(),
+            )
+        except OSError as error:
+            ours.close()
+            raise LaunchFailed(
+                f"the helper {sys.executable!r} could not be started: {error.strerror}", errno=error.errno
+            ) from error
+        finally:
+            theirs.close()
+        return ours
+
+    def _shut(self, *, wait: bool = True) -> None:
+        """Let the factory go, which ends when its last keeper has."""
+        if self._control is not None:
+            try:
+                self._control.shutdown(_socket.SHUT_WR)
+                while wait and self._control.recv(4096):
+                    pass
+            except OSError:
+                pass
+            self._control.close()
+            self._control = None
+        if self._starting:
+            _reap(self._starting)
+            self._starting = 0
+
+    def _forget(self) -> None:
+        """We are a forked copy: the keepers belong to the original."""
+        for keeper in self._idle:
+            keeper.sock.close()
+        self._idle = []
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+        self._starting = 0
+        self._owner = os.getpid()
+
+
+def _send_fd(sock: "_socket.socket", fd: int) -> None:
+    import struct
+
+    sock.sendmsg([b"k"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("i", fd))])
+
+
+def _reap(pid: int) -> None:
+    try:
+        os.waitpid(pid, 0)
+    except ChildProcessError:
+        pass  # someone who reaps all children was faster

@@ -1,0 +1,193 @@
+"""The owner's ends of a command's output and input: read as it comes, written as it is taken."""
+
+import fcntl
+import os
+
+from agent_exec.host.posix.poller import READ, WRITE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_exec.host.ports import Loop, Sink
+    from agent_exec.model.command import Stream
+
+# A reader starts small, because most commands print little, and grows with
+# the first full read. A pipe must hold twice what is read at once, or its
+# writer waits for us; an unprivileged user has 64 pipes of the largest size.
+_FIRST_READ = 1 << 14
+_FULL_READ = 1 << 18
+_WRITE = 1 << 16
+_PIPE_SIZES = (1 << 20, 1 << 18)
+_F_SETPIPE_SZ = 1031
+
+
+class Reader:
+    """One output stream, read whenever it is ready."""
+
+    __slots__ = ("_loop", "_name", "_sink", "_size", "fd", "writer")
+
+    def __init__(self, fd: int, name: "Stream", loop: "Loop", sink: "Sink") -> None:
+        self.fd = fd
+        self._name = name
+        self._loop = loop
+        self._sink = sink
+        self._size = _FIRST_READ
+        self.writer: Writer | None = None  # of a terminal, which is one descriptor for both
+        loop.watch(fd, READ, self.ready)
+
+    def ready(self, events: int) -> None:
+        """Read once; the end of the stream closes this side too."""
+        if events & WRITE and self.writer is not None:
+            self.writer.ready(events)
+            if events == WRITE:
+                return
+        # Hung up and nothing to read: the end, without a further call to the kernel.
+        chunk = self._read() if events & READ else b""
+        if chunk:
+            self._sink.output(self._name, chunk)
+        elif chunk is not None:
+            self.close()
+
+    def finish(self) -> bool:
+        """Take what is there when every writer of ours is gone, and close; say whether others hold it open.
+
+        What our writers wrote is in the pipe already, so one pipe's worth is
+        enough, should a stranger go on writing.
+        """
+        budget = _PIPE_SIZES[0]
+        while self.fd >= 0 and budget > 0:
+            chunk = self._read()
+            if chunk is None:
+                break
+            if not chunk:
+                self.close()
+                return False
+            budget -= len(chunk)
+            self._sink.output(self._name, chunk)
+        held = self.fd >= 0
+        self.close()
+        return held
+
+    def close(self) -> None:
+        """Stop reading; harmless when repeated."""
+        if self.fd >= 0:
+            if self.writer is not None:
+                self.writer.close()
+            self._loop.unwatch(self.fd)
+            os.close(self.fd)
+            self.fd = -1
+
+    def _read(self) -> bytes | None:
+        """Read once: bytes, nothing at the end, None when there is nothing yet."""
+        try:
+            chunk = os.read(self.fd, self._size)
+        except BlockingIOError:
+            return None
+        except OSError:
+            return b""  # a terminal whose last user is gone says EIO
+        if len(chunk) == self._size == _FIRST_READ:
+            self._grow()
+        return chunk
+
+    def _grow(self) -> None:
+        self._size = _FULL_READ
+        for size in _PIPE_SIZES:
+            try:
+                fcntl.fcntl(self.fd, _F_SETPIPE_SZ, size)
+            except OSError:
+                continue
+            return
+
+
+class Writer:
+    """The input stream: takes any amount at once and passes it on as the command reads."""
+
+    __slots__ = ("_ending", "_loop", "_pending", "fd")
+
+    def __init__(self, fd: int, loop: "Loop") -> None:
+        self.fd = fd
+        self._loop = loop
+        self._pending = bytearray()
+        self._ending = False
+
+    def write(self, data: bytes) -> None:
+        """Pass on, after what was written before."""
+        if self.fd < 0:
+            return
+        if self._pending:
+            self._pending += data
+            return
+        sent = self._send(data)
+        if 0 <= sent < len(data):
+            self._pending += memoryview(data)[sent:]
+            self._watch()
+
+    def end(self) -> None:
+        """Close once everything has been passed on."""
+        self._ending = True
+        if not self._pending:
+            self.close()
+
+    def close(self) -> None:
+        """Close now, and forget what was not passed on; harmless when repeated."""
+        if self.fd >= 0:
+            if self._pending:
+                self._unwatch()
+                self._pending = bytearray()
+            self._release()
+            self.fd = -1
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing can be written any more."""
+        return self.fd < 0 or self._ending
+
+    def ready(self, _events: int) -> None:
+        """Pass on what the command takes now."""
+        if not self._pending:
+            return
+        sent = self._send(bytes(memoryview(self._pending)[:_WRITE]))
+        if sent < 0:
+            return
+        del self._pending[:sent]
+        if not self._pending:
+            self._unwatch()
+            if self._ending:
+                self.close()
+
+    def _send(self, data: bytes) -> int:
+        """Write once; -1 when the command has closed its input, which is its right."""
+        try:
+            return os.write(self.fd, data)
+        except BlockingIOError:
+            return 0
+        except OSError:
+            self.close()
+            return -1
+
+    def _watch(self) -> None:
+        self._loop.watch(self.fd, WRITE, self.ready)
+
+    def _unwatch(self) -> None:
+        self._loop.unwatch(self.fd)
+
+    def _release(self) -> None:
+        os.close(self.fd)
+
+
+class TerminalWriter(Writer):
+    """The input of a terminal, whose one descriptor its reader owns."""
+
+    __slots__ = ()
+
+    def __init__(self, reader: Reader, loop: "Loop") -> None:
+        super().__init__(reader.fd, loop)
+        reader.writer = self
+
+    def _watch(self) -> None:
+        self._loop.change(self.fd, READ | WRITE)
+
+    def _unwatch(self) -> None:
+        self._loop.change(self.fd, READ)
+
+    def _release(self) -> None:
+        pass

@@ -1,0 +1,200 @@
+"""The tree of processes below this one: see it, signal it, end it.
+
+All of this is for a process that does nothing else and has no threads: a
+keeper. On Linux it is made the reaper of its descendants, so that whoever
+loses its parent becomes its child, and nobody can escape it by forking.
+Elsewhere a process that daemonises itself is lost to us.
+"""
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+    from collections.abc import Callable
+else:
+    import _signal  # without the enums, whose import costs as much as half an interpreter start
+
+_PR_SET_CHILD_SUBREAPER = 36
+_PATIENT_ROUNDS = 8
+
+
+def become_reaper() -> None:
+    """Let every descendant that loses its parent become this process's child."""
+    if sys.platform != "linux":
+        return
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        error = ctypes.get_errno()
+        raise OSError(error, os.strerror(error), "prctl(PR_SET_CHILD_SUBREAPER)")
+
+
+def children(pid: int) -> list[int]:
+    """Give the children of a process; none if it is gone."""
+    if sys.platform != "linux":
+        return _children_elsewhere(pid)
+    found: list[int] = []
+    base = f"/proc/{pid}/task"
+    try:
+        tasks = os.listdir(base)
+    except OSError:
+        return found
+    for task in tasks:
+        try:
+            found.extend(map(int, _read(f"{base}/{task}/children").split()))
+        except FileNotFoundError:
+            if not _has_children_file():
+                return _children_by_scan(pid)
+        except OSError:
+            continue
+    return found
+
+
+def descendants() -> dict[int, int]:
+    """Give every process below this one with its parent, parents first."""
+    me = os.getpid()
+    found: dict[int, int] = {}
+    ranks = [me]
+    while ranks:
+        below: list[int] = []
+        for parent in ranks:
+            for child in children(parent):
+                if child not in found and child != me:
+                    found[child] = parent
+                    below.append(child)
+        ranks = below
+    return found
+
+
+def signal_all(number: int) -> int:
+    """Send a signal to every process below this one; give how many may not be signalled."""
+    me = os.getpid()
+    found = descendants()
+    refused = 0
+    for pid, parent in found.items():
+        try:
+            if parent == me:
+                os.kill(pid, number)  # our own child keeps its pid until we reap it
+            else:
+                _signal_stranger(pid, number, found, me)
+        except ProcessLookupError:
+            continue
+        except PermissionError:
+            refused += 1
+    return refused
+
+
+def sweep(reaped: "Callable[[int, int], None]") -> int:
+    """End everything below this process by force and reap it; give how many could not be ended.
+
+    Returns when nothing is left. `reaped(pid, status)` hears of every child.
+    Killing parents hands us their children, so a few rounds over the direct
+    children end any honest tree; one that forks faster is hit as a whole.
+    """
+    me = os.getpid()
+    rounds = 0
+    immune: set[int] = set()
+    while True:
+        rounds += 1
+        if rounds > _PATIENT_ROUNDS:
+            signal_all(_signal.SIGKILL)
+        doomed: set[int] = set()
+        for pid in children(me):
+            try:
+                os.kill(pid, _signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+            except PermissionError:
+                immune.add(pid)
+            else:
+                doomed.add(pid)
+        while True:
+            try:
+                pid, status = os.waitpid(-1, 0 if doomed else os.WNOHANG)
+            except ChildProcessError:
+                return 0
+            if pid == 0:
+                break
+            doomed.discard(pid)
+            immune.discard(pid)
+            reaped(pid, status)
+        if immune and immune.issuperset(children(me)):
+            return len(immune)
+
+
+def parent_and_start(pid: int) -> tuple[int, int]:
+    """Give a process's parent and the time it was started, in ticks since boot; raise if it is gone."""
+    # The second field is the program's name and may hold anything, brackets too.
+    fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split(None, 20)
+    return int(fields[1]), int(fields[19])
+
+
+def _signal_stranger(pid: int, number: int, known: dict[int, int], me: int) -> None:
+    """Signal a descendant that is not our child, and nobody who has taken over its pid.
+
+    The descriptor pins the process; a parent that is ours then proves that
+    it is the one we saw.
+    """
+    if not hasattr(os, "pidfd_open"):
+        os.kill(pid, number)
+        return
+    try:
+        fd = os.pidfd_open(pid)
+    except OSError:
+        return
+    try:
+        parent, _ = parent_and_start(pid)
+        if parent == me or parent in known:
+            _signal.pidfd_send_signal(fd, number)
+    except FileNotFoundError:
+        return
+    finally:
+        os.close(fd)
+
+
+def _read(path: str) -> bytes:
+    """Read a small file of the kernel's."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        data = os.read(fd, 1 << 16)
+        while more := os.read(fd, 1 << 16) if len(data) & 0xFFF == 0 and data else b"":
+            data += more
+        return data
+    finally:
+        os.close(fd)
+
+
+def _has_children_file() -> bool:
+    """Whether this kernel lists children; some are built without."""
+    return os.path.exists(f"/proc/self/task/{os.getpid()}/children")
+
+
+def _children_by_scan(pid: int) -> list[int]:
+    """Find children by asking every process for its parent."""
+    found: list[int] = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                parent, _ = parent_and_start(int(name))
+            except OSError:
+                continue
+            if parent == pid:
+                found.append(int(name))
+    return found
+
+
+def _children_elsewhere(pid: int) -> list[int]:
+    """Ask the system's process library, where there is no /proc (macOS; untested there)."""
+    import ctypes
+
+    library = ctypes.CDLL(None, use_errno=True)
+    room = 1024
+    while True:
+        buffer = (ctypes.c_int * room)()
+        count = library.proc_listchildpids(pid, buffer, ctypes.sizeof(buffer))
+        if count < room:
+            return list(buffer[: max(0, count)])
+        room *= 2

@@ -1,0 +1,127 @@
+"""What an owner and its keeper say to each other over their socket.
+
+Requests are frames of a length and a marshalled tuple, whose first item is
+one of the request kinds; they come from the owner alone, which the keeper
+trusts. Replies are fixed records of three integers, because an owner does not
+trust what comes out of a sandbox. Descriptors travel beside the bytes.
+"""
+
+import marshal
+import os
+import struct
+
+import _socket
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+# Requests.
+SPAWN = 1
+"""program, argv, cwd, env or None for the last one sent, rows and columns or 0 and 0, input given;
+with the child's ends of stdin (if given), stdout and stderr, unless it is to have a terminal"""
+SIGNAL = 2
+"""number: to every process of the tree"""
+KILL = 3
+"""end the tree by force"""
+LEAVE = 4
+"""go away and leave the tree alone"""
+
+# Replies.
+STARTED = 1
+"""pid, start time; with the terminal's master if there is one"""
+FAILED = 2
+"""errno, which of the steps below"""
+EXITED = 3
+"""wait status of the main process, 1 if nothing else is left"""
+EMPTIED = 4
+"""how many could not be ended, 0"""
+
+# Steps of a spawn that can fail.
+STEP_CWD = 1
+STEP_PROGRAM = 2
+STEP_TERMINAL = 3
+
+REPLY = struct.Struct("<iiq")
+_LENGTH = struct.Struct("<I")
+_CHUNK = 1 << 16
+_FDS = 3
+_INT = struct.calcsize("i")
+_SPACE = _socket.CMSG_SPACE(_FDS * _INT)
+# macOS has no such flag: there the receiver marks the descriptors itself.
+_CLOEXEC = getattr(_socket, "MSG_CMSG_CLOEXEC", 0)
+
+
+def pair() -> "tuple[_socket.socket, _socket.socket]":
+    """Make a connected pair of sockets, not inheritable."""
+    return _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
+
+
+def send_request(sock: "_socket.socket", request: "tuple[Any, ...]", fds: "Sequence[int]" = ()) -> None:
+    """Send a whole request; its descriptors go with the first byte.
+
+    Blocks only while the keeper is reading, which is all that it does
+    between two runs.
+    """
+    body = marshal.dumps(request)
+    frame = _LENGTH.pack(len(body)) + body
+    if fds:
+        ancillary = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack(f"{len(fds)}i", *fds))]
+        sent = sock.sendmsg([frame], ancillary)
+    else:
+        sent = sock.send(frame)
+    if sent < len(frame):
+        sock.sendall(memoryview(frame)[sent:])
+
+
+def receive_request(sock: "_socket.socket") -> "tuple[tuple[Any, ...] | None, list[int]]":
+    """Wait for a whole request; None when the owner is gone."""
+    data, fds = receive(sock)
+    if not data:
+        return None, fds
+    while len(data) < _LENGTH.size:
+        more = sock.recv(_LENGTH.size - len(data))
+        if not more:
+            return None, fds
+        data += more
+    (length,) = _LENGTH.unpack_from(data)
+    missing = length - (len(data) - _LENGTH.size)
+    if missing:
+        parts = [data]
+        while missing:
+            more = sock.recv(missing)
+            if not more:
+                return None, fds
+            parts.append(more)
+            missing -= len(more)
+        data = b"".join(parts)
+    return marshal.loads(memoryview(data)[_LENGTH.size :]), fds
+
+
+def send_reply(sock: "_socket.socket", kind: int, first: int, second: int, fd: int = -1) -> None:
+    """Send a reply; say nothing if the owner is gone, which the keeper learns by itself."""
+    record = REPLY.pack(kind, first, second)
+    try:
+        if fd < 0:
+            sock.send(record)
+        else:
+            sock.sendmsg([record], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("i", fd))])
+    except OSError:
+        return
+
+
+def receive(sock: "_socket.socket", flags: int = 0) -> tuple[bytes, list[int]]:
+    """Receive some bytes and the descriptors that came with them; nothing when the other end is gone."""
+    try:
+        data, ancillary, _, _ = sock.recvmsg(_CHUNK, _SPACE, flags | _CLOEXEC)
+    except ConnectionError:
+        return b"", []
+    fds: list[int] = []
+    for level, kind, payload in ancillary:
+        if level == _socket.SOL_SOCKET and kind == _socket.SCM_RIGHTS:
+            fds.extend(struct.unpack(f"{len(payload) // _INT}i", payload))
+    if not _CLOEXEC:
+        for fd in fds:
+            os.set_inheritable(fd, False)
+    return data, fds

@@ -1,0 +1,1 @@
+"""Pure data and decisions: what was asked, what may happen, how it ended."""

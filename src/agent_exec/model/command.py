@@ -1,0 +1,160 @@
+"""What was asked (Command), how large its terminal is (Terminal), and what will be spawned (Launch)."""
+
+from agent_exec.model.errors import InvalidArgument
+from agent_exec.model.limits import Limits
+from agent_exec.model.output import Head, Keep
+from agent_exec.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Literal, Protocol
+
+    Stream = Literal["stdout", "stderr"]
+    OnOutput = Callable[[Stream, bytes], object]
+
+    class PathLike(Protocol):
+        """Anything with a file system path."""
+
+        def __fspath__(self) -> str | bytes: ...
+
+    Word = str | bytes | PathLike
+
+LEFTOVERS = ("kill", "leave")
+
+
+class Terminal(Value):
+    """The size of a terminal, in rows and columns."""
+
+    __slots__ = ("columns", "rows")
+
+    def __init__(self, rows: int = 24, columns: int = 80) -> None:
+        for name, value in (("rows", rows), ("columns", columns)):
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 65535:
+                raise InvalidArgument(f"{name} must be a whole number from 1 to 65535; got {value!r}")
+        self.rows = rows
+        self.columns = columns
+
+
+class Command(Value):
+    """What was asked: a program with its arguments, and the terms of its run.
+
+    `cwd` None is the caller's; a relative program path is relative to `cwd`.
+    `env` None is the caller's; a mapping is the whole environment. `stdin` is
+    fed and then ended; None is no input at all, unless `interactive` keeps
+    the input open for `Run.write`. `tty` gives the command a terminal of
+    `size`, whose output is in stdout. `keep` says what is kept of each
+    stream. `leftovers` says what becomes of processes the command leaves
+    behind: "kill" or "leave". `on_output(stream, chunk)` is called with every
+    chunk, in order, from the loop that drives the run.
+    """
+
+    __slots__ = (
+        "argv",
+        "cwd",
+        "env",
+        "interactive",
+        "keep",
+        "leftovers",
+        "limits",
+        "on_output",
+        "size",
+        "stdin",
+        "tty",
+    )
+
+    def __init__(
+        self,
+        argv: "Sequence[Word]",
+        *,
+        cwd: "Word | None" = None,
+        env: "Mapping[str, str] | Mapping[bytes, bytes] | None" = None,
+        stdin: bytes | None = None,
+        interactive: bool = False,
+        tty: bool = False,
+        size: Terminal | None = None,
+        limits: Limits | None = None,
+        keep: Keep | None = None,
+        leftovers: str = "kill",
+        on_output: "OnOutput | None" = None,
+    ) -> None:
+        if isinstance(argv, str | bytes) or not hasattr(argv, "__len__") or not len(argv):
+            raise InvalidArgument(
+                "argv must be a list with the program first, such as ['ls', '-l']; "
+                f"got {argv!r}. For a shell line, ask a shell: ['sh', '-c', line]"
+            )
+        self.argv = tuple(_word("argv", word) for word in argv)
+        if not self.argv[0]:
+            raise InvalidArgument("argv must name a program first; got an empty name")
+        self.cwd = None if cwd is None else _word("cwd", cwd)
+        self.env = None if env is None else {_name(key): _word("env", value) for key, value in env.items()}
+        if stdin is not None and not isinstance(stdin, bytes | bytearray | memoryview):
+            raise InvalidArgument(f"stdin must be bytes; encode the text first. Got {type(stdin).__name__}")
+        self.stdin = None if stdin is None else bytes(stdin)
+        self.interactive = bool(interactive)
+        self.tty = bool(tty)
+        self.size = size or Terminal()
+        self.limits = limits or Limits()
+        self.keep = keep or Head()
+        if not isinstance(self.keep, Keep):
+            raise InvalidArgument(f"keep must be a Head, Tail, HeadTail or Lines; got {keep!r}")
+        if leftovers not in LEFTOVERS:
+            raise InvalidArgument(f"leftovers must be one of {', '.join(LEFTOVERS)}; got {leftovers!r}")
+        self.leftovers = leftovers
+        if on_output is not None and not callable(on_output):
+            raise InvalidArgument(f"on_output must be callable; got {on_output!r}")
+        self.on_output = on_output
+
+
+class Launch(Value):
+    """What will be spawned: everything resolved, nothing left to look up.
+
+    `program` is the file to execute; `argv[0]` is what it is told it is
+    called. Words are in the system's own form.
+    """
+
+    __slots__ = ("argv", "cwd", "env", "input", "program", "size", "tty")
+
+    def __init__(
+        self,
+        *,
+        program: str | bytes,
+        argv: "tuple[str | bytes, ...]",
+        cwd: str | bytes,
+        env: "Mapping[str | bytes, str | bytes]",
+        tty: bool,
+        size: Terminal,
+        input: bool,  # noqa: A002 - the word for it
+    ) -> None:
+        self.program = program
+        self.argv = argv
+        self.cwd = cwd
+        self.env = env
+        self.tty = tty
+        self.size = size
+        self.input = input
+
+
+def _word(name: str, value: "Word") -> str | bytes:
+    """Give a word as text or bytes; refuse what no system call can carry."""
+    word: object = value
+    if not isinstance(word, str | bytes):
+        path = getattr(type(word), "__fspath__", None)
+        word = path(word) if path is not None else word
+    if isinstance(word, str):
+        if "\0" in word:
+            raise InvalidArgument(f"{name} must not contain a NUL character; got {word!r}")
+        return word
+    if isinstance(word, bytes):
+        if b"\0" in word:
+            raise InvalidArgument(f"{name} must not contain a NUL byte; got {word!r}")
+        return word
+    raise InvalidArgument(f"{name} must be text, bytes or a path; got {type(value).__name__}: {value!r}")
+
+
+def _name(key: "Word") -> str | bytes:
+    """Give the name of an environment variable; refuse what is none."""
+    word = _word("env", key)
+    if not word or (b"=" in word if isinstance(word, bytes) else "=" in word):
+        raise InvalidArgument(f"an environment variable's name must be non-empty, without '='; got {word!r}")
+    return word

@@ -1,0 +1,127 @@
+"""What we refuse or cannot do. How a command ended is never an error: it is an Outcome.
+
+    AgentExecError(code, message, retryable, details)
+      Refused                 the request itself is at fault
+        InvalidArgument         a value is out of its bounds or of the wrong kind
+        InvalidState            the engine or run is not in a state that allows this
+      Missing                 something named does not exist or cannot be used
+        CommandNotFound         no such program
+        CommandNotExecutable    the program is there and cannot be executed
+        WorkdirNotFound         no such working directory
+        NotADirectory           the working directory is something else
+        WorkdirForbidden        the working directory may not be entered
+      Broken                  the machine said no
+        LaunchFailed            the system refused to start the process
+        KeeperLost              the helper process that owned the run was killed
+        InputClosed             the command takes no (more) input
+        Unsupported             this system cannot do what was asked
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class AgentExecError(Exception):
+    """The root of all our errors; `code` is stable, the message says what to do next."""
+
+    code = "internal"
+    retryable = False
+
+    def __init__(self, message: str, **details: object) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details: Mapping[str, object] = details
+
+    def __reduce__(self) -> "tuple[object, ...]":
+        return _rebuild, (type(self), self.message, dict(self.details))
+
+
+def _rebuild(kind: type[AgentExecError], message: str, details: dict[str, object]) -> AgentExecError:
+    return kind(message, **details)
+
+
+class Refused(AgentExecError):
+    """The request itself is at fault."""
+
+    code = "refused"
+
+
+class InvalidArgument(Refused):
+    """A value is out of its bounds or of the wrong kind."""
+
+    code = "invalid_argument"
+
+
+class InvalidState(Refused):
+    """The engine or run is not in a state that allows this."""
+
+    code = "invalid_state"
+
+
+class Missing(AgentExecError):
+    """Something named does not exist or cannot be used."""
+
+    code = "missing"
+
+
+class CommandNotFound(Missing):
+    """No such program."""
+
+    code = "command_not_found"
+
+
+class CommandNotExecutable(Missing):
+    """The program is there and cannot be executed."""
+
+    code = "command_not_executable"
+
+
+class WorkdirNotFound(Missing):
+    """No such working directory."""
+
+    code = "workdir_not_found"
+
+
+class NotADirectory(Missing):
+    """The working directory is something else."""
+
+    code = "not_a_directory"
+
+
+class WorkdirForbidden(Missing):
+    """The working directory may not be entered."""
+
+    code = "workdir_forbidden"
+
+
+class Broken(AgentExecError):
+    """The machine said no."""
+
+    code = "broken"
+
+
+class LaunchFailed(Broken):
+    """The system refused to start the process."""
+
+    code = "launch_failed"
+    retryable = True
+
+
+class KeeperLost(Broken):
+    """The helper process that owned the run was killed; so was the run."""
+
+    code = "keeper_lost"
+    retryable = True
+
+
+class InputClosed(Broken):
+    """The command takes no (more) input."""
+
+    code = "input_closed"
+
+
+class Unsupported(Broken):
+    """This system cannot do what was asked."""
+
+    code = "unsupported"

@@ -1,0 +1,80 @@
+"""How a run ended: a value, whatever the ending was."""
+
+from agent_exec.model.output import text
+from agent_exec.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+    Cause = Literal["timeout", "stopped", "overflow"]
+
+
+class Outcome(Value):
+    """How a run ended, and what it printed.
+
+    `exit_code` is the command's own, or 128 + n when signal n ended it, and
+    then `signal` is its name ("SIGTERM"); both are None for a run that was
+    stopped before it was started. `cause` says why *we* ended it, and is None
+    when it ended by itself. `leaked` says that something the command had
+    started outlived it, or still holds its output open. `duration` is in
+    seconds, from spawn to end.
+    """
+
+    __slots__ = (
+        "cause",
+        "duration",
+        "exit_code",
+        "leaked",
+        "pid",
+        "signal",
+        "stderr",
+        "stderr_observed",
+        "stdout",
+        "stdout_observed",
+    )
+
+    def __init__(
+        self,
+        *,
+        exit_code: int | None,
+        signal: str | None,
+        cause: "Cause | None",
+        duration: float,
+        leaked: bool,
+        stdout: bytes,
+        stdout_observed: int,
+        stderr: bytes,
+        stderr_observed: int,
+        pid: int | None,
+    ) -> None:
+        self.exit_code = exit_code
+        self.signal = signal
+        self.cause = cause
+        self.duration = duration
+        self.leaked = leaked
+        self.stdout = stdout
+        self.stdout_observed = stdout_observed
+        self.stderr = stderr
+        self.stderr_observed = stderr_observed
+        self.pid = pid
+
+    @property
+    def ok(self) -> bool:
+        """Whether the command ended by itself with exit code 0."""
+        return self.exit_code == 0 and self.cause is None
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether its time ran out."""
+        return self.cause == "timeout"
+
+    @property
+    def stdout_text(self) -> str:
+        """What was kept of stdout, as text."""
+        return text(self.stdout)
+
+    @property
+    def stderr_text(self) -> str:
+        """What was kept of stderr, as text."""
+        return text(self.stderr)

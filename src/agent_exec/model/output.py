@@ -1,0 +1,287 @@
+"""What is kept of a stream, and the exact count of what was observed.
+
+Every keeping takes chunks in order, never copies more than it keeps, and
+holds at most its limit plus one chunk, whatever the stream's length.
+"""
+
+import codecs
+
+from agent_exec.model.errors import InvalidArgument
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Self
+
+MIB = 1 << 20
+SMALL = 4096
+"""Chunks below this size are joined, so that a slow dribble costs no object a byte."""
+JOINED = 1 << 16
+"""Joined chunks grow up to about this size."""
+
+
+class Keep:
+    """The common part of all keepings; `fresh` gives an empty one with the same limits."""
+
+    __slots__ = ("observed",)
+
+    def __init__(self) -> None:
+        self.observed = 0
+
+    def fresh(self) -> "Self":
+        """Give an empty keeping of the same kind and limits."""
+        raise TypeError("a keeping is one of Head, Tail, HeadTail, Lines")
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes of the stream."""
+        raise TypeError("a keeping is one of Head, Tail, HeadTail, Lines")
+
+    def value(self) -> bytes:
+        """Give what is kept, as one piece."""
+        raise TypeError("a keeping is one of Head, Tail, HeadTail, Lines")
+
+    @property
+    def kept(self) -> int:
+        """How many of the observed bytes are kept."""
+        return len(self.value())
+
+    @property
+    def overflowed(self) -> bool:
+        """Whether something observed was not kept."""
+        return self.observed > self.kept
+
+
+class Head(Keep):
+    """Keeps the first `limit` bytes."""
+
+    __slots__ = ("_data", "limit")
+
+    def __init__(self, limit: int = MIB) -> None:
+        super().__init__()
+        self.limit = _bound("limit", limit)
+        self._data = bytearray()
+
+    def fresh(self) -> "Head":
+        """Give an empty keeping with the same limit."""
+        return Head(self.limit)
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes of the stream."""
+        room = self.limit - self.observed
+        self.observed += len(chunk)
+        if room > 0:
+            self._data += chunk if len(chunk) <= room else chunk[:room]
+
+    def value(self) -> bytes:
+        """Give the first bytes."""
+        return bytes(self._data)
+
+    @property
+    def kept(self) -> int:
+        """How many of the observed bytes are kept."""
+        return len(self._data)
+
+
+class _Pieces:
+    """A queue of chunks: appended whole, dropped whole from the old end."""
+
+    __slots__ = ("first", "parts", "size")
+
+    def __init__(self) -> None:
+        self.parts: list[bytes | bytearray] = []
+        self.first = 0
+        self.size = 0
+
+    def append(self, chunk: bytes) -> bool:
+        """Add a chunk; say whether it began a new piece."""
+        self.size += len(chunk)
+        last = self.parts[-1] if len(self.parts) > self.first else None
+        if len(chunk) < SMALL:
+            if isinstance(last, bytearray) and len(last) < JOINED:
+                last += chunk
+                return False
+            self.parts.append(bytearray(chunk))
+        else:
+            self.parts.append(chunk)
+        return True
+
+    @property
+    def oldest(self) -> int:
+        """The length of the oldest piece; 0 when there is none."""
+        return len(self.parts[self.first]) if self.first < len(self.parts) else 0
+
+    def drop(self) -> None:
+        """Forget the oldest piece."""
+        self.size -= len(self.parts[self.first])
+        self.parts[self.first] = b""
+        self.first += 1
+        if self.first >= 64:
+            del self.parts[: self.first]
+            self.first = 0
+
+    def joined(self) -> bytes:
+        return b"".join(self.parts)
+
+
+class Tail(Keep):
+    """Keeps the last `limit` bytes."""
+
+    __slots__ = ("_pieces", "limit")
+
+    def __init__(self, limit: int = MIB) -> None:
+        super().__init__()
+        self.limit = _bound("limit", limit)
+        self._pieces = _Pieces()
+
+    def fresh(self) -> "Tail":
+        """Give an empty keeping with the same limit."""
+        return Tail(self.limit)
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes of the stream."""
+        self.observed += len(chunk)
+        pieces = self._pieces
+        pieces.append(chunk)
+        while pieces.size - pieces.oldest >= self.limit and pieces.oldest:
+            pieces.drop()
+
+    def value(self) -> bytes:
+        """Give the last bytes."""
+        kept = self._pieces.joined()
+        return kept[max(0, len(kept) - self.limit) :]
+
+    @property
+    def kept(self) -> int:
+        """How many of the observed bytes are kept."""
+        return min(self._pieces.size, self.limit)
+
+
+class HeadTail(Keep):
+    """Keeps the first `head` and the last `tail` bytes; what lies between is counted."""
+
+    __slots__ = ("_head", "_tail")
+
+    def __init__(self, head: int = MIB, tail: int = MIB) -> None:
+        super().__init__()
+        self._head = Head(_bound("head", head))
+        self._tail = Tail(_bound("tail", tail))
+
+    def fresh(self) -> "HeadTail":
+        """Give an empty keeping with the same limits."""
+        return HeadTail(self._head.limit, self._tail.limit)
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes of the stream."""
+        room = self._head.limit - self.observed
+        self.observed += len(chunk)
+        if room <= 0:
+            self._tail.feed(chunk)
+        elif len(chunk) <= room:
+            self._head.feed(chunk)
+        else:
+            self._head.feed(chunk[:room])
+            self._tail.feed(chunk[room:])
+
+    def parts(self) -> tuple[bytes, bytes]:
+        """Give the two ends apart; `observed - kept` bytes are missing between them."""
+        return self._head.value(), self._tail.value()
+
+    def value(self) -> bytes:
+        """Give both ends, one after the other."""
+        return b"".join(self.parts())
+
+    @property
+    def kept(self) -> int:
+        """How many of the observed bytes are kept."""
+        return self._head.kept + self._tail.kept
+
+
+class Lines(Keep):
+    """Keeps the last `lines` lines within the last `size` bytes, oldest line dropped first.
+
+    Lines are counted as they come and only looked for when they are read. A
+    single line longer than `size` is kept by its end.
+    """
+
+    __slots__ = ("_counts", "_newlines", "_pieces", "lines", "newlines_observed", "size")
+
+    def __init__(self, lines: int = 4000, size: int = 2 * MIB) -> None:
+        super().__init__()
+        self.lines = _bound("lines", lines)
+        self.size = _bound("size", size)
+        self.newlines_observed = 0
+        self._pieces = _Pieces()
+        self._counts: list[int] = []
+        self._newlines = 0
+
+    def fresh(self) -> "Lines":
+        """Give an empty keeping with the same limits."""
+        return Lines(self.lines, self.size)
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes of the stream."""
+        self.observed += len(chunk)
+        count = chunk.count(b"\n")
+        self.newlines_observed += count
+        self._newlines += count
+        pieces, counts = self._pieces, self._counts
+        if pieces.append(chunk):
+            counts.append(count)
+        else:
+            counts[-1] += count
+        # The first line of what remains may be torn, hence one line more than is kept.
+        while pieces.oldest and (
+            pieces.size - pieces.oldest >= self.size or self._newlines - counts[0] > self.lines
+        ):
+            pieces.drop()
+            self._newlines -= counts.pop(0)
+
+    def value(self) -> bytes:
+        """Give the kept lines; whole ones, but for a first line that is too long by itself."""
+        kept = self._pieces.joined()
+        torn = self.observed > len(kept)
+        if len(kept) > self.size:
+            at_edge = kept[len(kept) - self.size - 1 : len(kept) - self.size]
+            kept = kept[len(kept) - self.size :]
+            torn = at_edge != b"\n"
+        if torn:
+            newline = kept.find(b"\n")
+            if 0 <= newline < len(kept) - 1:
+                kept = kept[newline + 1 :]
+        end = len(kept) - 1 if kept.endswith(b"\n") else len(kept)
+        for _ in range(self.lines):
+            end = kept.rfind(b"\n", 0, end)
+            if end < 0:
+                return kept
+        return kept[end + 1 :]
+
+
+class Text:
+    """Turns a stream of bytes into text: a character may be split anywhere, a bad byte is one U+FFFD."""
+
+    __slots__ = ("_decoder",)
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def feed(self, chunk: bytes) -> str:
+        """Give the characters completed by these bytes."""
+        return self._decoder.decode(chunk)
+
+    def finish(self) -> str:
+        """Give what an unfinished character at the end amounts to."""
+        return self._decoder.decode(b"", final=True)
+
+
+def text(data: "bytes | Iterable[bytes]") -> str:
+    """Give bytes, or chunks of them, as text."""
+    if isinstance(data, bytes):
+        return data.decode("utf-8", "replace")
+    return b"".join(data).decode("utf-8", "replace")
+
+
+def _bound(name: str, value: object) -> int:
+    """Refuse what is not a count of bytes or lines."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise InvalidArgument(f"{name} must be a whole number, 0 or more; got {value!r}")
+    return value
