@@ -2,6 +2,7 @@
 
 import atexit
 import os
+from _thread import allocate_lock
 
 from agent_exec.engine.loop import Loop
 from agent_exec.engine.run import Run
@@ -30,7 +31,17 @@ class Engine:
     drives them. Closing the engine ends every run and waits for that.
     """
 
-    __slots__ = ("_active", "_closing", "_loop", "_owner", "_queue", "_slots", "_spawner", "_thread", "_threaded")
+    __slots__ = (
+        "_active",
+        "_closing",
+        "_loop",
+        "_owner",
+        "_queue",
+        "_slots",
+        "_spawner",
+        "_thread",
+        "_threaded",
+    )
 
     def __init__(self, slots: int = 64, *, threaded: bool = True) -> None:
         if isinstance(slots, bool) or not isinstance(slots, int) or slots < 1:
@@ -203,13 +214,23 @@ def _nothing(_run: Run) -> None:
     pass
 
 
+def close_shared(*, wait: bool = True) -> None:
+    """Give back what one-shot calls share; the next call makes it anew."""
+    global _shared  # noqa: PLW0603 - one for each process
+    shared, _shared = _shared, None
+    if shared is not None:
+        shared.close(wait=wait)
+
+
 def _shared_spawner() -> Spawner:
-    """Give the spawner of all one-shot calls of this process."""
-    global _shared  # noqa: PLW0603 - one for each process, made when first needed
-    if _shared is None:
-        _shared = Spawner()
-        atexit.register(_shared.close, wait=False)
-    return _shared
+    """Give the spawner of all one-shot calls of this process, made when first needed."""
+    global _shared  # noqa: PLW0603 - one for each process
+    with _sharing:
+        if _shared is None:
+            _shared = Spawner()
+            atexit.register(close_shared, wait=False)
+        return _shared
 
 
+_sharing = allocate_lock()
 _shared: Spawner | None = None

@@ -114,15 +114,28 @@ class Run:
         """Whether it is over."""
         return self._over
 
+    @property
+    def stdout(self) -> bytes:
+        """What is kept of its stdout so far."""
+        return self._stdout.value()
+
+    @property
+    def stderr(self) -> bytes:
+        """What is kept of its stderr so far."""
+        return self._stderr.value()
+
     def write(self, data: bytes) -> None:
         """Feed its input; only for a run that is interactive or has a terminal."""
         if not (self.command.tty or self.command.interactive):
-            raise InputClosed("this command takes no input: start it with interactive=True or tty=True to write to it")
+            raise InputClosed(
+                "this command takes no input: start it with interactive=True or tty=True to write to it"
+            )
         if not isinstance(data, bytes | bytearray | memoryview):
             raise InvalidArgument(f"write takes bytes; encode the text first. Got {type(data).__name__}")
         if self.done:
             raise InputClosed("this command has ended and takes no more input")
-        self._post(lambda process, data=bytes(data): process.write(data))
+        copy = bytes(data)
+        self._post(lambda process: process.write(copy))
 
     def end_input(self) -> None:
         """Say that no more input comes; harmless when repeated or late."""
@@ -261,9 +274,12 @@ class Run:
 
     def _spawn(self) -> None:
         self._spawned = monotonic()
+        # Known before it exists, so that an exception at any moment finds it.
+        self._process = self._spawner.process(self._launch, self._loop, self)
         try:
-            self._process = self._spawner.spawn(self._launch, self._loop, self)
+            self._process.spawn()
         except AgentExecError as error:
+            self._process = None
             self._error = error
             return
         if self.command.stdin is not None:

@@ -121,7 +121,7 @@ class Launch(Value):
         program: str | bytes,
         argv: "tuple[str | bytes, ...]",
         cwd: str | bytes,
-        env: "Mapping[str | bytes, str | bytes]",
+        env: "Mapping[str, str] | Mapping[bytes, bytes]",
         tty: bool,
         size: Terminal,
         input: bool,  # noqa: A002 - the word for it

@@ -1,20 +1,20 @@
 """What we refuse or cannot do. How a command ended is never an error: it is an Outcome.
 
-    AgentExecError(code, message, retryable, details)
-      Refused                 the request itself is at fault
-        InvalidArgument         a value is out of its bounds or of the wrong kind
-        InvalidState            the engine or run is not in a state that allows this
-      Missing                 something named does not exist or cannot be used
-        CommandNotFound         no such program
-        CommandNotExecutable    the program is there and cannot be executed
-        WorkdirNotFound         no such working directory
-        NotADirectory           the working directory is something else
-        WorkdirForbidden        the working directory may not be entered
-      Broken                  the machine said no
-        LaunchFailed            the system refused to start the process
-        KeeperLost              the helper process that owned the run was killed
-        InputClosed             the command takes no (more) input
-        Unsupported             this system cannot do what was asked
+AgentExecError(code, message, retryable, details)
+  Refused                 the request itself is at fault
+    InvalidArgument         a value is out of its bounds or of the wrong kind
+    InvalidState            the engine or run is not in a state that allows this
+  Missing                 something named does not exist or cannot be used
+    CommandNotFound         no such program
+    CommandNotExecutable    the program is there and cannot be executed
+    WorkdirNotFound         no such working directory
+    NotADirectory           the working directory is something else
+    WorkdirForbidden        the working directory may not be entered
+  Broken                  the machine said no
+    LaunchFailed            the system refused to start the process
+    KeeperLost              the helper process that owned the run was killed
+    InputClosed             the command takes no (more) input
+    Unsupported             this system cannot do what was asked
 """
 
 TYPE_CHECKING = False

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
     Phase = Literal["queued", "running", "stopping", "killing", "lingering", "ended"]
     Event = Literal["launch", "stop", "abort", "exited", "emptied", "expired", "left", "failed"]
-    Effect = Literal["spawn", "terminate", "kill", "leak", "release", "time_run", "time_grace", "time_drain", "finish"]
+    Effect = Literal[
+        "spawn", "terminate", "kill", "leak", "release", "time_run", "time_grace", "time_drain", "finish"
+    ]
 
 PHASES: "tuple[Phase, ...]" = ("queued", "running", "stopping", "killing", "lingering", "ended")
 

@@ -34,7 +34,7 @@ class Keep:
 
     def feed(self, chunk: bytes) -> None:
         """Take the next bytes of the stream."""
-        raise TypeError("a keeping is one of Head, Tail, HeadTail, Lines")
+        raise TypeError(f"a keeping is one of Head, Tail, HeadTail, Lines; {len(chunk)} bytes have no keeper")
 
     def value(self) -> bytes:
         """Give what is kept, as one piece."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 class Value:
     """A value: equal when its fields are equal, and not to be changed once made."""
 
-    __slots__ = ()
+    __slots__: tuple[str, ...] = ()
 
     def replace(self, **changes: "Any") -> "Self":
         """Give a copy with some fields changed, checked like a new one."""

@@ -6,6 +6,7 @@ owner, so that the owner's own waiting for children never meets it. It is the
 reaper above its keepers: when one is killed, its tree is ended here.
 """
 
+import _socket
 import gc
 import os
 import select
@@ -17,12 +18,8 @@ from agent_exec.host.posix.keeper import LEFT, Keeper, listen_for_children
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
-
-    import _socket
 else:
     import _signal
-
-    import _socket
 
 CONTROL = 3
 """The descriptor on which the owner's socket arrives."""
@@ -39,13 +36,23 @@ def main() -> None:
         owner = os.pidfd_open(owner_pid) if hasattr(os, "pidfd_open") else -1
     except OSError:
         os._exit(0)
-    for number in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT):
-        _signal.signal(number, _signal.SIG_DFL)
+    _forget_signals()
     tree.become_reaper()
     gc.collect()
     gc.disable()
     gc.freeze()
     Factory(_socket.socket(fileno=CONTROL), owner).serve()
+
+
+def _forget_signals() -> None:
+    """Treat every signal as a new process would: what the owner ignores is not for commands to inherit."""
+    for number in _signal.valid_signals():
+        # Python itself needs these two ignored; a launch restores them for the command.
+        if number not in (_signal.SIGPIPE, _signal.SIGXFSZ):
+            try:
+                _signal.signal(number, _signal.SIG_DFL)
+            except OSError:
+                continue  # KILL and STOP
 
 
 class Factory:

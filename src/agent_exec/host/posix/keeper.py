@@ -13,9 +13,8 @@ from agent_exec.host.posix import launch, tree, wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import signal as _signal
-
     import _socket
+    import signal as _signal
 else:
     import _signal
 
@@ -74,7 +73,7 @@ class Keeper:
                 os._exit(LEFT)
 
     def _spawn(
-        self, program: bytes, argv: "tuple[bytes, ...]", cwd: bytes, rows: int, columns: int, fds: list[int]
+        self, program: bytes, argv: tuple[bytes, ...], cwd: bytes, rows: int, columns: int, fds: list[int]
     ) -> None:
         master = -1
         try:
@@ -99,6 +98,7 @@ class Keeper:
     def _reap(self) -> None:
         """Reap who has exited, and report what the owner has to know."""
         status = None
+        empty = False
         while True:
             try:
                 pid, code = os.waitpid(-1, os.WNOHANG)
@@ -106,7 +106,6 @@ class Keeper:
                 empty = True
                 break
             if pid == 0:
-                empty = False
                 break
             if pid == self._main:
                 status = code

@@ -35,7 +35,7 @@ class LaunchError(Exception):
 
 def spawn(
     program: bytes,
-    argv: "Sequence[bytes]",
+    argv: tuple[bytes, ...],
     cwd: bytes,
     env: "Mapping[bytes, bytes]",
     fds: "Sequence[int]",
@@ -52,7 +52,7 @@ def spawn(
 
 def spawn_on_terminal(
     program: bytes,
-    argv: "Sequence[bytes]",
+    argv: tuple[bytes, ...],
     cwd: bytes,
     env: "Mapping[bytes, bytes]",
     rows: int,
@@ -105,7 +105,10 @@ def _enter(cwd: bytes) -> None:
 
 
 def _spawn(
-    program: bytes, argv: "Sequence[bytes]", env: "Mapping[bytes, bytes]", actions: "Sequence[tuple[object, ...]]"
+    program: bytes,
+    argv: tuple[bytes, ...],
+    env: "Mapping[bytes, bytes]",
+    actions: "Sequence[tuple[object, ...]]",
 ) -> int:
     try:
         return os.posix_spawn(

@@ -1,5 +1,6 @@
 """The owner's side of one run: its process tree in a keeper's hands, its streams in ours."""
 
+import _socket
 import fcntl
 import os
 import select
@@ -19,16 +20,12 @@ if TYPE_CHECKING:
     from agent_exec.host.posix.spawner import Keeper, Spawner
     from agent_exec.model.command import Launch, Stream
 
-    import _socket
-else:
-    import _socket
-
 _DONTWAIT = _socket.MSG_DONTWAIT
 _END_OF_INPUT = b"\x04"
 
 
 class Process:
-    """A spawned command; lives inside the loop, and reports to its sink until it is emptied or failed."""
+    """A command, spawned or about to be; lives inside the loop, and reports to its sink until it is emptied or failed."""
 
     __slots__ = (
         "_input",
@@ -51,19 +48,25 @@ class Process:
         self._input: Writer | None = None
         self._queued = bytearray()  # written before the terminal was there
         self._line_open = False
-        self._keeper: Keeper | None = spawner.take()
+        self._keeper: Keeper | None = None
+
+    def spawn(self) -> None:
+        """Have it started; what becomes of it is told to the sink."""
+        self._keeper = self._spawner.take()
         try:
-            self._spawn(self._keeper)
-        except BaseException:
+            self._hand_over(self._keeper)
+        except AgentExecError:
             self._close_streams()
-            spawner.retire(self._keeper)
+            self._drop_keeper()
             raise
 
     def write(self, data: bytes) -> None:
         """Feed the command's input."""
         if not self._launch.tty:
             if self._input is None or self._input.closed:
-                raise InputClosed("this command takes no input: start it with interactive=True or a tty to write to it")
+                raise InputClosed(
+                    "this command takes no input: start it with interactive=True or a tty to write to it"
+                )
             self._input.write(data)
             return
         if data:
@@ -138,7 +141,7 @@ class Process:
         self._drop_keeper(wait=True)
         self._close_streams()
 
-    def _spawn(self, keeper: "Keeper") -> None:
+    def _hand_over(self, keeper: "Keeper") -> None:
         """Hand the launch over to the keeper, with the child's ends of the pipes."""
         launch = self._launch
         theirs: list[int] = []
@@ -188,7 +191,6 @@ class Process:
                 self._fail(first, second)
 
     def _begin(self, pid: int, start: int, fds: list[int]) -> None:
-        self._spawner.settle()
         if self._launch.tty and fds:
             master = fds[0]
             self._add_reader(master, "stdout")
@@ -222,7 +224,6 @@ class Process:
     def _fail(self, error: int, step: int) -> None:
         """The spawn failed; nothing was spawned."""
         launch = self._launch
-        self._spawner.settle()
         self._close_streams()
         self._give_back()
         reason: AgentExecError
@@ -236,11 +237,12 @@ class Process:
 
     def _lost(self) -> None:
         """The keeper was killed; the factory has ended its tree before we could hear of it."""
-        self._spawner.settle()
         self._finish_streams()
         self._drop_keeper()
         self._sink.failed(
-            KeeperLost("the helper process that owned this command was killed, and the command with it. Run it again")
+            KeeperLost(
+                "the helper process that owned this command was killed, and the command with it. Run it again"
+            )
         )
 
     def _request(self, *request: int) -> None:

@@ -62,7 +62,9 @@ def program_error(error: int, name: bytes, cwd: bytes, path: bytes | None = None
     if error in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG):
         if b"/" not in name:
             where = f"looked in PATH={os.fsdecode(path)}" if path is not None else "looked in PATH"
-            return CommandNotFound(f"no program {shown!r}: {where}. Install it or give its path", program=shown)
+            return CommandNotFound(
+                f"no program {shown!r}: {where}. Install it or give its path", program=shown
+            )
         if os.path.exists(os.path.join(cwd, name)):
             return CommandNotExecutable(
                 f"{shown!r} cannot be executed: the interpreter named in its first line, or its loader, "
@@ -76,7 +78,8 @@ def program_error(error: int, name: bytes, cwd: bytes, path: bytes | None = None
         return CommandNotExecutable(f"{shown!r} is a directory, not a program", program=shown)
     if error == errno.EACCES:
         return CommandNotExecutable(
-            f"{shown!r} is not executable. Make it so (chmod +x), or run it with its interpreter", program=shown
+            f"{shown!r} is not executable. Make it so (chmod +x), or run it with its interpreter",
+            program=shown,
         )
     if error == errno.ENOEXEC:
         return CommandNotExecutable(
@@ -101,7 +104,9 @@ def directory_error(error: int, cwd: bytes) -> AgentExecError:
     if error == errno.ENOTDIR:
         return NotADirectory(f"the working directory {shown!r} is not a directory", cwd=shown)
     if error == errno.EACCES:
-        return WorkdirForbidden(f"the working directory {shown!r} may not be entered: permission denied", cwd=shown)
+        return WorkdirForbidden(
+            f"the working directory {shown!r} may not be entered: permission denied", cwd=shown
+        )
     return LaunchFailed(
         f"the working directory {shown!r} cannot be used: {os.strerror(error)}", cwd=shown, errno=error
     )
@@ -112,7 +117,9 @@ def _directory(cwd: str | bytes | None) -> bytes:
     try:
         here = os.getcwdb() if cwd is None or not os.path.isabs(cwd) else b""
     except FileNotFoundError:
-        raise WorkdirNotFound("the caller's own working directory no longer exists; name one with cwd") from None
+        raise WorkdirNotFound(
+            "the caller's own working directory no longer exists; name one with cwd"
+        ) from None
     folder = here if cwd is None else os.path.join(here, os.fsencode(cwd))
     try:
         mode = os.stat(folder).st_mode

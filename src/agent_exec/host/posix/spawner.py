@@ -1,7 +1,10 @@
 """Keepers, as their owner sees them: taken for a run, given back, ended with the engine."""
 
+import _socket
 import os
+import struct
 import sys
+from _thread import allocate_lock
 
 from agent_exec.host.posix import wire
 from agent_exec.host.posix.factory import CONTROL
@@ -10,18 +13,11 @@ from agent_exec.model.errors import InvalidState, LaunchFailed, Unsupported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from _thread import LockType
-
-    import _socket
+    from collections.abc import Sequence
 
     from agent_exec.host.ports import Loop, Sink
     from agent_exec.model.command import Launch
-else:
-    import _socket
-
-from _thread import allocate_lock
-
 _IDLE = 8
 """How many keepers wait for another run; more are ended when their run is over."""
 
@@ -48,20 +44,19 @@ class Keeper:
 
 
 class Spawner:
-    """Spawns launches, each in the hands of a keeper; any thread may use it."""
+    """Gives each launch a process in the hands of a keeper; any thread may use it."""
 
-    __slots__ = ("_closed", "_control", "_idle", "_lock", "_owner", "_starting")
+    __slots__ = ("_closed", "_control", "_idle", "_lock", "_owner")
 
     def __init__(self) -> None:
         self._lock: LockType = allocate_lock()
         self._idle: list[Keeper] = []
         self._control: _socket.socket | None = None
-        self._starting = 0
         self._owner = os.getpid()
         self._closed = False
 
-    def spawn(self, launch: "Launch", loop: "Loop", sink: "Sink") -> Process:
-        """Have a launch spawned; what becomes of it is told to the sink."""
+    def process(self, launch: "Launch", loop: "Loop", sink: "Sink") -> Process:
+        """Give the process of a launch, not spawned yet."""
         return Process(self, launch, loop, sink)
 
     def take(self) -> Keeper:
@@ -100,13 +95,6 @@ class Spawner:
         finally:
             sock.close()
 
-    def settle(self) -> None:
-        """Reap the factory's first process, which is gone by the time a keeper speaks."""
-        if self._starting:
-            with self._lock:
-                _reap(self._starting)
-                self._starting = 0
-
     def close(self, *, wait: bool = True) -> None:
         """End every keeper that serves no run, and wait for them if asked to; harmless when repeated."""
         with self._lock:
@@ -135,13 +123,15 @@ class Spawner:
 
     def _start_factory(self) -> "_socket.socket":
         if getattr(sys, "frozen", False) or not sys.executable:
-            raise Unsupported("agent-exec starts helpers with the Python interpreter, and this program has none")
+            raise Unsupported(
+                "agent-exec starts helpers with the Python interpreter, and this program has none"
+            )
         ours, theirs = wire.pair()
         root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
         argv = [sys.executable, "-IS", "-c", _BOOT, str(os.getpid()), root]
         null = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0)
         try:
-            self._starting = os.posix_spawn(
+            pid = os.posix_spawn(
                 sys.executable,
                 argv,
                 os.environ,
@@ -162,6 +152,8 @@ class Spawner:
             ) from error
         finally:
             theirs.close()
+        # It forks and is gone at once, so that the caller's own waiting for children never meets ours.
+        _reap(pid)
         return ours
 
     def _shut(self, *, wait: bool = True) -> None:
@@ -175,9 +167,6 @@ class Spawner:
                 pass
             self._control.close()
             self._control = None
-        if self._starting:
-            _reap(self._starting)
-            self._starting = 0
 
     def _forget(self) -> None:
         """We are a forked copy: the keepers belong to the original."""
@@ -187,13 +176,10 @@ class Spawner:
         if self._control is not None:
             self._control.close()
             self._control = None
-        self._starting = 0
         self._owner = os.getpid()
 
 
 def _send_fd(sock: "_socket.socket", fd: int) -> None:
-    import struct
-
     sock.sendmsg([b"k"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("i", fd))])
 
 

@@ -6,11 +6,10 @@ trusts. Replies are fixed records of three integers, because an owner does not
 trust what comes out of a sandbox. Descriptors travel beside the bytes.
 """
 
+import _socket
 import marshal
 import os
 import struct
-
-import _socket
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,26 +76,14 @@ def send_request(sock: "_socket.socket", request: "tuple[Any, ...]", fds: "Seque
 
 def receive_request(sock: "_socket.socket") -> "tuple[tuple[Any, ...] | None, list[int]]":
     """Wait for a whole request; None when the owner is gone."""
-    data, fds = receive(sock)
-    if not data:
+    head, fds = receive(sock, size=_LENGTH.size)
+    # Exactly one frame: the next may be there already.
+    head += _exactly(sock, _LENGTH.size - len(head)) if head else b""
+    if len(head) < _LENGTH.size:
         return None, fds
-    while len(data) < _LENGTH.size:
-        more = sock.recv(_LENGTH.size - len(data))
-        if not more:
-            return None, fds
-        data += more
-    (length,) = _LENGTH.unpack_from(data)
-    missing = length - (len(data) - _LENGTH.size)
-    if missing:
-        parts = [data]
-        while missing:
-            more = sock.recv(missing)
-            if not more:
-                return None, fds
-            parts.append(more)
-            missing -= len(more)
-        data = b"".join(parts)
-    return marshal.loads(memoryview(data)[_LENGTH.size :]), fds
+    (length,) = _LENGTH.unpack(head)
+    body = _exactly(sock, length)
+    return (marshal.loads(body) if len(body) == length else None), fds
 
 
 def send_reply(sock: "_socket.socket", kind: int, first: int, second: int, fd: int = -1) -> None:
@@ -111,10 +98,10 @@ def send_reply(sock: "_socket.socket", kind: int, first: int, second: int, fd: i
         return
 
 
-def receive(sock: "_socket.socket", flags: int = 0) -> tuple[bytes, list[int]]:
+def receive(sock: "_socket.socket", flags: int = 0, size: int = _CHUNK) -> tuple[bytes, list[int]]:
     """Receive some bytes and the descriptors that came with them; nothing when the other end is gone."""
     try:
-        data, ancillary, _, _ = sock.recvmsg(_CHUNK, _SPACE, flags | _CLOEXEC)
+        data, ancillary, _, _ = sock.recvmsg(size, _SPACE, flags | _CLOEXEC)
     except ConnectionError:
         return b"", []
     fds: list[int] = []
@@ -125,3 +112,14 @@ def receive(sock: "_socket.socket", flags: int = 0) -> tuple[bytes, list[int]]:
         for fd in fds:
             os.set_inheritable(fd, False)
     return data, fds
+
+
+def _exactly(sock: "_socket.socket", size: int) -> bytes:
+    """Receive so many bytes; fewer only if the other end is gone."""
+    data = b""
+    while len(data) < size:
+        more = sock.recv(size - len(data))
+        if not more:
+            break
+        data += more
+    return data

@@ -1,0 +1,63 @@
+"""Who a process is, beyond a pid that another may wear tomorrow."""
+
+from agent_exec.host.windows import console, kernel, signals
+from agent_exec.model.value import Value
+
+
+class Identity(Value):
+    """A process for all time: its pid and when it was created; the boot is empty, as that time needs none."""
+
+    __slots__ = ("boot", "pid", "start")
+
+    def __init__(self, pid: int, start: int, boot: str) -> None:
+        self.pid = pid
+        self.start = start
+        self.boot = boot
+
+
+def identify(pid: int) -> Identity | None:
+    """Give the identity of the process that has this pid now; None if there is none.
+
+    One that we may not look at, such as the system's own, has the start 0.
+    """
+    try:
+        handle = kernel.open_process(pid)
+    except PermissionError:
+        return Identity(pid, 0, "")
+    if handle is None:
+        return None
+    try:
+        return None if kernel.wait_any((handle,), 0) is not None else _identity(pid, handle)
+    finally:
+        kernel.close(handle)
+
+
+def is_alive(identity: Identity) -> bool:
+    """Whether exactly this process still runs."""
+    return identify(identity.pid) == identity
+
+
+def send_signal(identity: Identity, number: int) -> bool:
+    """Signal exactly this process; False if it is gone, whoever has its pid now.
+
+    An open handle pins the process while its identity is checked. INT and
+    BREAK become a break on its console, which reaches all who share that
+    console; TERM and KILL end it; 0 only looks.
+    """
+    handle = kernel.open_process(identity.pid, control=True)
+    if handle is None:
+        return False
+    try:
+        if kernel.wait_any((handle,), 0) is not None or _identity(identity.pid, handle) != identity:
+            return False
+        if number in (signals.INT, signals.BREAK):
+            console.send_break(identity.pid, handle)
+        elif number:
+            return kernel.terminate(handle, 128 + number)
+        return True
+    finally:
+        kernel.close(handle)
+
+
+def _identity(pid: int, handle: int) -> Identity:
+    return Identity(pid, kernel.creation_time(handle), "")

@@ -1,0 +1,57 @@
+"""Waits until a time has come or a thread calls."""
+
+from agent_exec.host.windows import kernel
+
+
+class Poller:
+    """What a loop waits on.
+
+    There are no descriptors to watch here: the threads that read and wait
+    for a command call the loop. So every poller is wakeable, that of a
+    one-shot call too, and costs one handle, given back with the poller at
+    the latest.
+    """
+
+    __slots__ = ("_event",)
+
+    def __init__(self, *, many: bool, wakeable: bool) -> None:  # noqa: ARG002 - all are the same here
+        self._event = 0
+        self._event = kernel.create_event(manual=False)
+
+    def add(self, fd: int, events: int) -> None:
+        """Refuse to watch a descriptor: Windows has none that could be."""
+        raise TypeError(f"nothing watches descriptors on Windows; got {fd} for {events}")
+
+    def change(self, fd: int, events: int) -> None:
+        """Refuse, as `add` does."""
+        self.add(fd, events)
+
+    def remove(self, fd: int) -> None:
+        """Refuse, as `add` does."""
+        self.add(fd, 0)
+
+    def wait(self, timeout: float | None) -> list[tuple[int, int]]:
+        """Wait for a call, at most `timeout` seconds; None waits for ever. Gives nobody.
+
+        Ctrl-C ends the wait, which no lock of Python's does on this system.
+        """
+        try:
+            kernel.wait_any((self._event,), timeout)
+        except InterruptedError:
+            pass  # a signal whose handler did not raise
+        return []
+
+    def wake(self) -> None:
+        """Let `wait` return now; from any thread."""
+        event = self._event
+        if event:
+            kernel.set_event(event)
+
+    def close(self) -> None:
+        """Give back the handle; harmless when repeated."""
+        event, self._event = self._event, 0
+        if event:
+            kernel.close(event)
+
+    def __del__(self) -> None:
+        self.close()

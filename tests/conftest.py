@@ -1,0 +1,29 @@
+"""After each test nothing is left: no child, no descriptor, no thread, no process that bears its mark."""
+
+import os
+import threading
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from support import descriptors, own_children, processes_marked, wait_until
+
+from agent_exec.engine.engine import close_shared
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    mark = f"AGENT_EXEC_TEST={uuid.uuid4().hex}"
+    monkeypatch.setenv(*mark.split("="))
+    close_shared()
+    before = descriptors(), set(threading.enumerate()), own_children()
+    yield mark
+    close_shared()
+    gone = wait_until(lambda: not processes_marked(mark), fail=False)
+    left = processes_marked(mark)
+    assert gone, f"processes left behind: {left}"
+    after = descriptors(), set(threading.enumerate()), own_children()
+    assert after[0] == before[0], "descriptors left behind"
+    assert after[1] == before[1], "threads left behind"
+    assert after[2] == before[2], "children left behind"
+    assert os.getcwd()

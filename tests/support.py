@@ -1,0 +1,82 @@
+"""What the tests share: programs that misbehave, and ways to see what is there."""
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+CHILDREN = Path(__file__).parent / "children"
+
+
+def child(name: str, *arguments: object) -> list[str]:
+    """Give the argv of one of the programs under tests/children."""
+    return [sys.executable, "-IS", str(CHILDREN / f"{name}.py"), *map(str, arguments)]
+
+
+def python(code: str, *arguments: object) -> list[str]:
+    """Give the argv of a small Python program."""
+    return [sys.executable, "-IS", "-c", code, *map(str, arguments)]
+
+
+def wait_until(condition: Callable[[], object], *, seconds: float = 20.0, fail: bool = True) -> bool:
+    """Wait for a condition; fail the test if it does not come true in any reasonable time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            if fail:
+                raise AssertionError(f"never came true: {condition}")
+            return False
+        time.sleep(0.002)
+    return True
+
+
+def exists(pid: int) -> bool:
+    """Whether a process with this pid exists and is no zombie."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
+
+
+def descriptors() -> dict[int, str]:
+    """Give the open descriptors of this process and what they are."""
+    found = {}
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            found[int(name)] = os.readlink(f"/proc/self/fd/{name}")
+        except FileNotFoundError:
+            continue  # the one that read the folder
+    return found
+
+
+def own_children() -> set[int]:
+    """Give the pids of this process's own children, zombies too."""
+    found: set[int] = set()
+    for task in os.listdir("/proc/self/task"):
+        found.update(map(int, Path(f"/proc/self/task/{task}/children").read_text().split()))
+    return found
+
+
+def processes_marked(mark: str) -> dict[int, str]:
+    """Give the processes whose environment or arguments hold this text, but not ourselves."""
+    found = {}
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or int(name) == os.getpid():
+            continue
+        try:
+            text = Path(f"/proc/{name}/environ").read_bytes() + Path(f"/proc/{name}/cmdline").read_bytes()
+            if mark.encode() in text:
+                found[int(name)] = Path(f"/proc/{name}/cmdline").read_text().replace("\0", " ")
+        except (OSError, UnicodeDecodeError):
+            continue
+    return found
+
+
+def peak_memory() -> int:
+    """Give the most memory this process has held since the last reset, in bytes."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) * 1024
+    raise AssertionError("no VmHWM")
