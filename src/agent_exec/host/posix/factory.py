@@ -37,6 +37,7 @@ def main() -> None:
     except OSError:
         os._exit(0)
     _forget_signals()
+    os.chdir("/")
     tree.become_reaper()
     gc.collect()
     gc.disable()

@@ -1,0 +1,169 @@
+"""Keepers and their factory under attack: they are killed, starved and outlived, and nothing is lost."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from support import child, exists, processes_marked, wait_until
+
+import agent_exec
+from agent_exec import Command, Engine, Limits
+
+SOURCE = str(Path(agent_exec.__file__).parent.parent)
+
+
+def parent_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+@pytest.mark.parametrize("kind", ["plain", "daemon", "deaf"])
+def test_a_killed_keeper_takes_its_tree_with_it_and_says_so(kind: str) -> None:
+    with Engine() as engine:
+        other = engine.start(Command(["cat"], interactive=True))
+        run = engine.start(Command(child("tree", kind, 5)))
+        wait_until(lambda: b"ready" in run.stdout and run.stdout.count(b"\n") == 6)
+        pids = [int(word) for word in run.stdout.split() if word.isdigit()]
+        assert run.pid is not None
+        os.kill(parent_of(run.pid), signal.SIGKILL)
+        with pytest.raises(agent_exec.AgentExecError) as caught:
+            run.outcome()
+        assert caught.value.code == "keeper_lost"
+        assert not any(exists(pid) for pid in [*pids, run.pid]), "gone before we are told"
+        other.write(b"unharmed")
+        other.end_input()
+        assert other.outcome().stdout == b"unharmed"
+        assert engine.start(Command(["echo", "again"])).outcome().stdout == b"again\n"
+
+
+def test_a_killed_factory_is_replaced_and_its_keepers_serve_on() -> None:
+    with Engine() as engine:
+        run = engine.start(Command(["cat"], interactive=True))
+        wait_until(lambda: run.pid)
+        factory = parent_of(parent_of(run.pid or 0))
+        os.kill(factory, signal.SIGKILL)
+        wait_until(lambda: not exists(factory))
+        more = [engine.start(Command(["echo", str(index)])) for index in range(3)]
+        assert [each.outcome().stdout for each in more] == [b"0\n", b"1\n", b"2\n"]
+        run.write(b"on")
+        run.end_input()
+        assert run.outcome().stdout == b"on"
+
+
+def test_processes_left_on_purpose_survive_a_keeper_that_is_killed() -> None:
+    with Engine() as engine:
+        left = engine.start(Command(["sh", "-c", "sleep 600 >/dev/null 2>&1 & echo $!"], leftovers="leave")).outcome()
+        run = engine.start(Command(["sleep", "600"]))
+        wait_until(lambda: run.pid)
+        os.kill(parent_of(run.pid or 0), signal.SIGKILL)
+        with pytest.raises(agent_exec.AgentExecError):
+            run.outcome()
+        assert exists(int(left.stdout))
+        os.kill(int(left.stdout), signal.SIGKILL)
+        wait_until(lambda: not exists(int(left.stdout)))
+
+
+def test_a_command_may_kill_its_own_keeper() -> None:
+    with pytest.raises(agent_exec.AgentExecError) as caught:
+        agent_exec.run(["sh", "-c", "kill -9 $PPID; sleep 600"])
+    assert caught.value.code == "keeper_lost"
+    assert agent_exec.run(["true"]).ok
+
+
+def test_no_descriptors_left_is_a_typed_error_and_nothing_is_broken() -> None:
+    code = """
+import os, resource, sys
+sys.path.append(sys.argv[1])
+import agent_exec
+agent_exec.run(["true"])
+used = max(map(int, os.listdir("/proc/self/fd")))
+resource.setrlimit(resource.RLIMIT_NOFILE, (used + 2, 4096))
+for _ in range(3):
+    try:
+        agent_exec.run(["true"])
+    except agent_exec.AgentExecError as error:
+        print(error.code)
+resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
+print(agent_exec.run(["echo", "fine"]).stdout_text)
+"""
+    out = agent_exec.run([sys.executable, "-c", code, SOURCE])
+    assert out.stdout_text.split() == ["launch_failed"] * 3 + ["fine"], out.stderr_text
+
+
+def test_adopted_orphans_are_reaped_while_the_command_runs() -> None:
+    code = """
+import os, time
+for _ in range(50):
+    if os.fork() == 0:
+        if os.fork() == 0:
+            os._exit(0)
+        os._exit(0)
+    os.wait()
+os.write(1, b"done\\n")
+time.sleep(600)
+"""
+    with Engine() as engine:
+        run = engine.start(Command([sys.executable, "-IS", "-c", code]))
+        wait_until(lambda: run.stdout == b"done\n")
+        keeper = parent_of(run.pid or 0)
+        children = Path(f"/proc/{keeper}/task/{keeper}/children")
+        wait_until(lambda: children.read_text().split() == [str(run.pid)])
+
+
+def test_an_idle_keeper_holds_no_directory(tmp_path: Path, nothing_left: str) -> None:
+    agent_exec.run(["true"], cwd=tmp_path)
+    for pid in processes_marked(nothing_left):
+        wait_until(lambda pid=pid: os.readlink(f"/proc/{pid}/cwd") == "/" or not exists(pid))
+
+
+IMMUNE = """
+import os, sys, time
+# A program of another user, which our keeper may not signal.
+os.setgid(65534); os.setuid(65534)
+print(os.getpid(), flush=True)
+time.sleep(600)
+"""
+
+UNPRIVILEGED_OWNER = """
+import ctypes, os, sys
+sys.path.append(sys.argv[1])
+import agent_exec
+class Header(ctypes.Structure):
+    _fields_ = [("version", ctypes.c_uint32), ("pid", ctypes.c_int)]
+# All rights but the two to change user and group; the keeper inherits that, its child as well.
+data = (ctypes.c_uint32 * 6)(*[(1 << 6) | (1 << 7)] * 2, (1 << 6) | (1 << 7), 0, 0, 0)
+libc = ctypes.CDLL(None, use_errno=True)
+for cap in range(41):
+    if cap not in (6, 7):
+        libc.prctl(24, cap, 0, 0, 0)
+out = agent_exec.run([sys.executable, "-IS", "-c", sys.argv[2]], timeout=1, grace=0.1)
+print(out.cause, out.leaked, flush=True)
+os.write(1, out.stdout)
+"""
+
+
+def test_a_process_we_may_not_end_is_said_to_be_leaked() -> None:
+    """Like a command that runs sudo: the system forbids us to signal it. The call ends, and does not lie."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to make a process of another user")
+    out = agent_exec.run([sys.executable, "-c", UNPRIVILEGED_OWNER, SOURCE, IMMUNE], leftovers="leave")
+    words = out.stdout_text.split()
+    assert words[:2] == ["timeout", "True"], out.stdout_text + out.stderr_text
+    pid = int(words[2])
+    assert exists(pid)
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not exists(pid))
+
+
+def test_five_hundred_spawns_and_kills_in_a_storm(nothing_left: str) -> None:
+    with Engine(slots=50) as engine:
+        runs = [
+            engine.start(Command(["sh", "-c", "setsid sleep 600 & sleep 600"], limits=Limits(grace=0)))
+            for _ in range(150)
+        ]
+        for run in runs:
+            run.stop()
+        for run in runs:
+            run.outcome()
+        assert [line for line in processes_marked(nothing_left).values() if line.startswith("sleep")] == []

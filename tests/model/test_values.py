@@ -1,0 +1,130 @@
+"""Values: what is asked is checked before anything happens, and says what to do."""
+
+import pickle
+
+import pytest
+
+import agent_exec
+from agent_exec import Command, Limits, Terminal
+from agent_exec.model import errors
+from agent_exec.model.errors import AgentExecError, InvalidArgument
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"timeout": 0}, "more than 0"),
+        ({"timeout": -1}, "between 0 and"),
+        ({"timeout": float("nan")}, "between 0 and"),
+        ({"timeout": float("inf")}, "between 0 and"),
+        ({"timeout": "5"}, "number of seconds"),
+        ({"timeout": True}, "number of seconds"),
+        ({"grace": -0.1}, "between 0 and"),
+        ({"grace": None}, "number of seconds"),
+        ({"drain": 1e12}, "between 0 and"),
+        ({"overflow": "explode"}, "cut, stop"),
+    ],
+)
+def test_limits_out_of_bounds_are_refused(wrong: dict[str, float], says: str) -> None:
+    with pytest.raises(InvalidArgument, match=says):
+        Limits(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        ("ls -l", "must be a list"),
+        (b"ls", "must be a list"),
+        ([], "must be a list"),
+        (None, "must be a list"),
+        (5, "must be a list"),
+        ([""], "name a program"),
+        (["a", "b\0c"], "NUL"),
+        ([b"a\0"], "NUL"),
+        (["a", 5], "must be text"),
+        (["a", None], "must be text"),
+    ],
+)
+def test_an_argv_that_is_none_is_refused(argv: list[str], says: str) -> None:
+    with pytest.raises(InvalidArgument, match=says):
+        Command(argv)
+    with pytest.raises(InvalidArgument, match=says):
+        agent_exec.run(argv)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"cwd": "a\0b"}, "NUL"),
+        ({"cwd": 5}, "must be text"),
+        ({"env": {"A=B": "c"}}, "without '='"),
+        ({"env": {"": "c"}}, "non-empty"),
+        ({"env": {"A": "b\0"}}, "NUL"),
+        ({"env": {"A": 1}}, "must be text"),
+        ({"stdin": "text"}, "encode the text"),
+        ({"keep": 5}, "Head, Tail"),
+        ({"leftovers": "ignore"}, "kill, leave"),
+        ({"on_output": 5}, "callable"),
+    ],
+)
+def test_a_command_with_a_wrong_term_is_refused(wrong: dict[str, str], says: str) -> None:
+    with pytest.raises(InvalidArgument, match=says):
+        Command(["true"], **wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 65536, 1.5, True, "24"])
+def test_a_terminal_of_no_size_is_refused(wrong: int) -> None:
+    with pytest.raises(InvalidArgument, match="1 to 65535"):
+        Terminal(wrong, 80)
+    with pytest.raises(InvalidArgument, match="1 to 65535"):
+        Terminal(24, wrong)
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 1.5, True, "64"])
+def test_an_engine_of_no_slots_is_refused(wrong: int) -> None:
+    with pytest.raises(InvalidArgument, match="slots"):
+        agent_exec.Engine(slots=wrong)
+
+
+def test_an_engine_starts_commands_and_nothing_else() -> None:
+    with agent_exec.Engine() as engine, pytest.raises(InvalidArgument, match="takes a Command"):
+        engine.start(["true"])  # type: ignore[arg-type]
+
+
+def test_values_are_equal_by_their_fields_and_can_be_changed_into_others() -> None:
+    assert Limits(timeout=5) == Limits(timeout=5)
+    assert Limits(timeout=5) != Limits(timeout=6)
+    assert Limits() != Terminal()
+    assert hash(Terminal(1, 2)) == hash(Terminal(1, 2))
+    assert Limits(timeout=5).replace(grace=1) == Limits(timeout=5, grace=1)
+    assert repr(Terminal(1, 2)) == "Terminal(columns=2, rows=1)"
+    with pytest.raises(InvalidArgument):
+        Limits().replace(grace=-1)
+
+
+def every_error() -> list[type[AgentExecError]]:
+    found: list[type[AgentExecError]] = []
+    rest = [AgentExecError]
+    while rest:
+        kind = rest.pop()
+        found.append(kind)
+        rest.extend(kind.__subclasses__())
+    return found
+
+
+def test_every_error_has_a_code_of_its_own_and_stands_in_the_tree() -> None:
+    kinds = every_error()
+    assert len({kind.code for kind in kinds}) == len(kinds)
+    for kind in kinds:
+        assert kind.__name__ in (errors.__doc__ or "")
+
+
+def test_errors_survive_pickling() -> None:
+    error = errors.CommandNotFound("no program 'x'", program="x")
+    copy = pickle.loads(pickle.dumps(error))
+    assert (type(copy), copy.code, copy.message, copy.details) == (
+        errors.CommandNotFound,
+        "command_not_found",
+        "no program 'x'",
+        {"program": "x"},
+    )

@@ -1,0 +1,156 @@
+"""The house keeps its own rules: rooms, doors, sizes, documents."""
+
+import ast
+import importlib
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import agent_exec
+from agent_exec import version
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "agent_exec"
+MODULES = sorted(SOURCE.rglob("*.py"))
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+HEAVY = {"asyncio", "subprocess", "typing", "dataclasses", "enum", "re", "logging", "json", "argparse", "pathlib"}
+
+
+def test_imports_point_down_only() -> None:
+    lint = "import sys; from importlinter.cli import lint_imports_command as lint; sys.exit(lint())"
+    out = subprocess.run([sys.executable, "-c", lint], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert out.returncode == 0, out.stdout + out.stderr
+
+
+def test_a_new_room_without_a_place_fails_at_once(tmp_path: Path) -> None:
+    """The contract is exhaustive: prove it on a copy of the house with one room too many."""
+    import shutil
+
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    (tmp_path / "src" / "agent_exec" / "utils.py").write_text('"""A room nobody planned."""\n')
+    lint = (
+        "import sys; sys.path.insert(0, 'src'); "
+        "from importlinter.cli import lint_imports_command as lint; sys.exit(lint())"
+    )
+    out = subprocess.run([sys.executable, "-c", lint], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert out.returncode != 0
+    assert "utils" in out.stdout
+
+
+def test_the_front_door_is_sorted_and_true() -> None:
+    assert agent_exec.__all__ == sorted(agent_exec.__all__)
+    assert set(agent_exec.__all__) == set(agent_exec._HOMES)
+    assert dir(agent_exec) == agent_exec.__all__
+    for name in agent_exec.__all__:
+        assert getattr(agent_exec, name) is getattr(
+            importlib.import_module(f"agent_exec.{agent_exec._HOMES[name]}"), name
+        )
+    with pytest.raises(AttributeError):
+        _ = agent_exec.nothing_of_the_kind
+    assert {"run", "Engine", "Command", "Limits", "Outcome", "AgentExecError"} <= set(agent_exec.__all__)
+
+
+def test_both_hosts_export_the_same_names() -> None:
+    host = importlib.import_module("agent_exec.host")
+    posix = importlib.import_module("agent_exec.host.posix")
+    windows = importlib.import_module("agent_exec.host.windows")
+    assert host.__all__ == posix.__all__ == windows.__all__ == sorted(host.__all__)
+    for name in host.__all__:
+        ours, theirs = getattr(posix, name), getattr(windows, name)
+        if isinstance(ours, type):
+            public = {word for word in dir(ours) if not word.startswith("_")}
+            assert public <= {word for word in dir(theirs) if not word.startswith("_")}, name
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_module_is_small_and_opens_with_a_sentence(module: Path) -> None:
+    text = module.read_text()
+    assert len(text.splitlines()) <= 500
+    first = (ast.get_docstring(ast.parse(text)) or "").split("\n")[0]
+    assert first.endswith((".", ":")), first
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_sorted_all(module: Path) -> None:
+    for node in ast.parse(module.read_text()).body:
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets):
+            names = ast.literal_eval(node.value)
+            assert names == sorted(names)
+
+
+def loaded_by(code: str) -> set[str]:
+    show = "; import sys; print(*sys.modules)"
+    out = subprocess.run(
+        [sys.executable, "-IS", "-c", f"import sys; sys.path.append({str(SOURCE.parent)!r}); {code}{show}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(out.stdout.split())
+
+
+def test_a_run_imports_nothing_heavy() -> None:
+    assert not HEAVY & loaded_by("import agent_exec")
+    loaded = loaded_by("import agent_exec; agent_exec.run(['true'])")
+    assert not (HEAVY | {"threading", "socket", "signal", "concurrent", "collections"}) & loaded
+
+
+def test_the_version_has_one_place() -> None:
+    assert agent_exec.__version__ == version.__version__
+    assert "version" in PROJECT["project"]["dynamic"]
+    release = version.__version__.partition(".dev")[0]
+    assert release in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_readme_tells_the_commands_that_ci_runs() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert "python3 dev.py demo" in readme
+    assert "python3 dev.py test" in readme
+    assert (ROOT / ".ci" / "run").read_text().splitlines()[-1] == "exec python3 dev.py test"
+
+
+def test_the_readmes_examples_run(tmp_path: Path) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert blocks
+    for block in blocks:
+        out = subprocess.run(
+            [sys.executable, "-W", "error", "-c", block], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert out.returncode == 0, out.stderr
+
+
+def test_architecture_is_short_and_maps_every_module() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    assert len(text.splitlines()) <= 200
+    for module in MODULES:
+        if module.name != "__init__.py":
+            assert f"`{module.name}`" in text, f"{module.relative_to(SOURCE)} is not on the map"
+    for name in re.findall(r"`(\w+\.py)`", text):
+        assert list(ROOT.rglob(name)), f"{name} is on the map and nowhere else"
+
+
+def test_every_dependency_has_a_reason_and_a_version() -> None:
+    reasons = (ROOT / "CONTRIBUTING.md").read_text()
+    pinned = (ROOT / "constraints.txt").read_text()
+    project = PROJECT["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"], *PROJECT["build-system"]["requires"]]
+    for requirement in wanted:
+        name = re.split(r"[<>=;\[ ]", requirement)[0]
+        assert f"`{name}`" in reasons, f"{name} has no reason in CONTRIBUTING.md"
+        assert re.search(rf"^{re.escape(name)}==", pinned, re.MULTILINE | re.IGNORECASE), f"{name} is not pinned"
+    for line in pinned.splitlines():
+        assert re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!-]+", line), line
+
+
+def test_no_document_names_a_line_or_this_machine() -> None:
+    home = str(Path.home())
+    for file in [*ROOT.glob("*.md"), *SOURCE.rglob("*.py"), *(ROOT / "bench").rglob("*.*")]:
+        if "__pycache__" not in file.parts and file.suffix in (".md", ".py", ".c", ".js", ".toml"):
+            text = file.read_text()
+            assert home == "/" or f"{home}/" not in text, file
+            assert str(ROOT) not in text, file
