@@ -53,7 +53,18 @@ os.waitpid(second, 0)
 """
     source = agent_exec.__file__.rpartition("/agent_exec/")[0]
     out = agent_exec.run(
-        ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc", sys.executable, "-c", code, source]
+        [
+            "unshare",
+            "--user",
+            "--map-root-user",
+            "--pid",
+            "--fork",
+            "--mount-proc",
+            sys.executable,
+            "-c",
+            code,
+            source,
+        ]
     )
     if b"unshare" in out.stderr and not out.ok:
         pytest.skip("no pid namespaces for us on this machine")

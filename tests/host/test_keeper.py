@@ -53,7 +53,9 @@ def test_a_killed_factory_is_replaced_and_its_keepers_serve_on() -> None:
 
 def test_processes_left_on_purpose_survive_a_keeper_that_is_killed() -> None:
     with Engine() as engine:
-        left = engine.start(Command(["sh", "-c", "sleep 600 >/dev/null 2>&1 & echo $!"], leftovers="leave")).outcome()
+        left = engine.start(
+            Command(["sh", "-c", "sleep 600 >/dev/null 2>&1 & echo $!"], leftovers="leave")
+        ).outcome()
         run = engine.start(Command(["sleep", "600"]))
         wait_until(lambda: run.pid)
         os.kill(parent_of(run.pid or 0), signal.SIGKILL)

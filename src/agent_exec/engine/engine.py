@@ -216,7 +216,7 @@ def _nothing(_run: Run) -> None:
 
 def close_shared(*, wait: bool = True) -> None:
     """Give back what one-shot calls share; the next call makes it anew."""
-    global _shared  # noqa: PLW0603 - one for each process
+    global _shared
     shared, _shared = _shared, None
     if shared is not None:
         shared.close(wait=wait)

@@ -52,6 +52,8 @@ class Run:
         "_stderr",
         "_stdout",
         "_timer",
+        "_waiting",
+        "_writing",
         "command",
     )
 
@@ -85,6 +87,8 @@ class Run:
         self._error: BaseException | None = None
         self._outcome: Outcome | None = None
         self._early: list[Callable[[Process], object]] = []
+        self._writing = allocate_lock()
+        self._waiting = 0  # how much input is on its way through the inbox
         self._over = False
         self._future: Future[Outcome] | None = None
         self._done = allocate_lock()
@@ -135,11 +139,19 @@ class Run:
         if self.done:
             raise InputClosed("this command has ended and takes no more input")
         copy = bytes(data)
-        self._post(lambda process: process.write(copy))
+        with self._writing:
+            process = self._process
+            if self._waiting == 0 and process is not None and process.takes_now:
+                process.write(copy)  # at once, and without a detour through the driver's thread
+                return
+            self._waiting += 1
+        self._post(lambda process: self._feed(process, copy))
 
     def end_input(self) -> None:
         """Say that no more input comes; harmless when repeated or late."""
-        self._post(lambda process: process.end_input())
+        with self._writing:
+            self._waiting += 1
+        self._post(lambda process: self._feed(process, None))
 
     def resize(self, rows: int, columns: int) -> None:
         """Give its terminal another size."""
@@ -227,8 +239,9 @@ class Run:
         if command.limits.overflow == "stop" and keep.overflowed and self._phase == "running":
             self._stop("overflow")
 
-    def exited(self, exit_code: int, signal: str | None, *, alone: bool) -> None:
+    def exited(self, pid: int, exit_code: int, signal: str | None, *, alone: bool) -> None:
         """Note how its main process ended."""
+        self._pid = pid
         self._exit_code = exit_code
         self._signal = signal
         if not alone:
@@ -248,6 +261,17 @@ class Run:
         """End it without the loop's help, and wait for that: the loop is in an unknown state."""
         if self._process is not None:
             self._process.abandon(self.command.limits.grace)
+
+    def _feed(self, process: "Process", data: bytes | None) -> None:
+        """Write what had to wait, or end the input; in the order in which it was asked for."""
+        try:
+            if data is None:
+                process.end_input()
+            else:
+                process.write(data)
+        finally:
+            with self._writing:
+                self._waiting -= 1
 
     def _stop(self, cause: "Cause") -> None:
         if self._cause is None and self._phase in ("queued", "running"):

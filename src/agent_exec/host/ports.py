@@ -29,8 +29,8 @@ class Loop(Protocol):
 class Sink(Protocol):
     """The run that a process reports to, always from inside the loop, in this order.
 
-    `started`, then any `output`, then `exited`, then `emptied`; or `failed`
-    at any point. After `emptied` or `failed` nothing follows, and the host
+    `started`, unless it ends at once, and any `output`; then `exited`, then
+    `emptied`; or `failed` at any point. After `emptied` or `failed` nothing follows, and the host
     has given back all it held for the run.
     """
 
@@ -40,7 +40,7 @@ class Sink(Protocol):
     def output(self, stream: Stream, chunk: bytes) -> None:
         """It has printed this."""
 
-    def exited(self, exit_code: int, signal: str | None, *, alone: bool) -> None:
+    def exited(self, pid: int, exit_code: int, signal: str | None, *, alone: bool) -> None:
         """Its main process has exited; unless `alone`, more of it lives."""
 
     def emptied(self, *, leaked: bool) -> None:

@@ -102,6 +102,8 @@ class Factory:
                 os.close(other)
             tree.become_reaper()
             Keeper(_socket.socket(fileno=sock), self._owner).serve()
+        except BaseException:
+            sys.excepthook(*sys.exc_info())
         finally:
             os._exit(1)
 

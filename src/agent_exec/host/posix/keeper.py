@@ -21,24 +21,32 @@ else:
 LEFT = 3
 """The exit status of a keeper that was told to leave its tree alone."""
 
+_BRIEF = 0.003
+"""Most commands are over within this time. So long a keeper listens for nothing but the end of the one it
+has just spawned, which saves it and its owner most of their work; then it says that the command runs."""
+
+_CHILD = (_signal.SIGCHLD,)
+
 
 class Keeper:
     """The keeper's whole state: its owner, and the run it serves."""
 
-    __slots__ = ("_env", "_main", "_owner", "_sock", "_status", "_wake")
+    __slots__ = ("_env", "_exited", "_main", "_master", "_owner", "_sock")
 
     def __init__(self, sock: "_socket.socket", owner: int) -> None:
         self._sock = sock
         self._owner = owner
         self._env: dict[bytes, bytes] = {}
         self._main = 0
-        self._status: int | None = None
-        self._wake = listen_for_children()
+        self._master = -1
+        self._exited = False
 
     def serve(self) -> None:
         """Serve run after run; does not return."""
         poller = select.poll()
-        sock, wake = self._sock.fileno(), self._wake
+        sock, wake = self._sock.fileno(), listen_for_children()
+        # Blocked while no command runs, and during the brief wait for one.
+        _signal.pthread_sigmask(_signal.SIG_BLOCK, _CHILD)
         poller.register(sock, select.POLLIN)
         poller.register(wake, select.POLLIN)
         if self._owner >= 0:
@@ -75,25 +83,40 @@ class Keeper:
     def _spawn(
         self, program: bytes, argv: tuple[bytes, ...], cwd: bytes, rows: int, columns: int, fds: list[int]
     ) -> None:
-        master = -1
+        """Start the command, on a terminal if that has rows; if it ends briefly, report only that."""
         try:
             if rows:
-                self._main, master = launch.spawn_on_terminal(program, argv, cwd, self._env, rows, columns)
+                size = (rows, columns)
+                self._main, self._master = launch.spawn_on_terminal(program, argv, cwd, self._env, size)
             else:
                 self._main = launch.spawn(program, argv, cwd, self._env, fds)
         except launch.LaunchError as error:
-            wire.send_reply(self._sock, wire.FAILED, error.error, error.step)
-        else:
-            try:
-                _, start = tree.parent_and_start(self._main)
-            except OSError:
-                start = 0
-            wire.send_reply(self._sock, wire.STARTED, self._main, start, master)
+            self._reply(wire.FAILED, error.error, error.step)
+            return
         finally:
             for fd in fds:
                 os.close(fd)
-            if master >= 0:
-                os.close(master)
+        if _wait_briefly():
+            self._reap()
+        if self._main:
+            if not self._exited:
+                self._tell()
+            _signal.pthread_sigmask(_signal.SIG_UNBLOCK, _CHILD)
+
+    def _tell(self) -> None:
+        """Say that the command runs, and who it is."""
+        try:
+            _, start = tree.parent_and_start(self._main)
+        except OSError:
+            start = 0
+        self._reply(wire.STARTED, start)
+
+    def _reply(self, kind: int, first: int, second: int = 0) -> None:
+        """Tell the owner something; the first time, with the terminal if there is one."""
+        wire.send_reply(self._sock, kind, self._main, first, second, self._master)
+        if self._master >= 0:
+            os.close(self._master)
+            self._master = -1
 
     def _reap(self) -> None:
         """Reap who has exited, and report what the owner has to know."""
@@ -112,10 +135,10 @@ class Keeper:
         if not self._main:
             return
         if status is not None:
-            self._status = status
-            wire.send_reply(self._sock, wire.EXITED, status, int(empty))
-        elif empty and self._status is not None:
-            wire.send_reply(self._sock, wire.EMPTIED, 0, 0)
+            self._exited = True
+            self._reply(wire.EXITED, status, int(empty))
+        elif empty and self._exited:
+            self._reply(wire.EMPTIED, 0)
         if empty:
             self._rest()
 
@@ -126,20 +149,28 @@ class Keeper:
         status: list[int] = []
         survivors = tree.sweep(lambda pid, code: status.append(code) if pid == self._main else None)
         if status:
-            wire.send_reply(self._sock, wire.EXITED, status[0], 0)
-        wire.send_reply(self._sock, wire.EMPTIED, survivors, 0)
+            self._reply(wire.EXITED, status[0])
+        self._reply(wire.EMPTIED, survivors)
         self._rest()
 
     def _rest(self) -> None:
         """Be ready for the next run, and keep no directory busy meanwhile."""
         self._main = 0
-        self._status = None
+        self._exited = False
+        _signal.pthread_sigmask(_signal.SIG_BLOCK, _CHILD)
         os.chdir("/")
 
     def _quit(self) -> None:
         """End everything, then this process: the owner is gone."""
         tree.sweep(lambda _pid, _status: None)
         os._exit(0)
+
+
+def _wait_briefly() -> bool:
+    """Wait a moment for a child to exit; say whether one may have."""
+    if not hasattr(_signal, "sigtimedwait"):
+        return True  # as on macOS, where the owner is told at once
+    return _signal.sigtimedwait(_CHILD, _BRIEF) is not None
 
 
 def listen_for_children() -> int:

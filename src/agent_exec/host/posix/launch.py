@@ -55,13 +55,12 @@ def spawn_on_terminal(
     argv: tuple[bytes, ...],
     cwd: bytes,
     env: "Mapping[bytes, bytes]",
-    rows: int,
-    columns: int,
+    size: tuple[int, int],
 ) -> tuple[int, int]:
     """Start a process on a new terminal that controls it; give its pid and the terminal's master."""
     _enter(cwd)
     try:
-        master, name = open_terminal(rows, columns)
+        master, name = open_terminal(*size)
     except OSError as error:
         raise LaunchError(wire.STEP_TERMINAL, error.errno or 0) from None
     try:

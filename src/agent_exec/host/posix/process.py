@@ -22,10 +22,15 @@ if TYPE_CHECKING:
 
 _DONTWAIT = _socket.MSG_DONTWAIT
 _END_OF_INPUT = b"\x04"
+_STREAMS: "tuple[Stream, Stream]" = ("stdout", "stderr")
+_REPLIES = 16 * wire.REPLY.size
 
 
 class Process:
-    """A command, spawned or about to be; lives inside the loop, and reports to its sink until it is emptied or failed."""
+    """A command, spawned or about to be.
+
+    Lives inside the loop, and reports to its sink until it is emptied or failed.
+    """
 
     __slots__ = (
         "_input",
@@ -59,6 +64,11 @@ class Process:
             self._close_streams()
             self._drop_keeper()
             raise
+
+    @property
+    def takes_now(self) -> bool:
+        """Whether any thread may call `write` now, because nothing waits inside the loop to be written."""
+        return self._input is not None and not self._queued
 
     def write(self, data: bytes) -> None:
         """Feed the command's input."""
@@ -134,7 +144,7 @@ class Process:
         emptied = False
         # Replies only come when something has happened; each wait is for the whole grace again.
         while not emptied and poller.poll(grace * 1000):
-            data, fds = wire.receive(keeper.sock, _DONTWAIT)
+            data, fds = wire.receive(keeper.sock, _DONTWAIT, _REPLIES)
             for fd in fds:
                 os.close(fd)
             emptied = not data or any(_is_last(record) for record in wire.REPLY.iter_unpack(data))
@@ -149,24 +159,24 @@ class Process:
             if not launch.tty:
                 if launch.input:
                     read_end, write_end = os.pipe()
-                    theirs.append(read_end)
-                    os.set_blocking(write_end, False)
                     self._input = Writer(write_end, self._loop)
-                for name in ("stdout", "stderr"):
+                    theirs.append(read_end)
+                for name in _STREAMS:
                     read_end, write_end = os.pipe()
+                    self._readers.append(Reader(read_end, name, self._loop, self._sink))
                     theirs.append(write_end)
-                    self._add_reader(read_end, name)
             keeper.spawn(launch, theirs)
-            self._loop.watch(keeper.sock.fileno(), READ, self._hear)
         except OSError as error:
             raise LaunchFailed(f"no pipes for the command: {error.strerror}", errno=error.errno) from error
         finally:
             for fd in theirs:
                 os.close(fd)
-
-    def _add_reader(self, fd: int, name: "Stream") -> None:
-        os.set_blocking(fd, False)
-        self._readers.append(Reader(fd, name, self._loop, self._sink))
+        # From here on the keeper is at work, and what we do costs no time.
+        self._loop.watch(keeper.sock.fileno(), READ, self._hear)
+        for reader in self._readers:
+            reader.begin()
+        if self._input is not None:
+            self._input.begin()
 
     def _hear(self, _events: int) -> None:
         """Take the keeper's replies."""
@@ -174,42 +184,43 @@ class Process:
         if keeper is None:
             return
         try:
-            data, fds = wire.receive(keeper.sock, _DONTWAIT)
+            data, fds = wire.receive(keeper.sock, _DONTWAIT, _REPLIES)
         except BlockingIOError:
             return
         if not data:
             self._lost()
             return
-        for kind, first, second in wire.REPLY.iter_unpack(data):
+        if fds:
+            self._open_terminal(fds[0])
+        for kind, pid, first, second in wire.REPLY.iter_unpack(data):
             if kind == wire.STARTED:
-                self._begin(first, second, fds)
+                self._sink.started(pid, first)
             elif kind == wire.EXITED:
-                self._exit(first, emptied=bool(second))
+                self._exit(pid, first, emptied=bool(second))
             elif kind == wire.EMPTIED:
                 self._empty(survivors=first)
             elif kind == wire.FAILED:
                 self._fail(first, second)
 
-    def _begin(self, pid: int, start: int, fds: list[int]) -> None:
-        if self._launch.tty and fds:
-            master = fds[0]
-            self._add_reader(master, "stdout")
-            self._input = TerminalWriter(self._readers[0], self._loop)
-            if self._queued:
-                self._input.write(bytes(self._queued))
-                self._queued.clear()
-        self._sink.started(pid, start)
+    def _open_terminal(self, master: int) -> None:
+        """Take the terminal over, and type what was written before it was there."""
+        reader = Reader(master, "stdout", self._loop, self._sink)
+        self._readers.append(reader)
+        reader.begin()
+        self._input = TerminalWriter(reader, self._loop)
+        self._input.write(bytes(self._queued))
+        self._queued.clear()
 
-    def _exit(self, status: int, *, emptied: bool) -> None:
+    def _exit(self, pid: int, status: int, *, emptied: bool) -> None:
         leaked = False
         if emptied:
             leaked = self._finish_streams()
             self._give_back()
         code = os.waitstatus_to_exitcode(status)
         if code < 0:
-            self._sink.exited(128 - code, signals.signal_name(-code), alone=emptied)
+            self._sink.exited(pid, 128 - code, signals.signal_name(-code), alone=emptied)
         else:
-            self._sink.exited(code, None, alone=emptied)
+            self._sink.exited(pid, code, None, alone=emptied)
         if emptied:
             self._sink.emptied(leaked=leaked)
 
@@ -284,7 +295,7 @@ class Process:
             self._spawner.retire(keeper, wait=wait)
 
 
-def _is_last(record: "tuple[int, int, int]") -> bool:
+def _is_last(record: tuple[int, int, int, int]) -> bool:
     """Whether this reply says that nothing of the tree is left."""
-    kind, _, second = record
+    kind, _, _, second = record
     return kind in (wire.EMPTIED, wire.FAILED) or (kind == wire.EXITED and second == 1)

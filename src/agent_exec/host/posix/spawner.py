@@ -129,7 +129,8 @@ class Spawner:
         ours, theirs = wire.pair()
         root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
         argv = [sys.executable, "-IS", "-c", _BOOT, str(os.getpid()), root]
-        null = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0)
+        # Helpers print nothing but the traceback of a bug of ours, and only where a developer asks for it.
+        log = os.environ.get("AGENT_EXEC_HELPER_LOG", os.devnull)
         try:
             pid = os.posix_spawn(
                 sys.executable,
@@ -138,9 +139,9 @@ class Spawner:
                 file_actions=[
                     # First, because the socket may be on one of the numbers that follow.
                     (os.POSIX_SPAWN_DUP2, theirs.fileno(), CONTROL),
-                    null,
+                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0),
                     (os.POSIX_SPAWN_DUP2, 0, 1),
-                    (os.POSIX_SPAWN_DUP2, 0, 2),
+                    (os.POSIX_SPAWN_OPEN, 2, log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600),
                 ],
                 setsid=True,
                 setsigmask=(),

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+from _thread import allocate_lock
 
 from agent_exec.host.posix.poller import READ, WRITE
 
@@ -21,7 +22,7 @@ _F_SETPIPE_SZ = 1031
 
 
 class Reader:
-    """One output stream, read whenever it is ready."""
+    """One output stream, read whenever it is ready, once it has begun."""
 
     __slots__ = ("_loop", "_name", "_sink", "_size", "fd", "writer")
 
@@ -32,7 +33,11 @@ class Reader:
         self._sink = sink
         self._size = _FIRST_READ
         self.writer: Writer | None = None  # of a terminal, which is one descriptor for both
-        loop.watch(fd, READ, self.ready)
+
+    def begin(self) -> None:
+        """Begin to read."""
+        os.set_blocking(self.fd, False)
+        self._loop.watch(self.fd, READ, self.ready)
 
     def ready(self, events: int) -> None:
         """Read once; the end of the stream closes this side too."""
@@ -99,27 +104,39 @@ class Reader:
 
 
 class Writer:
-    """The input stream: takes any amount at once and passes it on as the command reads."""
+    """The input stream: takes any amount at once and passes it on as the command reads.
 
-    __slots__ = ("_ending", "_loop", "_pending", "fd")
+    Any thread may write; all else belongs to the loop.
+    """
+
+    __slots__ = ("_ending", "_lock", "_loop", "_pending", "_watched", "fd")
 
     def __init__(self, fd: int, loop: "Loop") -> None:
         self.fd = fd
         self._loop = loop
+        self._lock = allocate_lock()
         self._pending = bytearray()
+        self._watched = False
         self._ending = False
 
+    def begin(self) -> None:
+        """Be ready to write."""
+        os.set_blocking(self.fd, False)
+
     def write(self, data: bytes) -> None:
-        """Pass on, after what was written before."""
-        if self.fd < 0:
-            return
-        if self._pending:
-            self._pending += data
-            return
-        sent = self._send(data)
-        if 0 <= sent < len(data):
-            self._pending += memoryview(data)[sent:]
-            self._watch()
+        """Pass on, after what was written before; nothing happens once the command has closed its input."""
+        with self._lock:
+            if self.fd < 0:
+                return
+            if self._pending:
+                self._pending += data
+                return
+            sent = self._send(data)
+            if sent == len(data):
+                return
+            if sent >= 0:
+                self._pending += memoryview(data)[sent:]
+        self._loop.post(self._follow_up)
 
     def end(self) -> None:
         """Close once everything has been passed on."""
@@ -129,12 +146,14 @@ class Writer:
 
     def close(self) -> None:
         """Close now, and forget what was not passed on; harmless when repeated."""
-        if self.fd >= 0:
-            if self._pending:
-                self._unwatch()
+        with self._lock:
+            if self.fd >= 0:
+                if self._watched:
+                    self._unwatch()
+                    self._watched = False
                 self._pending = bytearray()
-            self._release()
-            self.fd = -1
+                self._release()
+                self.fd = -1
 
     @property
     def closed(self) -> bool:
@@ -143,16 +162,27 @@ class Writer:
 
     def ready(self, _events: int) -> None:
         """Pass on what the command takes now."""
-        if not self._pending:
+        with self._lock:
+            if not self._pending:
+                return
+            sent = self._send(bytes(memoryview(self._pending)[:_WRITE]))
+            del self._pending[: max(0, sent)]
+        self._follow_up(gone=sent < 0)
+
+    def _follow_up(self, *, gone: bool = False) -> None:
+        """Watch while there is something to pass on; close when there will be nothing more."""
+        if self.fd < 0:
             return
-        sent = self._send(bytes(memoryview(self._pending)[:_WRITE]))
-        if sent < 0:
+        if self._pending and not gone:
+            if not self._watched:
+                self._watch()
+                self._watched = True
             return
-        del self._pending[:sent]
-        if not self._pending:
+        if self._watched:
             self._unwatch()
-            if self._ending:
-                self.close()
+            self._watched = False
+        if self._ending or gone:
+            self.close()
 
     def _send(self, data: bytes) -> int:
         """Write once; -1 when the command has closed its input, which is its right."""
@@ -161,7 +191,6 @@ class Writer:
         except BlockingIOError:
             return 0
         except OSError:
-            self.close()
             return -1
 
     def _watch(self) -> None:

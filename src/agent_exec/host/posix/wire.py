@@ -2,7 +2,7 @@
 
 Requests are frames of a length and a marshalled tuple, whose first item is
 one of the request kinds; they come from the owner alone, which the keeper
-trusts. Replies are fixed records of three integers, because an owner does not
+trusts. Replies are fixed records of integers, because an owner does not
 trust what comes out of a sandbox. Descriptors travel beside the bytes.
 """
 
@@ -27,9 +27,9 @@ KILL = 3
 LEAVE = 4
 """go away and leave the tree alone"""
 
-# Replies.
+# Replies; each carries the pid of the main process, and the first one the terminal's master if there is one.
 STARTED = 1
-"""pid, start time; with the terminal's master if there is one"""
+"""start time, 0; not sent for what ends at once"""
 FAILED = 2
 """errno, which of the steps below"""
 EXITED = 3
@@ -42,7 +42,7 @@ STEP_CWD = 1
 STEP_PROGRAM = 2
 STEP_TERMINAL = 3
 
-REPLY = struct.Struct("<iiq")
+REPLY = struct.Struct("<iiqi")
 _LENGTH = struct.Struct("<I")
 _CHUNK = 1 << 16
 _FDS = 3
@@ -86,9 +86,9 @@ def receive_request(sock: "_socket.socket") -> "tuple[tuple[Any, ...] | None, li
     return (marshal.loads(body) if len(body) == length else None), fds
 
 
-def send_reply(sock: "_socket.socket", kind: int, first: int, second: int, fd: int = -1) -> None:
+def send_reply(sock: "_socket.socket", kind: int, pid: int, first: int, second: int, fd: int) -> None:
     """Send a reply; say nothing if the owner is gone, which the keeper learns by itself."""
-    record = REPLY.pack(kind, first, second)
+    record = REPLY.pack(kind, pid, first, second)
     try:
         if fd < 0:
             sock.send(record)
