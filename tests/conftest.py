@@ -6,9 +6,9 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
-from support import descriptors, own_children, processes_marked, wait_until
 
 from agent_exec.engine.engine import close_shared
+from support import descriptors, own_children, processes_marked, wait_until
 
 
 @pytest.fixture(autouse=True)

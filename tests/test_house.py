@@ -17,11 +17,40 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "agent_exec"
 MODULES = sorted(SOURCE.rglob("*.py"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-HEAVY = {"asyncio", "subprocess", "typing", "dataclasses", "enum", "re", "logging", "json", "argparse", "pathlib"}
+ENGINE_USES = {
+    "FileLock": {"acquire", "held", "path", "release"},
+    "Identity": {"boot", "pid", "start"},
+    "Poller": {"add", "change", "close", "remove", "wait", "wake"},
+    "Process": {
+        "abandon",
+        "end_input",
+        "kill",
+        "leave",
+        "resize",
+        "signal",
+        "spawn",
+        "takes_now",
+        "terminate",
+        "write",
+    },
+    "Spawner": {"close", "process"},
+}
+HEAVY = {
+    "asyncio",
+    "subprocess",
+    "typing",
+    "dataclasses",
+    "enum",
+    "re",
+    "logging",
+    "json",
+    "argparse",
+    "pathlib",
+}
 
 
 def test_imports_point_down_only() -> None:
-    lint = "import sys; from importlinter.cli import lint_imports_command as lint; sys.exit(lint())"
+    lint = "from importlinter.cli import lint_imports_command as lint; lint()"
     out = subprocess.run([sys.executable, "-c", lint], cwd=ROOT, capture_output=True, text=True, check=False)
     assert out.returncode == 0, out.stdout + out.stderr
 
@@ -35,9 +64,11 @@ def test_a_new_room_without_a_place_fails_at_once(tmp_path: Path) -> None:
     (tmp_path / "src" / "agent_exec" / "utils.py").write_text('"""A room nobody planned."""\n')
     lint = (
         "import sys; sys.path.insert(0, 'src'); "
-        "from importlinter.cli import lint_imports_command as lint; sys.exit(lint())"
+        "from importlinter.cli import lint_imports_command as lint; lint()"
     )
-    out = subprocess.run([sys.executable, "-c", lint], cwd=tmp_path, capture_output=True, text=True, check=False)
+    out = subprocess.run(
+        [sys.executable, "-c", lint], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert out.returncode != 0
     assert "utils" in out.stdout
 
@@ -60,11 +91,9 @@ def test_both_hosts_export_the_same_names() -> None:
     posix = importlib.import_module("agent_exec.host.posix")
     windows = importlib.import_module("agent_exec.host.windows")
     assert host.__all__ == posix.__all__ == windows.__all__ == sorted(host.__all__)
-    for name in host.__all__:
-        ours, theirs = getattr(posix, name), getattr(windows, name)
-        if isinstance(ours, type):
-            public = {word for word in dir(ours) if not word.startswith("_")}
-            assert public <= {word for word in dir(theirs) if not word.startswith("_")}, name
+    for name, methods in ENGINE_USES.items():
+        for side in (posix, windows):
+            assert methods <= set(dir(getattr(side, name))), (name, side)
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
@@ -78,7 +107,9 @@ def test_a_module_is_small_and_opens_with_a_sentence(module: Path) -> None:
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_sorted_all(module: Path) -> None:
     for node in ast.parse(module.read_text()).body:
-        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets):
+        if isinstance(node, ast.Assign) and any(
+            isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets
+        ):
             names = ast.literal_eval(node.value)
             assert names == sorted(names)
 
@@ -119,7 +150,11 @@ def test_the_readmes_examples_run(tmp_path: Path) -> None:
     assert blocks
     for block in blocks:
         out = subprocess.run(
-            [sys.executable, "-W", "error", "-c", block], cwd=tmp_path, capture_output=True, text=True, check=False
+            [sys.executable, "-W", "error", "-c", block],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert out.returncode == 0, out.stderr
 
@@ -138,11 +173,17 @@ def test_every_dependency_has_a_reason_and_a_version() -> None:
     reasons = (ROOT / "CONTRIBUTING.md").read_text()
     pinned = (ROOT / "constraints.txt").read_text()
     project = PROJECT["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"], *PROJECT["build-system"]["requires"]]
+    wanted = [
+        *project["dependencies"],
+        *project["optional-dependencies"]["dev"],
+        *PROJECT["build-system"]["requires"],
+    ]
     for requirement in wanted:
         name = re.split(r"[<>=;\[ ]", requirement)[0]
         assert f"`{name}`" in reasons, f"{name} has no reason in CONTRIBUTING.md"
-        assert re.search(rf"^{re.escape(name)}==", pinned, re.MULTILINE | re.IGNORECASE), f"{name} is not pinned"
+        assert re.search(rf"^{re.escape(name)}==", pinned, re.MULTILINE | re.IGNORECASE), (
+            f"{name} is not pinned"
+        )
     for line in pinned.splitlines():
         assert re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!-]+", line), line
 

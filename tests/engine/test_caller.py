@@ -7,10 +7,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from support import child, exists, processes_marked, wait_until
 
 import agent_exec
 from agent_exec import Command, Engine, Limits
+from support import child, exists, processes_marked, wait_until
 
 SOURCE = str(Path(agent_exec.__file__).parent.parent)
 
@@ -180,12 +180,13 @@ engine.close()
 def test_the_callers_own_children_and_waiting_are_its_own() -> None:
     """We add no child to the caller, so that its own wait for children never meets one of ours."""
     code = """
-import os, sys
+import os, sys, time
 sys.path.append(sys.argv[1])
 import agent_exec
 engine = agent_exec.Engine()
 run = engine.start(agent_exec.Command(["cat"], interactive=True))
 agent_exec.run(["true"])
+while run.pid is None: time.sleep(0.001)
 try:
     os.waitpid(-1, 0)
 except ChildProcessError:
@@ -231,5 +232,3 @@ def test_two_threads_in_one_call_each() -> None:
     for thread in threads:
         thread.join()
     assert sorted(results) == sorted(f"{index}\n".encode() for index in range(12) for _ in range(5))
-
-

@@ -1,14 +1,13 @@
 """Promise 5: TERM, grace, KILL, to the whole tree; afterwards none of it exists."""
 
-import os
 import time
 from pathlib import Path
 
 import pytest
-from support import child, exists, processes_marked, python, wait_until
 
 import agent_exec
 from agent_exec import Command, Engine, Limits
+from support import child, exists, processes_marked, python, wait_until
 
 
 def pids_of(text: bytes) -> list[int]:
@@ -84,15 +83,14 @@ while True: time.sleep(3600)
         assert [pid for pid in pids_of(run.outcome().stdout) if exists(pid)] == []
 
 
-def test_a_child_that_forks_while_it_is_being_killed(nothing_left: str) -> None:
-    for program in (child("spreader", 400), child("forker", 100_000)):
-        with Engine() as engine:
-            run = engine.start(Command(program, limits=Limits(grace=0.05)))
-            wait_until(lambda run=run: b"ready" in run.stdout)
-            run.stop()
-            run.outcome()
-            names = ("spreader.py", "forker.py")
-            assert [line for line in processes_marked(nothing_left).values() if any(n in line for n in names)] == []
+@pytest.mark.parametrize(("program", "count"), [("spreader", 400), ("forker", 100_000)])
+def test_a_child_that_forks_while_it_is_being_killed(program: str, count: int, nothing_left: str) -> None:
+    with Engine() as engine:
+        run = engine.start(Command(child(program, count), limits=Limits(grace=0.05)))
+        wait_until(lambda: b"ready" in run.stdout)
+        run.stop()
+        run.outcome()
+        assert [line for line in processes_marked(nothing_left).values() if f"{program}.py" in line] == []
 
 
 def test_processes_hidden_in_threads_and_subreapers_end() -> None:
@@ -117,9 +115,17 @@ while True: time.sleep(3600)
         assert [pid for pid in pids_of(run.outcome().stdout) if exists(pid)] == []
 
 
+def test_a_timeout_may_be_as_long_as_a_year() -> None:
+    assert agent_exec.run(["true"], timeout=366 * 86400).ok
+    with Engine() as engine:
+        assert engine.start(Command(["sleep", "0.05"], limits=Limits(timeout=366 * 86400))).outcome().ok
+
+
 def test_a_second_stop_ends_the_patience_and_the_first_cause_stays() -> None:
     with Engine() as engine:
-        run = engine.start(Command(["sh", "-c", "trap '' TERM; echo up; sleep 60 & wait"], limits=Limits(grace=1000)))
+        run = engine.start(
+            Command(["sh", "-c", "trap '' TERM; echo up; sleep 60 & wait"], limits=Limits(grace=1000))
+        )
         wait_until(lambda: run.stdout == b"up\n")
         run.stop()
         wait_until(lambda: run.phase == "stopping")
@@ -152,7 +158,9 @@ def test_stop_while_queued_never_starts_it(tmp_path: Path) -> None:
 
 def test_a_signal_reaches_the_whole_tree() -> None:
     with Engine() as engine:
-        run = engine.start(Command(["sh", "-c", "sh -c 'trap \"echo got\" USR1; echo up; while :; do sleep 0.01; done'"]))
+        run = engine.start(
+            Command(["sh", "-c", "sh -c 'trap \"echo got\" USR1; echo up; while :; do sleep 0.01; done'"])
+        )
         wait_until(lambda: run.stdout == b"up\n")
         run.signal("USR1")
         # The outer shell has no handler for it and ends; what it leaves is ended then.
@@ -167,5 +175,3 @@ def test_the_call_ends_soon_after_the_timeout_when_a_daemon_holds_the_pipe() -> 
     out = agent_exec.run(["sh", "-c", "setsid sleep 600 & setsid sleep 600 & sleep 600"], timeout=0.2)
     assert out.timed_out
     assert time.monotonic() - began < 60
-
-

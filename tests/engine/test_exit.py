@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import processes_marked, python
 
 import agent_exec
 from agent_exec.model import errors
+from support import processes_marked, python
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 125, 126, 127, 255])
@@ -18,7 +18,9 @@ def test_exit_code_is_the_commands_own(code: int) -> None:
     assert out.ok == (code == 0)
 
 
-@pytest.mark.parametrize(("name", "number"), [("TERM", 15), ("KILL", 9), ("INT", 2), ("SEGV", 11), ("RTMIN", 34)])
+@pytest.mark.parametrize(
+    ("name", "number"), [("TERM", 15), ("KILL", 9), ("INT", 2), ("SEGV", 11), ("RTMIN", 34)]
+)
 def test_a_signal_is_128_and_its_number_and_its_name(name: str, number: int) -> None:
     out = agent_exec.run(["bash", "-c", f"ulimit -c 0; kill -{number} $$"])
     assert (out.exit_code, out.signal, out.cause) == (128 + number, f"SIG{name}", None)
@@ -167,7 +169,10 @@ def test_the_environment_is_the_callers_now_or_exactly_the_given(monkeypatch: py
 
 def test_words_arrive_byte_for_byte() -> None:
     words = ["", " ", "a b", "$HOME", "*", "'\"", "ü", "-n", "\n", "x" * 100_000]
-    out = agent_exec.run(python("import sys; sys.stdout.write('\\0'.join(sys.argv[1:]))", *words), keep=agent_exec.Head(1 << 20))
+    out = agent_exec.run(
+        python("import sys; sys.stdout.write('\\0'.join(sys.argv[1:]))", *words),
+        keep=agent_exec.Head(1 << 20),
+    )
     assert out.stdout_text.split("\0") == words
     assert agent_exec.run(["printf", "%s", b"\xff\xfe"]).stdout == b"\xff\xfe"
 

@@ -1,10 +1,10 @@
 """Promise 2: input is fed while output flows, ends when it should, and never blocks anyone."""
 
 import pytest
-from support import python, wait_until
 
 import agent_exec
 from agent_exec.model.errors import InputClosed
+from support import python, wait_until
 
 MIB = 1 << 20
 
@@ -83,7 +83,9 @@ def test_writing_where_no_input_is_taken_is_refused() -> None:
 
 def test_writing_to_a_child_that_closed_its_input_is_no_error() -> None:
     with agent_exec.Engine() as engine:
-        run = engine.start(agent_exec.Command(["sh", "-c", "exec <&-; echo closed; sleep 60"], interactive=True))
+        run = engine.start(
+            agent_exec.Command(["sh", "-c", "exec <&-; echo closed; sleep 60"], interactive=True)
+        )
         wait_until(lambda: run.stdout == b"closed\n")
         for _ in range(3):
             run.write(b"x" * MIB)

@@ -5,10 +5,10 @@ import signal
 from pathlib import Path
 
 import pytest
-from support import child, exists, wait_until
 
 import agent_exec
 from agent_exec import Command, Engine, Limits
+from support import child, exists, wait_until
 
 
 def test_a_background_child_does_not_hold_the_call() -> None:
@@ -45,7 +45,9 @@ def test_leftovers_are_left_when_asked() -> None:
 
 def test_what_is_left_lives_on_when_the_engine_is_closed() -> None:
     with Engine() as engine:
-        out = engine.start(Command(["sh", "-c", "sleep 600 >/dev/null 2>&1 & echo $!"], leftovers="leave")).outcome()
+        out = engine.start(
+            Command(["sh", "-c", "sleep 600 >/dev/null 2>&1 & echo $!"], leftovers="leave")
+        ).outcome()
     pid = int(out.stdout)
     assert exists(pid)
     os.kill(pid, signal.SIGKILL)

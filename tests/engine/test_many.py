@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 
 import pytest
-from support import descriptors, processes_marked, wait_until
 
 import agent_exec
 from agent_exec import Command, Engine
+from support import descriptors, processes_marked, wait_until
 
 
 @pytest.mark.parametrize("threaded", [True, False])

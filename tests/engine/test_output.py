@@ -3,10 +3,10 @@
 import hashlib
 
 import pytest
-from support import python
 
 import agent_exec
 from agent_exec import Text
+from support import python
 
 MIB = 1 << 20
 
@@ -72,7 +72,9 @@ def test_a_full_pipe_at_exit_is_not_lost() -> None:
         assert out.stdout == b"z" * size
 
 
-@pytest.mark.parametrize("keep", [agent_exec.Head(5), agent_exec.Tail(5), agent_exec.HeadTail(2, 3), agent_exec.Lines(1)])
+@pytest.mark.parametrize(
+    "keep", [agent_exec.Head(5), agent_exec.Tail(5), agent_exec.HeadTail(2, 3), agent_exec.Lines(1)]
+)
 def test_a_keeping_is_fresh_for_each_stream_and_run(keep: agent_exec.Head) -> None:
     first = agent_exec.run(["sh", "-c", "printf 123456789"], keep=keep)
     second = agent_exec.run(["sh", "-c", "printf 123456789; printf abc >&2"], keep=keep)

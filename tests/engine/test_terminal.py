@@ -4,14 +4,16 @@ import os
 import sys
 
 import pytest
-from support import child, exists, wait_until
 
 import agent_exec
 from agent_exec import Command, Engine, Limits, Terminal
+from support import child, exists, wait_until
 
 
 def test_a_terminal_run_has_a_controlling_terminal_and_its_output_is_stdout() -> None:
-    out = agent_exec.run(["sh", "-c", "tty; echo err >&2; ps -o tty= -p $$; : </dev/tty && echo ctty"], tty=True)
+    out = agent_exec.run(
+        ["sh", "-c", "tty; echo err >&2; ps -o tty= -p $$; : </dev/tty && echo ctty"], tty=True
+    )
     lines = out.stdout_text.split("\r\n")
     assert lines[0].startswith("/dev/pts/")
     assert lines[1] == "err"
@@ -34,7 +36,12 @@ def test_a_lot_of_terminal_output_arrives_whole() -> None:
 
 def test_ctrl_c_reaches_the_foreground_job() -> None:
     with Engine() as engine:
-        run = engine.start(Command(["sh", "-c", "trap 'echo got it; exit 9' INT; echo up; while :; do sleep 0.05; done"], tty=True))
+        run = engine.start(
+            Command(
+                ["sh", "-c", "trap 'echo got it; exit 9' INT; echo up; while :; do sleep 0.05; done"],
+                tty=True,
+            )
+        )
         wait_until(lambda: b"up" in run.stdout)
         run.write(b"\x03")
         out = run.outcome()
@@ -45,7 +52,9 @@ def test_ctrl_c_reaches_the_foreground_job() -> None:
 def test_job_control_in_an_interactive_shell() -> None:
     with Engine() as engine:
         shell = Command(
-            ["bash", "--norc", "--noprofile", "-i"], tty=True, env={"PS1": "ready> ", "PATH": "/usr/bin:/bin", "TERM": "dumb"}
+            ["bash", "--norc", "--noprofile", "-i"],
+            tty=True,
+            env={"PS1": "ready> ", "PATH": "/usr/bin:/bin", "TERM": "dumb"},
         )
         run = engine.start(shell)
         wait_until(lambda: run.stdout.count(b"ready> ") == 1)
@@ -116,7 +125,11 @@ def test_more_input_than_a_terminal_takes_at_once() -> None:
     data = b"x" * 60 + b"\n"
     with Engine() as engine:
         run = engine.start(
-            Command(["sh", "-c", "stty -echo -icanon; echo up; head -c 610000 | wc -c"], tty=True, keep=agent_exec.Tail(4096))
+            Command(
+                ["sh", "-c", "stty -echo -icanon; echo up; head -c 610000 | wc -c"],
+                tty=True,
+                keep=agent_exec.Tail(4096),
+            )
         )
         wait_until(lambda: b"up" in run.stdout)
         run.write(data * 10_000)

@@ -6,11 +6,11 @@ import subprocess
 import sys
 
 import pytest
-from support import wait_until
 
 import agent_exec
 from agent_exec import Command, Engine
 from agent_exec.host import Identity, identify, is_alive, send_signal, signal_name, signal_number
+from support import wait_until
 
 
 def test_an_identity_is_pid_start_and_boot() -> None:

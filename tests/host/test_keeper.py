@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import child, exists, processes_marked, wait_until
 
 import agent_exec
 from agent_exec import Command, Engine, Limits
+from support import child, exists, processes_marked, wait_until
 
 SOURCE = str(Path(agent_exec.__file__).parent.parent)
 
@@ -115,8 +115,7 @@ time.sleep(600)
 
 def test_an_idle_keeper_holds_no_directory(tmp_path: Path, nothing_left: str) -> None:
     agent_exec.run(["true"], cwd=tmp_path)
-    for pid in processes_marked(nothing_left):
-        wait_until(lambda pid=pid: os.readlink(f"/proc/{pid}/cwd") == "/" or not exists(pid))
+    wait_until(lambda: {os.readlink(f"/proc/{pid}/cwd") for pid in processes_marked(nothing_left)} == {"/"})
 
 
 IMMUNE = """

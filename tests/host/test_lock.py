@@ -5,11 +5,10 @@ import signal
 import sys
 from pathlib import Path
 
-from support import wait_until
-
 import agent_exec
 from agent_exec import Command, Engine
 from agent_exec.host import FileLock, is_locked
+from support import wait_until
 
 HOLDER = """
 import sys, time

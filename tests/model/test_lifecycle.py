@@ -48,7 +48,7 @@ def test_from_everywhere_there_is_a_way_to_the_end() -> None:
 
 def test_where_a_clock_runs_its_end_is_known() -> None:
     clocks = {"time_run": "running", "time_grace": "stopping", "time_drain": "lingering"}
-    for (_, _), (to, effects) in TABLE.items():
+    for to, effects in TABLE.values():
         for effect in effects:
             if effect in clocks:
                 assert to == clocks[effect]

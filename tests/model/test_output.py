@@ -61,7 +61,9 @@ def test_a_keeping_keeps_exactly_what_it_says(keep: Keep, seed: int) -> None:
     source = random.Random(seed)
     size = source.choice([0, 1, 99, 20_000, 300_000])
     if seed % 2:
-        data = b"".join(source.randbytes(source.randrange(60)).hex().encode() + b"\n" for _ in range(size // 60))
+        data = b"".join(
+            source.randbytes(source.randrange(60)).hex().encode() + b"\n" for _ in range(size // 60)
+        )
     else:
         data = source.randbytes(size).replace(b"\n", b"-")
     if seed % 3 == 0:

@@ -207,6 +207,8 @@ def run_command(command: Command) -> "Outcome":
     except BaseException:
         run.abandon()
         raise
+    finally:
+        loop.close()
     return run.outcome()
 
 

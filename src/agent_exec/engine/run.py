@@ -356,6 +356,7 @@ class Run:
             future = self._future
         if future is not None:
             self._settle(future)
+        self._process = None  # it points back to us, and what it held would wait for the garbage collector
         self._done.release()
         self._ended(self)
 

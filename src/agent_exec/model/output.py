@@ -119,8 +119,13 @@ class _Pieces:
             del self.parts[: self.first]
             self.first = 0
 
-    def joined(self) -> bytes:
-        return b"".join(self.parts)
+    def last(self, size: int) -> "list[bytes | bytearray | memoryview]":
+        """Give the last `size` bytes in pieces, none of them copied."""
+        found: list[bytes | bytearray | memoryview] = list(self.parts[self.first :])
+        excess = self.size - size
+        if excess > 0 and found:
+            found[0] = memoryview(found[0])[excess:]
+        return found
 
 
 class Tail(Keep):
@@ -147,8 +152,7 @@ class Tail(Keep):
 
     def value(self) -> bytes:
         """Give the last bytes."""
-        kept = self._pieces.joined()
-        return kept[max(0, len(kept) - self.limit) :]
+        return b"".join(self._pieces.last(self.limit))
 
     @property
     def kept(self) -> int:
@@ -188,7 +192,7 @@ class HeadTail(Keep):
 
     def value(self) -> bytes:
         """Give both ends, one after the other."""
-        return b"".join(self.parts())
+        return b"".join([self._head._data, *self._tail._pieces.last(self._tail.limit)])
 
     @property
     def kept(self) -> int:
@@ -238,21 +242,19 @@ class Lines(Keep):
 
     def value(self) -> bytes:
         """Give the kept lines; whole ones, but for a first line that is too long by itself."""
-        kept = self._pieces.joined()
-        torn = self.observed > len(kept)
-        if len(kept) > self.size:
-            at_edge = kept[len(kept) - self.size - 1 : len(kept) - self.size]
-            kept = kept[len(kept) - self.size :]
-            torn = at_edge != b"\n"
+        kept = b"".join(self._pieces.last(self._pieces.size))
+        # Looked for by position: a slice of what may be megabytes is made once, at the end.
+        start = max(0, len(kept) - self.size)
+        torn = kept[start - 1 : start] != b"\n" if start else self.observed > len(kept)
         if torn:
-            newline = kept.find(b"\n")
+            newline = kept.find(b"\n", start)
             if 0 <= newline < len(kept) - 1:
-                kept = kept[newline + 1 :]
+                start = newline + 1
         end = len(kept) - 1 if kept.endswith(b"\n") else len(kept)
         for _ in range(self.lines):
-            end = kept.rfind(b"\n", 0, end)
+            end = kept.rfind(b"\n", start, end)
             if end < 0:
-                return kept
+                return kept[start:]
         return kept[end + 1 :]
 
 

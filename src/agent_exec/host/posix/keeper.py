@@ -15,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import _socket
     import signal as _signal
+    from typing import Any
 else:
     import _signal
 
@@ -44,6 +45,7 @@ class Keeper:
     def serve(self) -> None:
         """Serve run after run; does not return."""
         poller = select.poll()
+        requests = wire.Requests(self._sock)
         sock, wake = self._sock.fileno(), listen_for_children()
         # Blocked while no command runs, and during the brief wait for one.
         _signal.pthread_sigmask(_signal.SIG_BLOCK, _CHILD)
@@ -57,28 +59,32 @@ class Keeper:
                     os.read(wake, 4096)
                     self._reap()
                 elif fd == sock:
-                    request, fds = wire.receive_request(self._sock)
-                    if request is None:
+                    received = requests.receive()
+                    if received is None:
                         self._quit()
-                    self._obey(request, fds)
+                        return
+                    for request in received:
+                        self._obey(request, requests)
                 else:
                     self._quit()
 
-    def _obey(self, request: "tuple[object, ...] | None", fds: list[int]) -> None:
+    def _obey(self, request: "tuple[Any, ...]", requests: wire.Requests) -> None:
         """Do what the owner asks."""
-        match request:
-            case (wire.SPAWN, bytes(program), tuple(argv), bytes(cwd), env, int(rows), int(columns)):
-                if isinstance(env, dict):
-                    self._env = env
-                self._spawn(program, argv, cwd, rows, columns, fds)
-            case (wire.SIGNAL, int(number)):
-                tree.signal_all(number)
-                if number == _signal.SIGTERM:
-                    tree.signal_all(_signal.SIGCONT)  # a stopped process hears nothing else
-            case (wire.KILL,):
-                self._end()
-            case (wire.LEAVE,):
-                os._exit(LEFT)
+        kind = request[0]
+        if kind == wire.SPAWN:
+            _, program, argv, cwd, env, rows, columns = request
+            if env is not None:
+                self._env = env
+            self._spawn(program, argv, cwd, rows, columns, requests.take_fds())
+        elif kind == wire.SIGNAL:
+            number = request[1]
+            tree.signal_all(number)
+            if number == _signal.SIGTERM:
+                tree.signal_all(_signal.SIGCONT)  # a stopped process hears nothing else
+        elif kind == wire.KILL:
+            self._end()
+        elif kind == wire.LEAVE:
+            os._exit(LEFT)
 
     def _spawn(
         self, program: bytes, argv: tuple[bytes, ...], cwd: bytes, rows: int, columns: int, fds: list[int]

@@ -8,6 +8,10 @@ WRITE = select.POLLOUT
 HANGUP = select.POLLHUP | select.POLLERR
 
 
+_LONGEST = 86400.0
+"""The kernel counts milliseconds in 31 bits; a longer wait is several."""
+
+
 class Poller:
     """A set of watched descriptors.
 
@@ -41,7 +45,9 @@ class Poller:
         (self._epoll or self._set()).unregister(fd)
 
     def wait(self, timeout: float | None) -> list[tuple[int, int]]:
-        """Give who is ready, after at most `timeout` seconds; None waits for ever."""
+        """Give who is ready, after at most `timeout` seconds, or nobody earlier; None waits for ever."""
+        if timeout is not None:
+            timeout = min(timeout, _LONGEST)
         if self._epoll is not None:
             ready = self._epoll.poll(timeout, 256)
         else:

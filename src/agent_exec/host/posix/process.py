@@ -171,10 +171,9 @@ class Process:
         finally:
             for fd in theirs:
                 os.close(fd)
-        # From here on the keeper is at work, and what we do costs no time.
+        # The output is not watched yet: most commands end before the keeper says that they
+        # run, and then all they have written is taken at once.
         self._loop.watch(keeper.sock.fileno(), READ, self._hear)
-        for reader in self._readers:
-            reader.begin()
         if self._input is not None:
             self._input.begin()
 
@@ -194,6 +193,8 @@ class Process:
             self._open_terminal(fds[0])
         for kind, pid, first, second in wire.REPLY.iter_unpack(data):
             if kind == wire.STARTED:
+                for reader in self._readers:
+                    reader.begin()
                 self._sink.started(pid, first)
             elif kind == wire.EXITED:
                 self._exit(pid, first, emptied=bool(second))
@@ -206,7 +207,6 @@ class Process:
         """Take the terminal over, and type what was written before it was there."""
         reader = Reader(master, "stdout", self._loop, self._sink)
         self._readers.append(reader)
-        reader.begin()
         self._input = TerminalWriter(reader, self._loop)
         self._input.write(bytes(self._queued))
         self._queued.clear()
@@ -216,6 +216,9 @@ class Process:
         if emptied:
             leaked = self._finish_streams()
             self._give_back()
+        else:
+            for reader in self._readers:
+                reader.begin()
         code = os.waitstatus_to_exitcode(status)
         if code < 0:
             self._sink.exited(pid, 128 - code, signals.signal_name(-code), alone=emptied)

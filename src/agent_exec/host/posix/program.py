@@ -41,9 +41,9 @@ def prepare(command: Command) -> Launch:
 def find_program(name: bytes, cwd: bytes, path: bytes) -> bytes:
     """Give the file to execute: a name without a slash is looked up in `path`, another seen from `cwd`."""
     if b"/" in name:
-        problem = _problem(os.path.join(cwd, name))
-        if problem:
-            raise program_error(problem, name, cwd)
+        # A directory passes for executable here; the spawn itself refuses it.
+        if not os.access(os.path.join(cwd, name), os.X_OK):
+            raise program_error(_problem(os.path.join(cwd, name)), name, cwd)
         return name
     worst = errno.ENOENT
     for folder in path.split(b":"):
@@ -74,7 +74,7 @@ def program_error(error: int, name: bytes, cwd: bytes, path: bytes | None = None
         return CommandNotFound(
             f"no program {shown!r} (seen from {os.fsdecode(cwd)!r}). Check the path", program=shown
         )
-    if error == errno.EISDIR:
+    if error == errno.EISDIR or (error == errno.EACCES and os.path.isdir(os.path.join(cwd, name))):
         return CommandNotExecutable(f"{shown!r} is a directory, not a program", program=shown)
     if error == errno.EACCES:
         return CommandNotExecutable(
@@ -114,13 +114,18 @@ def directory_error(error: int, cwd: bytes) -> AgentExecError:
 
 def _directory(cwd: str | bytes | None) -> bytes:
     """Give the absolute working directory, checked."""
-    try:
-        here = os.getcwdb() if cwd is None or not os.path.isabs(cwd) else b""
-    except FileNotFoundError:
-        raise WorkdirNotFound(
-            "the caller's own working directory no longer exists; name one with cwd"
-        ) from None
-    folder = here if cwd is None else os.path.join(here, os.fsencode(cwd))
+    if cwd is not None and os.path.isabs(cwd):
+        folder = os.fsencode(cwd)
+    else:
+        try:
+            here = os.getcwdb()
+        except FileNotFoundError:
+            raise WorkdirNotFound(
+                "the caller's own working directory no longer exists; name one with cwd"
+            ) from None
+        if cwd is None:
+            return here
+        folder = os.path.join(here, os.fsencode(cwd))
     try:
         mode = os.stat(folder).st_mode
     except OSError as error:

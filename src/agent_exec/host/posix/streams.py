@@ -24,7 +24,7 @@ _F_SETPIPE_SZ = 1031
 class Reader:
     """One output stream, read whenever it is ready, once it has begun."""
 
-    __slots__ = ("_loop", "_name", "_sink", "_size", "fd", "writer")
+    __slots__ = ("_begun", "_loop", "_name", "_sink", "_size", "fd", "writer")
 
     def __init__(self, fd: int, name: "Stream", loop: "Loop", sink: "Sink") -> None:
         self.fd = fd
@@ -32,12 +32,15 @@ class Reader:
         self._loop = loop
         self._sink = sink
         self._size = _FIRST_READ
+        self._begun = False
         self.writer: Writer | None = None  # of a terminal, which is one descriptor for both
 
     def begin(self) -> None:
-        """Begin to read."""
-        os.set_blocking(self.fd, False)
-        self._loop.watch(self.fd, READ, self.ready)
+        """Begin to read; harmless when repeated."""
+        if not self._begun and self.fd >= 0:
+            self._begun = True
+            os.set_blocking(self.fd, False)
+            self._loop.watch(self.fd, READ, self.ready)
 
     def ready(self, events: int) -> None:
         """Read once; the end of the stream closes this side too."""
@@ -59,6 +62,8 @@ class Reader:
         enough, should a stranger go on writing.
         """
         budget = _PIPE_SIZES[0]
+        if not self._begun and self.fd >= 0:
+            os.set_blocking(self.fd, False)
         while self.fd >= 0 and budget > 0:
             chunk = self._read()
             if chunk is None:
@@ -206,13 +211,16 @@ class Writer:
 class TerminalWriter(Writer):
     """The input of a terminal, whose one descriptor its reader owns."""
 
-    __slots__ = ()
+    __slots__ = ("_reader",)
 
     def __init__(self, reader: Reader, loop: "Loop") -> None:
         super().__init__(reader.fd, loop)
+        self._reader = reader
         reader.writer = self
+        self.begin()
 
     def _watch(self) -> None:
+        self._reader.begin()
         self._loop.change(self.fd, READ | WRITE)
 
     def _unwatch(self) -> None:

@@ -44,7 +44,7 @@ STEP_TERMINAL = 3
 
 REPLY = struct.Struct("<iiqi")
 _LENGTH = struct.Struct("<I")
-_CHUNK = 1 << 16
+_CHUNK = 1 << 14
 _FDS = 3
 _INT = struct.calcsize("i")
 _SPACE = _socket.CMSG_SPACE(_FDS * _INT)
@@ -74,16 +74,39 @@ def send_request(sock: "_socket.socket", request: "tuple[Any, ...]", fds: "Seque
         sock.sendall(memoryview(frame)[sent:])
 
 
-def receive_request(sock: "_socket.socket") -> "tuple[tuple[Any, ...] | None, list[int]]":
-    """Wait for a whole request; None when the owner is gone."""
-    head, fds = receive(sock, size=_LENGTH.size)
-    # Exactly one frame: the next may be there already.
-    head += _exactly(sock, _LENGTH.size - len(head)) if head else b""
-    if len(head) < _LENGTH.size:
-        return None, fds
-    (length,) = _LENGTH.unpack(head)
-    body = _exactly(sock, length)
-    return (marshal.loads(body) if len(body) == length else None), fds
+class Requests:
+    """The requests that arrive on a socket, whole and one after the other."""
+
+    __slots__ = ("_data", "_fds", "_sock")
+
+    def __init__(self, sock: "_socket.socket") -> None:
+        self._sock = sock
+        self._data = b""
+        self._fds: list[int] = []
+
+    def receive(self) -> "list[tuple[Any, ...]] | None":
+        """Wait for some bytes and give the requests they complete; None when the owner is gone."""
+        data, fds = receive(self._sock)
+        if not data:
+            return None
+        self._fds += fds
+        data = self._data + data if self._data else data
+        requests: list[tuple[Any, ...]] = []
+        start = 0
+        while len(data) - start >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(data, start)
+            end = start + _LENGTH.size + length
+            if end > len(data):
+                break
+            requests.append(marshal.loads(memoryview(data)[start + _LENGTH.size : end]))
+            start = end
+        self._data = data[start:]
+        return requests
+
+    def take_fds(self) -> list[int]:
+        """Give the descriptors that came with the request; they are the taker's to close."""
+        fds, self._fds = self._fds, []
+        return fds
 
 
 def send_reply(sock: "_socket.socket", kind: int, pid: int, first: int, second: int, fd: int) -> None:
@@ -112,14 +135,3 @@ def receive(sock: "_socket.socket", flags: int = 0, size: int = _CHUNK) -> tuple
         for fd in fds:
             os.set_inheritable(fd, False)
     return data, fds
-
-
-def _exactly(sock: "_socket.socket", size: int) -> bytes:
-    """Receive so many bytes; fewer only if the other end is gone."""
-    data = b""
-    while len(data) < size:
-        more = sock.recv(size - len(data))
-        if not more:
-            break
-        data += more
-    return data

@@ -10,37 +10,46 @@ import sys
 
 from agent_exec.host.windows import kernel
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 _DETACHED_PROCESS = 0x8
 
-# Group 0 is everyone on that console; the helper too, which by then has nothing left to do.
+EVERYONE = 0
+"""The group of all who are on a console; the helper too, which by then has nothing left to do."""
+
 _HELPER = (
     "import ctypes, sys\n"
     "kernel32 = ctypes.WinDLL('kernel32')\n"
-    "if kernel32.AttachConsole(int(sys.argv[1])): kernel32.GenerateConsoleCtrlEvent(1, 0)\n"
+    "group, *pids = map(int, sys.argv[1:])\n"
+    "if any(map(kernel32.AttachConsole, pids)): kernel32.GenerateConsoleCtrlEvent(1, group)\n"
 )
 
 
-def send_break(pid: int, handle: int) -> None:
-    """Send a break to everyone on the console of this process, and return at once.
+def send_break(processes: "Mapping[int, int]", group: int) -> None:
+    """Send a break to a process group on the console of the first of these that has one; return at once.
 
-    Nothing happens if it has no console. The helper inherits a handle of the
-    process, so that its pid stays its own until the break is sent.
+    The processes are pids with a handle of each. The helper inherits copies
+    of the handles, so that the pids stay their own until the break is sent.
     """
     if getattr(sys, "frozen", False) or not sys.executable:
         return  # no interpreter to start: the command will meet the end of its grace
-    pin = kernel.duplicate(handle, inheritable=True)
+    pins = [kernel.duplicate(handle, inheritable=True) for handle in processes.values()]
+    words = " ".join(map(str, (group, *processes)))
     try:
         process, thread, _ = kernel.create_process(
             sys.executable,
-            f'"{sys.executable}" -IS -c "{_HELPER}" {pid}',
+            f'"{sys.executable}" -IS -c "{_HELPER}" {words}',
             os.path.dirname(sys.executable),
             dict(os.environ),
-            inherited=(pin,),
+            inherited=pins,
             flags=_DETACHED_PROCESS,
         )
     except OSError:
         return
     finally:
-        kernel.close(pin)
+        for pin in pins:
+            kernel.close(pin)
     kernel.close(thread)
     kernel.close(process)

@@ -21,13 +21,13 @@ def identify(pid: int) -> Identity | None:
     One that we may not look at, such as the system's own, has the start 0.
     """
     try:
-        handle = kernel.open_process(pid)
+        handle = kernel.open_process(pid, kernel.LOOK)
     except PermissionError:
         return Identity(pid, 0, "")
     if handle is None:
         return None
     try:
-        return None if kernel.wait_any((handle,), 0) is not None else _identity(pid, handle)
+        return None if kernel.wait(handle, 0) else _identity(pid, handle)
     finally:
         kernel.close(handle)
 
@@ -41,17 +41,17 @@ def send_signal(identity: Identity, number: int) -> bool:
     """Signal exactly this process; False if it is gone, whoever has its pid now.
 
     An open handle pins the process while its identity is checked. INT and
-    BREAK become a break on its console, which reaches all who share that
-    console; TERM and KILL end it; 0 only looks.
+    BREAK become a break on its console, which reaches it if it was started
+    as a group of its own; TERM and KILL end it; 0 only looks.
     """
-    handle = kernel.open_process(identity.pid, control=True)
+    handle = kernel.open_process(identity.pid, kernel.CONTROL)
     if handle is None:
         return False
     try:
-        if kernel.wait_any((handle,), 0) is not None or _identity(identity.pid, handle) != identity:
+        if kernel.wait(handle, 0) or _identity(identity.pid, handle) != identity:
             return False
         if number in (signals.INT, signals.BREAK):
-            console.send_break(identity.pid, handle)
+            console.send_break({identity.pid: handle}, identity.pid)
         elif number:
             return kernel.terminate(handle, 128 + number)
         return True

@@ -8,15 +8,15 @@ class Poller:
 
     There are no descriptors to watch here: the threads that read and wait
     for a command call the loop. So every poller is wakeable, that of a
-    one-shot call too, and costs one handle, given back with the poller at
-    the latest.
+    one-shot call too, and costs one handle from its first wait on, given
+    back with the poller at the latest.
     """
 
-    __slots__ = ("_event",)
+    __slots__ = ("_called", "_event")
 
     def __init__(self, *, many: bool, wakeable: bool) -> None:  # noqa: ARG002 - all are the same here
+        self._called = False
         self._event = 0
-        self._event = kernel.create_event(manual=False)
 
     def add(self, fd: int, events: int) -> None:
         """Refuse to watch a descriptor: Windows has none that could be."""
@@ -35,14 +35,20 @@ class Poller:
 
         Ctrl-C ends the wait, which no lock of Python's does on this system.
         """
-        try:
-            kernel.wait_any((self._event,), timeout)
-        except InterruptedError:
-            pass  # a signal whose handler did not raise
+        if not self._event:
+            self._event = kernel.create_event(manual=False)
+        # Looked at after the event is there, and set before it is looked for: no call is missed.
+        if not self._called:
+            try:
+                kernel.wait_any((self._event,), timeout)
+            except InterruptedError:
+                pass  # a signal whose handler did not raise
+        self._called = False
         return []
 
     def wake(self) -> None:
         """Let `wait` return now; from any thread."""
+        self._called = True
         event = self._event
         if event:
             kernel.set_event(event)

@@ -59,6 +59,11 @@ def quote(word: str) -> str:
     return "".join(parts)
 
 
+def length(line: str) -> int:
+    """Give how many characters the system counts in a line."""
+    return len(line.encode("utf-16-le", "surrogatepass")) // 2
+
+
 def is_batch(program: str) -> bool:
     """Whether cmd.exe has to read this file; the system overlooks blanks and dots at a name's end."""
     return program.rstrip(" .").lower().endswith(_BATCH)

@@ -1,0 +1,31 @@
+"""Gives each launch its process; there is no helper to share here, as a job needs none."""
+
+from agent_exec.host.windows.process import Process
+from agent_exec.model.errors import InvalidState
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_exec.host.ports import Loop, Sink
+    from agent_exec.model.command import Launch
+
+
+class Spawner:
+    """Gives each launch a process with a job of its own; any thread may use it."""
+
+    __slots__ = ("_closed",)
+
+    def __init__(self) -> None:
+        self._closed = False
+
+    def process(self, launch: "Launch", loop: "Loop", sink: "Sink") -> Process:
+        """Give the process of a launch, not spawned yet."""
+        return Process(self, launch, loop, sink)
+
+    def check(self) -> None:
+        """Refuse to spawn once it is closed."""
+        if self._closed:
+            raise InvalidState("this engine is closed; make a new one")
+
+    def close(self, *, wait: bool = True) -> None:  # noqa: ARG002 - there is nothing to wait for
+        """Spawn nothing from now on; harmless when repeated."""
+        self._closed = True
