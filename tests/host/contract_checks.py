@@ -190,8 +190,8 @@ def check_kill(folder: Path) -> None:
         started = engine.start(Command(python(PARENT, folder / "pid", "stay")))
         grandchild = read_pid(folder / "pid")
         assert not gone(grandchild)
-        identity = started.identity
-        assert identity is not None
+        while (identity := started.identity) is None:
+            time.sleep(0.01)  # told a moment after it is true
         assert is_alive(identity)
         started.kill()
         outcome = started.outcome()
