@@ -93,6 +93,52 @@ print(agent_exec.run(["echo", "fine"]).stdout_text)
     assert out.stdout_text.split() == ["launch_failed"] * 3 + ["fine"], out.stderr_text
 
 
+NO_PROCESSES = """
+import os, signal, sys
+sys.path.append(sys.argv[1])
+import agent_exec
+open("/proc/sys/kernel/pid_max", "w").write("400")
+if sys.argv[2] == "started":
+    agent_exec.run(["true"])
+elif sys.argv[2] == "busy":
+    engine = agent_exec.Engine()
+    busy = engine.start(agent_exec.Command(["cat"], interactive=True))
+    while busy.pid is None: pass
+children = []
+try:
+    while True:
+        pid = os.fork()
+        if pid == 0:
+            signal.pause()
+        children.append(pid)
+except OSError:
+    pass
+def attempt():
+    try:
+        if sys.argv[2] == "busy":
+            return engine.start(agent_exec.Command(["echo", "fine"])).outcome().stdout_text.strip()
+        return agent_exec.run(["echo", "fine"]).stdout_text.strip()
+    except agent_exec.AgentExecError as error:
+        return error.code
+print(attempt(), attempt())
+for pid in children:
+    os.kill(pid, 9); os.waitpid(pid, 0)
+print(attempt())
+if sys.argv[2] == "busy":
+    engine.close()
+"""
+
+
+@pytest.mark.parametrize("state", ["fresh", "started", "busy"])
+def test_no_processes_left_is_a_typed_error_and_passes(state: str) -> None:
+    """The limit is that of a pid namespace of its own; the factory, a keeper or the command cannot be forked."""
+    space = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
+    out = agent_exec.run([*space, sys.executable, "-c", NO_PROCESSES, SOURCE, state])
+    if b"unshare" in out.stderr or b"pid_max" in out.stderr:
+        pytest.skip("no pid namespace with a limit of its own on this machine")
+    assert out.stdout_text.split() == ["launch_failed", "launch_failed", "fine"], out.stderr_text
+
+
 def test_adopted_orphans_are_reaped_while_the_command_runs() -> None:
     code = """
 import os, time

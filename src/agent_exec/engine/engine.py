@@ -26,14 +26,17 @@ if TYPE_CHECKING:
 class Engine:
     """Runs commands, `slots` at once, the rest in the order in which they were started.
 
-    Any thread may start runs. By default one thread of the engine's drives
-    them all; with `threaded=False` there is none, and whoever waits for a run
-    drives them. Closing the engine ends every run and waits for that.
+    By default one thread of the engine's drives them all, and any thread may
+    use the engine and its runs. With `threaded=False` there is none, all of
+    it belongs to one thread, and waiting for a run drives them all; an
+    exception meanwhile, such as a KeyboardInterrupt, ends them all. Closing
+    the engine ends every run and waits for that.
     """
 
     __slots__ = (
         "_active",
         "_closing",
+        "_lock",
         "_loop",
         "_owner",
         "_queue",
@@ -49,6 +52,7 @@ class Engine:
         self._slots = slots
         self._threaded = threaded
         self._owner = os.getpid()
+        self._lock = allocate_lock()
         self._loop = Loop(many=True, wakeable=threaded)
         self._spawner = Spawner()
         self._active: set[Run] = set()
@@ -64,12 +68,14 @@ class Engine:
         """
         if not isinstance(command, Command):
             raise InvalidArgument(f"start takes a Command; got {type(command).__name__}")
-        self._check()
+        launch = prepare(command)
         drive = None if self._threaded else self._drive
-        run = Run(command, prepare(command), self._loop, self._spawner, self._ended, drive)
-        if self._threaded and self._thread is None:
-            self._start_thread()
-        self._loop.post(lambda: self._admit(run))
+        run = Run(command, launch, self._loop, self._spawner, self._ended, drive)
+        with self._lock:
+            self._check()
+            if self._threaded and self._thread is None:
+                self._start_thread()
+            self._loop.post(lambda: self._admit(run))
         return run
 
     @property
@@ -80,23 +86,28 @@ class Engine:
     def close(self) -> None:
         """End every run as `Run.stop` does, wait for all of them, and give everything back.
 
-        Harmless when repeated.
+        Harmless when repeated. An exception while it waits, such as a
+        KeyboardInterrupt, ends the patience: everything is killed, waited
+        for, and then the exception goes on.
         """
-        if self._owner != os.getpid() or self._closing:
+        if self._owner != os.getpid():
             return
-        self._closing = True
-        self._loop.post(self._stop_all)
+        if self._loop.inside:
+            raise InvalidState("on_output must not close its own engine; use another thread")
+        with self._lock:
+            first = not self._closing
+            self._closing = True
+            if first:
+                self._loop.post(self._stop_all)
         try:
-            if self._thread is not None:
-                self._thread.join()
-            else:
-                while not self._settled:
-                    self._loop.turn()
+            self._wait_for_all()
         except BaseException:
             self._loop.post(self._kill_all)
+            self._wait_for_all()
             raise
-        self._spawner.close()
-        self._loop.close()
+        finally:
+            self._spawner.close()
+            self._loop.close()
 
     def __enter__(self) -> "Self":
         return self
@@ -122,16 +133,36 @@ class Engine:
     def _serve(self) -> None:
         """Drive the loop until the engine is closed."""
         while not (self._closing and self._settled):
+            self._turn()
+
+    def _turn(self) -> None:
+        """Turn the loop once; what interrupts it ends every run, for nothing else could be trusted to."""
+        try:
             self._loop.turn()
+        except BaseException as error:
+            for run in (*self._active, *self._queue):
+                run.wreck(error)
+            self._active.clear()
+            self._queue.clear()
+            if not self._threaded:
+                raise
+
+    def _wait_for_all(self) -> None:
+        if self._thread is not None:
+            self._thread.join()
+        while not self._threaded and not self._settled:
+            self._turn()
 
     def _drive(self, run: Run, timeout: float | None) -> None:
         """Drive the loop until a run is over, for at most so many seconds."""
         expired: list[bool] = []
         timer = None if timeout is None else self._loop.after(timeout, lambda: expired.append(True))
-        while not (run.done or expired):
-            self._loop.turn()
-        if timer is not None:
-            timer.cancel()
+        try:
+            while not (run.done or expired):
+                self._turn()
+        finally:
+            if timer is not None:
+                timer.cancel()
 
     @property
     def _settled(self) -> bool:
@@ -204,8 +235,8 @@ def run_command(command: Command) -> "Outcome":
         run.launch()
         while not run.done:
             loop.turn()
-    except BaseException:
-        run.abandon()
+    except BaseException as error:
+        run.wreck(error)
         raise
     finally:
         loop.close()

@@ -4,7 +4,7 @@ It has no thread of its own. Whoever calls `turn` drives it: a one-shot call,
 a supervisor, or the one thread of an engine.
 """
 
-from _thread import allocate_lock
+from _thread import allocate_lock, get_ident
 from heapq import heapify, heappop, heappush
 from time import monotonic
 
@@ -38,13 +38,14 @@ class Timer:
 class Loop:
     """Descriptors, timers and an inbox; everything but `post` belongs to who drives it."""
 
-    __slots__ = ("_cancelled", "_inbox", "_lock", "_poller", "_ready", "_timers")
+    __slots__ = ("_cancelled", "_driver", "_inbox", "_lock", "_poller", "_ready", "_timers")
 
     def __init__(self, *, many: bool, wakeable: bool) -> None:
         self._poller = Poller(many=many, wakeable=wakeable)
         self._ready: dict[int, Callable[[int], None]] = {}
         self._timers: list[Timer] = []
         self._cancelled = 0
+        self._driver = 0
         self._lock = allocate_lock()
         self._inbox: list[Callable[[], object]] = []
 
@@ -71,13 +72,19 @@ class Loop:
     def post(self, call: "Callable[[], object]") -> None:
         """Have something called by the driver, in order; from any thread."""
         with self._lock:
-            first = not self._inbox
             self._inbox.append(call)
-        if first:
-            self._poller.wake()
+            if len(self._inbox) == 1:
+                self._poller.wake()
 
     def turn(self) -> None:
         """Wait for the next thing to happen, and do all that is due."""
+        self._driver = get_ident()
+        try:
+            self._turn()
+        finally:
+            self._driver = 0
+
+    def _turn(self) -> None:
         ready = self._ready
         for fd, events in self._poller.wait(self._patience()):
             call = ready.get(fd)
@@ -100,7 +107,13 @@ class Loop:
 
     def close(self) -> None:
         """Give back what the loop itself holds; harmless when repeated."""
-        self._poller.close()
+        with self._lock:
+            self._poller.close()
+
+    @property
+    def inside(self) -> bool:
+        """Whether we are being called by the loop, and so must not wait for it."""
+        return self._driver == get_ident()
 
     def forget_cancelled(self) -> None:
         """Note a cancelled timer, and clear them out when they are the greater part."""

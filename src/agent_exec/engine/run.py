@@ -181,6 +181,10 @@ class Run:
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until it is over, for at most so many seconds; say whether it is."""
+        if self._over or timeout == 0:
+            return self._over
+        if self._loop.inside:
+            raise InvalidState("on_output must not wait for a run of its own engine; use another thread")
         if self._drive is not None:
             self._drive(self, timeout)
         elif self._done.acquire(timeout=-1 if timeout is None else max(0.0, timeout)):
@@ -257,10 +261,14 @@ class Run:
         self._error = self._error or error
         self._step("failed")
 
-    def abandon(self) -> None:
-        """End it without the loop's help, and wait for that: the loop is in an unknown state."""
+    def wreck(self, error: BaseException) -> None:
+        """End it and wait for that without the loop, which an exception has left in an unknown state."""
         if self._process is not None:
             self._process.abandon(self.command.limits.grace)
+        if not self._over:
+            self._error = self._error or error
+            self._phase = "ended"
+            self._finish()
 
     def _feed(self, process: "Process", data: bytes | None) -> None:
         """Write what had to wait, or end the input; in the order in which it was asked for."""

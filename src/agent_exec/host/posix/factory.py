@@ -30,8 +30,11 @@ def main() -> None:
     owner_pid = int(sys.argv[1])
     os.closerange(CONTROL + 1, 1 << 20)
     os.set_inheritable(CONTROL, False)
-    if os.fork():
-        os._exit(0)
+    try:
+        if os.fork():
+            os._exit(0)
+    except OSError as error:
+        os._exit(error.errno or 1)  # which the owner reads
     try:
         owner = os.pidfd_open(owner_pid) if hasattr(os, "pidfd_open") else -1
     except OSError:
@@ -92,8 +95,14 @@ class Factory:
         os._exit(0)
 
     def _hatch(self, sock: int) -> None:
-        """Fork a keeper onto its socket."""
-        pid = os.fork()
+        """Fork a keeper onto its socket, or say there why not."""
+        try:
+            pid = os.fork()
+        except OSError as error:
+            refused = _socket.socket(fileno=sock)
+            wire.send_reply(refused, wire.FAILED, 0, error.errno or 0, wire.STEP_KEEPER, -1)
+            refused.close()
+            return
         if pid:
             self._keepers[pid] = sock
             return

@@ -97,6 +97,7 @@ class Keeper:
             else:
                 self._main = launch.spawn(program, argv, cwd, self._env, fds)
         except launch.LaunchError as error:
+            self._rest()
             self._reply(wire.FAILED, error.error, error.step)
             return
         finally:

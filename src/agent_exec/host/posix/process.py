@@ -6,6 +6,7 @@ import os
 import select
 import struct
 import termios
+from time import monotonic
 
 from agent_exec.host.posix import launch as launching
 from agent_exec.host.posix import signals, wire
@@ -141,13 +142,13 @@ class Process:
         self._request(wire.SIGNAL, signals.TERM)
         poller = select.poll()
         poller.register(keeper.sock.fileno(), READ)
-        emptied = False
-        # Replies only come when something has happened; each wait is for the whole grace again.
-        while not emptied and poller.poll(grace * 1000):
+        deadline = monotonic() + grace
+        while poller.poll(max(0.0, deadline - monotonic()) * 1000):
             data, fds = wire.receive(keeper.sock, _DONTWAIT, _REPLIES)
             for fd in fds:
                 os.close(fd)
-            emptied = not data or any(_is_last(record) for record in wire.REPLY.iter_unpack(data))
+            if not data or any(_is_last(record) for record in wire.REPLY.iter_unpack(data)):
+                break
         self._drop_keeper(wait=True)
         self._close_streams()
 
@@ -239,10 +240,15 @@ class Process:
         """The spawn failed; nothing was spawned."""
         launch = self._launch
         self._close_streams()
-        self._give_back()
+        if step == wire.STEP_KEEPER:
+            self._drop_keeper()
+        else:
+            self._give_back()
         reason: AgentExecError
         if step == wire.STEP_CWD:
             reason = directory_error(error, os.fsencode(launch.cwd))
+        elif step == wire.STEP_KEEPER:
+            reason = LaunchFailed(f"no helper process for the command: {os.strerror(error)}", errno=error)
         elif step == wire.STEP_TERMINAL:
             reason = LaunchFailed(f"no terminal for the command: {os.strerror(error)}", errno=error)
         else:

@@ -72,7 +72,10 @@ class Spawner:
                 return self._hatch()
             except OSError:
                 self._shut(wait=False)  # the factory is gone: once more, with a new one
+            try:
                 return self._hatch()
+            except OSError as error:
+                raise _no_helper(error.errno or 0) from error
 
     def give_back(self, keeper: Keeper) -> None:
         """Take a keeper back whose run is over."""
@@ -123,9 +126,9 @@ class Spawner:
 
     def _start_factory(self) -> "_socket.socket":
         if getattr(sys, "frozen", False) or not sys.executable:
-            raise Unsupported(
-                "agent-exec starts helpers with the Python interpreter, and this program has none"
-            )
+            raise Unsupported("helpers are started with the Python interpreter, and this program has none")
+        if sys.platform == "linux" and not os.path.exists("/proc/self/task"):
+            raise Unsupported("the processes of a command are found in /proc, which is not mounted here")
         ours, theirs = wire.pair()
         root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
         argv = [sys.executable, "-IS", "-c", _BOOT, str(os.getpid()), root]
@@ -148,13 +151,13 @@ class Spawner:
             )
         except OSError as error:
             ours.close()
-            raise LaunchFailed(
-                f"the helper {sys.executable!r} could not be started: {error.strerror}", errno=error.errno
-            ) from error
+            raise _no_helper(error.errno or 0) from error
         finally:
             theirs.close()
         # It forks and is gone at once, so that the caller's own waiting for children never meets ours.
-        _reap(pid)
+        if problem := _exit_code(pid):
+            ours.close()
+            raise _no_helper(problem)
         return ours
 
     def _shut(self, *, wait: bool = True) -> None:
@@ -184,8 +187,15 @@ def _send_fd(sock: "_socket.socket", fd: int) -> None:
     sock.sendmsg([b"k"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("i", fd))])
 
 
-def _reap(pid: int) -> None:
+def _exit_code(pid: int) -> int:
+    """Reap a child and give its exit code; 0 if someone who reaps all children was faster."""
     try:
-        os.waitpid(pid, 0)
+        _, status = os.waitpid(pid, 0)
     except ChildProcessError:
-        pass  # someone who reaps all children was faster
+        return 0
+    return os.waitstatus_to_exitcode(status)
+
+
+def _no_helper(error: int) -> LaunchFailed:
+    reason = os.strerror(error) if error > 0 else f"it was ended by signal {-error}"
+    return LaunchFailed(f"the helper {sys.executable!r} could not be started: {reason}", errno=error)

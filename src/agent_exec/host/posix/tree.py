@@ -8,6 +8,7 @@ Elsewhere a process that daemonises itself is lost to us.
 
 import os
 import sys
+from time import sleep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ else:
 
 _PR_SET_CHILD_SUBREAPER = 36
 _PATIENT_ROUNDS = 8
+_PAUSE = 0.0005
 
 
 def become_reaper() -> None:
@@ -123,6 +125,8 @@ def sweep(reaped: "Callable[[int, int], None]") -> int:
             reaped(pid, status)
         if immune and immune.issuperset(children(me)):
             return len(immune)
+        if rounds > _PATIENT_ROUNDS:
+            sleep(_PAUSE)  # someone comes to us as fast as we look; let others work too
 
 
 def parent_and_start(pid: int) -> tuple[int, int]:

@@ -41,6 +41,7 @@ EMPTIED = 4
 STEP_CWD = 1
 STEP_PROGRAM = 2
 STEP_TERMINAL = 3
+STEP_KEEPER = 4
 
 REPLY = struct.Struct("<iiqi")
 _LENGTH = struct.Struct("<I")
