@@ -155,3 +155,30 @@ def test_an_idle_engine_with_500_sessions_uses_no_cpu() -> None:
         after = os.times()
         used = after.user + after.system - before.user - before.system
         assert used <= 0.1, f"{used} s of CPU in one idle second"
+
+
+def test_an_engine_without_a_thread_is_driven_until_something_is_true() -> None:
+    seen: list[bytes] = []
+    with Engine(threaded=False) as engine:
+        run = engine.start(Command(["cat"], tty=True, on_output=lambda _, chunk: seen.append(chunk)))
+        run.write(b"hello\n")
+        engine.drive(lambda: b"".join(seen).count(b"hello") == 2)
+        assert not run.done
+    with Engine() as threaded, pytest.raises(agent_exec.AgentExecError, match="threaded=False"):
+        threaded.drive(lambda: True)
+
+
+def test_a_thousand_launches_that_fail_at_once(tmp_path: Path) -> None:
+    """Each frees its slot for the next; nothing may pile up."""
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    with Engine(slots=1) as engine:
+        blocker = engine.start(Command(["cat"], interactive=True))
+        runs = [engine.start(Command([str(script)])) for _ in range(1000)]
+        script.unlink()
+        blocker.end_input()
+        for run in runs:
+            with pytest.raises(agent_exec.AgentExecError) as caught:
+                run.outcome()
+            assert caught.value.code == "command_not_found"

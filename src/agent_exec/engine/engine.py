@@ -13,7 +13,7 @@ from agent_exec.model.limits import Limits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from threading import Thread
     from types import TracebackType
     from typing import Self
@@ -36,6 +36,7 @@ class Engine:
     __slots__ = (
         "_active",
         "_closing",
+        "_filling",
         "_lock",
         "_loop",
         "_owner",
@@ -59,6 +60,7 @@ class Engine:
         self._queue: list[Run] = []
         self._thread: Thread | None = None
         self._closing = False
+        self._filling = False
 
     def start(self, command: Command) -> Run:
         """Start a command, or queue it when all slots are taken.
@@ -69,7 +71,7 @@ class Engine:
         if not isinstance(command, Command):
             raise InvalidArgument(f"start takes a Command; got {type(command).__name__}")
         launch = prepare(command)
-        drive = None if self._threaded else self._drive
+        drive = None if self._threaded else self._wait_for
         run = Run(command, launch, self._loop, self._spawner, self._ended, drive)
         with self._lock:
             self._check()
@@ -77,6 +79,15 @@ class Engine:
                 self._start_thread()
             self._loop.post(lambda: self._admit(run))
         return run
+
+    def drive(self, until: "Callable[[], object]") -> None:
+        """Drive the runs until something is true; only for an engine without a thread."""
+        if self._threaded or self._loop.inside:
+            raise InvalidState(
+                "only the owner of an Engine(threaded=False) may drive it, outside of on_output"
+            )
+        while not until():
+            self._turn()
 
     @property
     def running(self) -> int:
@@ -140,10 +151,10 @@ class Engine:
         try:
             self._loop.turn()
         except BaseException as error:
-            for run in (*self._active, *self._queue):
-                run.wreck(error)
-            self._active.clear()
+            doomed = (*self._active, *self._queue)
             self._queue.clear()
+            for run in doomed:
+                run.wreck(error)
             if not self._threaded:
                 raise
 
@@ -153,13 +164,12 @@ class Engine:
         while not self._threaded and not self._settled:
             self._turn()
 
-    def _drive(self, run: Run, timeout: float | None) -> None:
-        """Drive the loop until a run is over, for at most so many seconds."""
+    def _wait_for(self, run: Run, timeout: float | None) -> None:
+        """Drive the runs until one is over, for at most so many seconds."""
         expired: list[bool] = []
         timer = None if timeout is None else self._loop.after(timeout, lambda: expired.append(True))
         try:
-            while not (run.done or expired):
-                self._turn()
+            self.drive(lambda: run.done or expired)
         finally:
             if timer is not None:
                 timer.cancel()
@@ -174,15 +184,22 @@ class Engine:
 
     def _fill(self) -> None:
         """Launch from the queue while there are slots; drop what was stopped while it waited."""
-        while self._queue and len(self._active) < self._slots:
-            run = self._queue.pop(0)
-            if run.phase == "queued":
-                self._active.add(run)
-                run.launch()
+        if self._filling:
+            return  # a launch that fails at once frees its slot for whoever is filling already
+        self._filling = True
+        try:
+            while self._queue and len(self._active) < self._slots:
+                run = self._queue.pop(0)
+                if run.phase == "queued":
+                    self._active.add(run)
+                    run.launch()
+        finally:
+            self._filling = False
 
     def _ended(self, run: Run) -> None:
+        """Give the slot to the next at once, while the keeper is still warm."""
         self._active.discard(run)
-        self._loop.post(self._fill)
+        self._fill()
 
     def _stop_all(self) -> None:
         for run in (*self._queue, *self._active):
