@@ -2,7 +2,7 @@
 
 import atexit
 import os
-from _thread import allocate_lock
+from _thread import RLock
 
 from agent_exec.engine.loop import Loop
 from agent_exec.engine.run import Run
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 class Engine:
     """Runs commands, `slots` at once, the rest in the order in which they were started.
 
-    By default one thread of the engine's drives them all, and any thread may
-    use the engine and its runs. With `threaded=False` there is none, all of
-    it belongs to one thread, and waiting for a run drives them all; an
+    Any thread may use the engine and its runs. By default one thread of the
+    engine's drives them all. With `threaded=False` there is none, and one
+    thread of the caller's drives them whenever it waits for one of them; an
     exception meanwhile, such as a KeyboardInterrupt, ends them all. Closing
     the engine ends every run and waits for that.
     """
@@ -53,8 +53,8 @@ class Engine:
         self._slots = slots
         self._threaded = threaded
         self._owner = os.getpid()
-        self._lock = allocate_lock()
-        self._loop = Loop(many=True, wakeable=threaded)
+        self._lock = RLock()
+        self._loop = Loop(many=True, wakeable=True)
         self._spawner = Spawner()
         self._active: set[Run] = set()
         self._queue: list[Run] = []
@@ -70,6 +70,7 @@ class Engine:
         """
         if not isinstance(command, Command):
             raise InvalidArgument(f"start takes a Command; got {type(command).__name__}")
+        self._check()
         launch = prepare(command)
         drive = None if self._threaded else self._wait_for
         run = Run(command, launch, self._loop, self._spawner, self._ended, drive)
@@ -282,5 +283,15 @@ def _shared_spawner() -> Spawner:
         return _shared
 
 
-_sharing = allocate_lock()
+def _forget_shared() -> None:
+    """After a fork: what is shared belongs to the original, and so may the lock."""
+    global _shared, _sharing
+    shared, _shared, _sharing = _shared, None, RLock()
+    if shared is not None:
+        shared.forget()
+
+
+_sharing = RLock()
 _shared: Spawner | None = None
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_shared)

@@ -4,7 +4,7 @@ It has no thread of its own. Whoever calls `turn` drives it: a one-shot call,
 a supervisor, or the one thread of an engine.
 """
 
-from _thread import allocate_lock, get_ident
+from _thread import RLock, get_ident
 from heapq import heapify, heappop, heappush
 from time import monotonic
 
@@ -46,7 +46,7 @@ class Loop:
         self._timers: list[Timer] = []
         self._cancelled = 0
         self._driver = 0
-        self._lock = allocate_lock()
+        self._lock = RLock()  # a signal handler may post while its own thread does
         self._inbox: list[Callable[[], object]] = []
 
     def watch(self, fd: int, events: int, ready: "Callable[[int], None]") -> None:
@@ -86,9 +86,10 @@ class Loop:
 
     def _turn(self) -> None:
         ready = self._ready
-        for fd, events in self._poller.wait(self._patience()):
-            call = ready.get(fd)
-            if call is not None:
+        batch = [(fd, events, ready.get(fd)) for fd, events in self._poller.wait(self._patience())]
+        for fd, events, call in batch:
+            # Who comes before may close a descriptor, and another may take its number: that one is not meant.
+            if call is not None and ready.get(fd) is call:
                 call(events)
         timers = self._timers
         if timers:
@@ -99,11 +100,12 @@ class Loop:
                     due()
                 else:
                     self._cancelled -= 1
-        if self._inbox:
+        # One at a time, so that an exception loses none of the others; as many as there are now,
+        # so that calls which post again do not keep us from the descriptors.
+        for _ in range(len(self._inbox)):
             with self._lock:
-                calls, self._inbox = self._inbox, []
-            for post in calls:
-                post()
+                post = self._inbox.pop(0)
+            post()
 
     def close(self) -> None:
         """Give back what the loop itself holds; harmless when repeated."""
@@ -119,7 +121,7 @@ class Loop:
         """Note a cancelled timer, and clear them out when they are the greater part."""
         self._cancelled += 1
         if self._cancelled * 2 > len(self._timers):
-            self._timers = [timer for timer in self._timers if timer.call is not None]
+            self._timers[:] = [timer for timer in self._timers if timer.call is not None]
             heapify(self._timers)
             self._cancelled = 0
 

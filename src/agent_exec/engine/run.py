@@ -1,6 +1,6 @@
 """A Run: one Command from spawn to Outcome."""
 
-from _thread import allocate_lock
+from _thread import TIMEOUT_MAX, RLock, allocate_lock
 from time import monotonic
 
 from agent_exec.host import Identity, identify, signal_number
@@ -30,6 +30,7 @@ class Run:
 
     __slots__ = (
         "_cause",
+        "_direct",
         "_done",
         "_drive",
         "_early",
@@ -87,8 +88,9 @@ class Run:
         self._error: BaseException | None = None
         self._outcome: Outcome | None = None
         self._early: list[Callable[[Process], object]] = []
-        self._writing = allocate_lock()
+        self._writing = RLock()
         self._waiting = 0  # how much input is on its way through the inbox
+        self._direct = False  # whether input may pass it by
         self._over = False
         self._future: Future[Outcome] | None = None
         self._done = allocate_lock()
@@ -141,7 +143,7 @@ class Run:
         copy = bytes(data)
         with self._writing:
             process = self._process
-            if self._waiting == 0 and process is not None and process.takes_now:
+            if self._direct and self._waiting == 0 and process is not None and process.takes_now:
                 process.write(copy)  # at once, and without a detour through the driver's thread
                 return
             self._waiting += 1
@@ -181,15 +183,17 @@ class Run:
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until it is over, for at most so many seconds; say whether it is."""
-        if self._over or timeout == 0:
-            return self._over
+        if self._over:
+            return True
         if self._loop.inside:
+            if timeout == 0:
+                return False
             raise InvalidState("on_output must not wait for a run of its own engine; use another thread")
         if self._drive is not None:
             self._drive(self, timeout)
-        elif self._done.acquire(timeout=-1 if timeout is None else max(0.0, timeout)):
+        elif self._done.acquire(timeout=-1 if timeout is None else min(max(0.0, timeout), TIMEOUT_MAX)):
             self._done.release()
-        return self.done
+        return self._over
 
     def outcome(self) -> Outcome:
         """Wait until it is over and give its outcome; raise if it never ran."""
@@ -240,7 +244,12 @@ class Run:
                 # Handed to whoever waits for the outcome, once nothing of the run lives.
                 self._error = error
                 self._abort(None)
-        if command.limits.overflow == "stop" and keep.overflowed and self._phase == "running":
+        if (
+            command.limits.overflow == "stop"
+            and self._phase == "running"
+            and self._exit_code is None
+            and keep.overflowed
+        ):
             self._stop("overflow")
 
     def exited(self, pid: int, exit_code: int, signal: str | None, *, alone: bool) -> None:
@@ -263,8 +272,14 @@ class Run:
 
     def wreck(self, error: BaseException) -> None:
         """End it and wait for that without the loop, which an exception has left in an unknown state."""
-        if self._process is not None:
-            self._process.abandon(self.command.limits.grace)
+        try:
+            if self._process is not None:
+                self._process.abandon(self.command.limits.grace)
+        finally:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        """Be over, whatever the phase was."""
         if not self._over:
             self._error = self._error or error
             self._phase = "ended"
@@ -310,7 +325,7 @@ class Run:
         self._process = self._spawner.process(self._launch, self._loop, self)
         try:
             self._process.spawn()
-        except AgentExecError as error:
+        except Exception as error:
             self._process = None
             self._error = error
             return
@@ -321,6 +336,7 @@ class Run:
         for call in self._early:
             self._apply(call)
         self._early.clear()
+        self._direct = True
 
     def _time_run(self) -> None:
         if self._process is None:
@@ -398,7 +414,7 @@ class Run:
                 return  # the command closed its input first, which is its right
 
 
-_settling = allocate_lock()
+_settling = RLock()
 
 _EFFECTS: "dict[Effect, Callable[[Run], None]]" = {
     "spawn": Run._spawn,

@@ -32,8 +32,8 @@ class Terminal(Value):
         for name, value in (("rows", rows), ("columns", columns)):
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 65535:
                 raise InvalidArgument(f"{name} must be a whole number from 1 to 65535; got {value!r}")
-        self.rows = rows
-        self.columns = columns
+        self.rows = int(rows)
+        self.columns = int(columns)
 
 
 class Command(Value):
@@ -87,16 +87,22 @@ class Command(Value):
         if not self.argv[0]:
             raise InvalidArgument("argv must name a program first; got an empty name")
         self.cwd = None if cwd is None else _word("cwd", cwd)
+        if env is not None and not hasattr(env, "items"):
+            raise InvalidArgument(f"env must be a mapping of names to values; got {type(env).__name__}")
         self.env = None if env is None else {_name(key): _word("env", value) for key, value in env.items()}
         if stdin is not None and not isinstance(stdin, bytes | bytearray | memoryview):
             raise InvalidArgument(f"stdin must be bytes; encode the text first. Got {type(stdin).__name__}")
         self.stdin = None if stdin is None else bytes(stdin)
         self.interactive = bool(interactive)
         self.tty = bool(tty)
-        self.size = size or Terminal()
-        self.limits = limits or Limits()
-        self.keep = keep or Head()
-        if not isinstance(self.keep, Keep):
+        self.size = Terminal() if size is None else size
+        if not isinstance(self.size, Terminal):
+            raise InvalidArgument(f"size must be a Terminal(rows, columns); got {size!r}")
+        self.limits = Limits() if limits is None else limits
+        if not isinstance(self.limits, Limits):
+            raise InvalidArgument(f"limits must be Limits(timeout=…); got {limits!r}")
+        self.keep = Head() if keep is None else keep
+        if not isinstance(self.keep, Keep) or type(self.keep) is Keep:
             raise InvalidArgument(f"keep must be a Head, Tail, HeadTail or Lines; got {keep!r}")
         if leftovers not in LEFTOVERS:
             raise InvalidArgument(f"leftovers must be one of {', '.join(LEFTOVERS)}; got {leftovers!r}")
@@ -104,6 +110,9 @@ class Command(Value):
         if on_output is not None and not callable(on_output):
             raise InvalidArgument(f"on_output must be callable; got {on_output!r}")
         self.on_output = on_output
+
+    def __hash__(self) -> int:
+        return hash((self.argv, self.cwd))
 
 
 class Launch(Value):
@@ -144,6 +153,10 @@ def _word(name: str, value: "Word") -> str | bytes:
     if isinstance(word, str):
         if "\0" in word:
             raise InvalidArgument(f"{name} must not contain a NUL character; got {word!r}")
+        try:
+            word.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            raise InvalidArgument(f"{name} must be text that can be encoded; got {word!r}") from None
         return word
     if isinstance(word, bytes):
         if b"\0" in word:

@@ -110,21 +110,25 @@ class _Pieces:
         """The length of the oldest piece; 0 when there is none."""
         return len(self.parts[self.first]) if self.first < len(self.parts) else 0
 
-    def drop(self) -> None:
-        """Forget the oldest piece."""
+    def drop(self) -> bytes:
+        """Forget the oldest piece; give its last byte."""
+        edge = bytes(self.parts[self.first][-1:])
         self.size -= len(self.parts[self.first])
         self.parts[self.first] = b""
         self.first += 1
         if self.first >= 64:
             del self.parts[: self.first]
             self.first = 0
+        return edge
 
     def last(self, size: int) -> "list[bytes | bytearray | memoryview]":
-        """Give the last `size` bytes in pieces, none of them copied."""
+        """Give the last `size` bytes in pieces; large ones are not copied."""
         found: list[bytes | bytearray | memoryview] = list(self.parts[self.first :])
-        excess = self.size - size
-        if excess > 0 and found:
-            found[0] = memoryview(found[0])[excess:]
+        excess = sum(map(len, found)) - size
+        if excess > 0:
+            first = found[0]
+            # Joined pieces are small, and may grow in another thread, which a view would forbid.
+            found[0] = first[excess:] if isinstance(first, bytearray) else memoryview(first)[excess:]
         return found
 
 
@@ -207,7 +211,7 @@ class Lines(Keep):
     single line longer than `size` is kept by its end.
     """
 
-    __slots__ = ("_counts", "_newlines", "_pieces", "lines", "newlines_observed", "size")
+    __slots__ = ("_counts", "_newlines", "_pieces", "_torn", "lines", "newlines_observed", "size")
 
     def __init__(self, lines: int = 4000, size: int = 2 * MIB) -> None:
         super().__init__()
@@ -217,6 +221,7 @@ class Lines(Keep):
         self._pieces = _Pieces()
         self._counts: list[int] = []
         self._newlines = 0
+        self._torn = False  # whether what is there begins in the middle of a line
 
     def fresh(self) -> "Lines":
         """Give an empty keeping with the same limits."""
@@ -237,7 +242,7 @@ class Lines(Keep):
         while pieces.oldest and (
             pieces.size - pieces.oldest >= self.size or self._newlines - counts[0] > self.lines
         ):
-            pieces.drop()
+            self._torn = pieces.drop() != b"\n"
             self._newlines -= counts.pop(0)
 
     def value(self) -> bytes:
@@ -245,7 +250,7 @@ class Lines(Keep):
         kept = b"".join(self._pieces.last(self._pieces.size))
         # Looked for by position: a slice of what may be megabytes is made once, at the end.
         start = max(0, len(kept) - self.size)
-        torn = kept[start - 1 : start] != b"\n" if start else self.observed > len(kept)
+        torn = kept[start - 1 : start] != b"\n" if start else self._torn
         if torn:
             newline = kept.find(b"\n", start)
             if 0 <= newline < len(kept) - 1:
@@ -256,6 +261,14 @@ class Lines(Keep):
             if end < 0:
                 return kept[start:]
         return kept[end + 1 :]
+
+    @property
+    def overflowed(self) -> bool:
+        """Whether something observed was not kept."""
+        pieces = self._pieces
+        # An unfinished line counts, but its newline is not there to be counted.
+        lines = self._newlines + (pieces.size > 0 and pieces.parts[-1][-1:] != b"\n")
+        return self.observed > pieces.size or pieces.size > self.size or lines > self.lines
 
 
 class Text:

@@ -35,21 +35,35 @@ def main() -> None:
             os._exit(0)
     except OSError as error:
         os._exit(error.errno or 1)  # which the owner reads
-    try:
-        owner = os.pidfd_open(owner_pid) if hasattr(os, "pidfd_open") else -1
-    except OSError:
-        os._exit(0)
+    owner = _watch(owner_pid)
     _forget_signals()
     os.chdir("/")
     tree.become_reaper()
     gc.collect()
     gc.disable()
     gc.freeze()
-    Factory(_socket.socket(fileno=CONTROL), owner).serve()
+    control = _socket.socket(fileno=CONTROL)
+    wire.send_reply(control, wire.STARTED, os.getpid(), 0, 0, -1)
+    Factory(control, owner).serve()
+
+
+def _watch(pid: int) -> int:
+    """Give a descriptor that tells when the owner is gone; -1 where the kernel has none."""
+    try:
+        return os.pidfd_open(pid) if hasattr(os, "pidfd_open") else -1
+    except ProcessLookupError:
+        os._exit(0)
+    except OSError:
+        return -1
 
 
 def _forget_signals() -> None:
-    """Treat every signal as a new process would: what the owner ignores is not for commands to inherit."""
+    """Hear none but the end of children, and ignore none: commands inherit what is ignored.
+
+    A command, or a person, may send a signal to whatever runs; helpers end
+    when their owner does.
+    """
+    _signal.pthread_sigmask(_signal.SIG_SETMASK, _signal.valid_signals() - {_signal.SIGCHLD})
     for number in _signal.valid_signals():
         # Python itself needs these two ignored; a launch restores them for the command.
         if number not in (_signal.SIGPIPE, _signal.SIGXFSZ):
@@ -120,11 +134,15 @@ class Factory:
         """Reap what has exited; end the tree of a keeper that was killed."""
         while True:
             try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
+                pid, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED)
             except ChildProcessError:
                 return
             if pid == 0:
                 return
+            if os.WIFSTOPPED(status):
+                if pid in self._keepers:
+                    os.kill(pid, _signal.SIGCONT)  # whoever stopped it meant the command
+                continue
             sock = self._keepers.pop(pid, -1)
             self._left.discard(pid)
             if sock < 0:

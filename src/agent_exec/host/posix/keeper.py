@@ -137,7 +137,7 @@ class Keeper:
                 break
             if pid == 0:
                 break
-            if pid == self._main:
+            if pid == self._main and not self._exited:  # an orphan may wear its pid later
                 status = code
         if not self._main:
             return
@@ -154,7 +154,9 @@ class Keeper:
         if not self._main:
             return  # it ended by itself, and the owner is being told so
         status: list[int] = []
-        survivors = tree.sweep(lambda pid, code: status.append(code) if pid == self._main else None)
+        survivors = tree.sweep(
+            lambda pid, code: status.append(code) if pid == self._main and not self._exited else None
+        )
         if status:
             self._reply(wire.EXITED, status[0])
         self._reply(wire.EMPTIED, survivors)

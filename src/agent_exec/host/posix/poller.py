@@ -8,7 +8,7 @@ WRITE = select.POLLOUT
 HANGUP = select.POLLHUP | select.POLLERR
 
 
-_LONGEST = 86400.0
+LONGEST_WAIT = 86400.0
 """The kernel counts milliseconds in 31 bits; a longer wait is several."""
 
 
@@ -23,9 +23,10 @@ class Poller:
     __slots__ = ("_epoll", "_poll", "_wake", "_writer")
 
     def __init__(self, *, many: bool, wakeable: bool) -> None:
+        self._wake = self._writer = -1
+        self._epoll = None
         self._epoll = select.epoll() if many and hasattr(select, "epoll") else None
         self._poll = None if self._epoll else select.poll()
-        self._wake = self._writer = -1
         if wakeable:
             self._wake, self._writer = os.pipe()
             os.set_blocking(self._wake, False)
@@ -47,7 +48,7 @@ class Poller:
     def wait(self, timeout: float | None) -> list[tuple[int, int]]:
         """Give who is ready, after at most `timeout` seconds, or nobody earlier; None waits for ever."""
         if timeout is not None:
-            timeout = min(timeout, _LONGEST)
+            timeout = min(timeout, LONGEST_WAIT)
         if self._epoll is not None:
             ready = self._epoll.poll(timeout, 256)
         else:
@@ -77,6 +78,9 @@ class Poller:
             if fd >= 0:
                 os.close(fd)
         self._wake = self._writer = -1
+
+    def __del__(self) -> None:
+        self.close()
 
     def _set(self) -> "select.poll":
         assert self._poll is not None

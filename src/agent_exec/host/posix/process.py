@@ -1,6 +1,7 @@
 """The owner's side of one run: its process tree in a keeper's hands, its streams in ours."""
 
 import _socket
+import errno
 import fcntl
 import os
 import select
@@ -9,8 +10,8 @@ import termios
 from time import monotonic
 
 from agent_exec.host.posix import launch as launching
-from agent_exec.host.posix import signals, wire
-from agent_exec.host.posix.poller import READ
+from agent_exec.host.posix import signals, tree, wire
+from agent_exec.host.posix.poller import LONGEST_WAIT, READ
 from agent_exec.host.posix.program import directory_error, program_error
 from agent_exec.host.posix.streams import Reader, TerminalWriter, Writer
 from agent_exec.model.errors import AgentExecError, InputClosed, InvalidState, KeeperLost, LaunchFailed
@@ -34,6 +35,7 @@ class Process:
     """
 
     __slots__ = (
+        "_identity",
         "_input",
         "_keeper",
         "_launch",
@@ -41,6 +43,7 @@ class Process:
         "_loop",
         "_queued",
         "_readers",
+        "_sent",
         "_sink",
         "_spawner",
     )
@@ -54,14 +57,15 @@ class Process:
         self._input: Writer | None = None
         self._queued = bytearray()  # written before the terminal was there
         self._line_open = False
+        self._identity: tuple[int, int] | None = None
+        self._sent = launch.size
         self._keeper: Keeper | None = None
 
     def spawn(self) -> None:
         """Have it started; what becomes of it is told to the sink."""
-        self._keeper = self._spawner.take()
         try:
-            self._hand_over(self._keeper)
-        except AgentExecError:
+            self._hand_over()
+        except Exception:
             self._close_streams()
             self._drop_keeper()
             raise
@@ -139,21 +143,16 @@ class Process:
         keeper = self._keeper
         if keeper is None:
             return
-        self._request(wire.SIGNAL, signals.TERM)
-        poller = select.poll()
-        poller.register(keeper.sock.fileno(), READ)
-        deadline = monotonic() + grace
-        while poller.poll(max(0.0, deadline - monotonic()) * 1000):
-            data, fds = wire.receive(keeper.sock, _DONTWAIT, _REPLIES)
-            for fd in fds:
-                os.close(fd)
-            if not data or any(_is_last(record) for record in wire.REPLY.iter_unpack(data)):
-                break
-        self._drop_keeper(wait=True)
-        self._close_streams()
+        try:
+            self._request(wire.SIGNAL, signals.TERM)
+            _wait_for_last(keeper.sock, grace)
+        finally:
+            # A second exception ends the patience, but not this.
+            self._drop_keeper(wait=True)
+            self._close_streams()
 
-    def _hand_over(self, keeper: "Keeper") -> None:
-        """Hand the launch over to the keeper, with the child's ends of the pipes."""
+    def _hand_over(self) -> None:
+        """Hand the launch over to a keeper, with the child's ends of the pipes."""
         launch = self._launch
         theirs: list[int] = []
         try:
@@ -166,7 +165,7 @@ class Process:
                     read_end, write_end = os.pipe()
                     self._readers.append(Reader(read_end, name, self._loop, self._sink))
                     theirs.append(write_end)
-            keeper.spawn(launch, theirs)
+            keeper = self._take_keeper(theirs)
         except OSError as error:
             raise LaunchFailed(f"no pipes for the command: {error.strerror}", errno=error.errno) from error
         finally:
@@ -175,8 +174,19 @@ class Process:
         # The output is not watched yet: most commands end before the keeper says that they
         # run, and then all they have written is taken at once.
         self._loop.watch(keeper.sock.fileno(), READ, self._hear)
-        if self._input is not None:
-            self._input.begin()
+
+    def _take_keeper(self, fds: list[int]) -> "Keeper":
+        """Give the launch to the first keeper that lives; one that waited may have been killed."""
+        while True:
+            self._keeper = keeper = self._spawner.take()
+            try:
+                keeper.spawn(self._launch, fds)
+            except ConnectionError:
+                self._keeper = None
+                self._spawner.retire(keeper)
+            else:
+                self._sent = self._launch.size
+                return keeper
 
     def _hear(self, _events: int) -> None:
         """Take the keeper's replies."""
@@ -192,10 +202,14 @@ class Process:
             return
         if fds:
             self._open_terminal(fds[0])
+        elif self._launch.tty and not self._readers and wire.REPLY.unpack_from(data)[0] != wire.FAILED:
+            self._refuse_terminal()
+            return
         for kind, pid, first, second in wire.REPLY.iter_unpack(data):
             if kind == wire.STARTED:
                 for reader in self._readers:
                     reader.begin()
+                self._identity = (pid, first)
                 self._sink.started(pid, first)
             elif kind == wire.EXITED:
                 self._exit(pid, first, emptied=bool(second))
@@ -208,25 +222,28 @@ class Process:
         """Take the terminal over, and type what was written before it was there."""
         reader = Reader(master, "stdout", self._loop, self._sink)
         self._readers.append(reader)
+        if self._launch.size != self._sent:
+            launching.resize(master, self._launch.size.rows, self._launch.size.columns)
         self._input = TerminalWriter(reader, self._loop)
         self._input.write(bytes(self._queued))
         self._queued.clear()
 
+    def _refuse_terminal(self) -> None:
+        """The terminal was lost on its way to us, because we have no descriptor left for it."""
+        self._drop_keeper(wait=True)
+        self._sink.failed(LaunchFailed(f"no terminal for the command: {os.strerror(errno.EMFILE)}"))
+
     def _exit(self, pid: int, status: int, *, emptied: bool) -> None:
-        leaked = False
-        if emptied:
-            leaked = self._finish_streams()
-            self._give_back()
-        else:
-            for reader in self._readers:
-                reader.begin()
         code = os.waitstatus_to_exitcode(status)
         if code < 0:
             self._sink.exited(pid, 128 - code, signals.signal_name(-code), alone=emptied)
         else:
             self._sink.exited(pid, code, None, alone=emptied)
         if emptied:
-            self._sink.emptied(leaked=leaked)
+            self._empty(survivors=0)
+        else:
+            for reader in self._readers:
+                reader.begin()
 
     def _empty(self, survivors: int) -> None:
         leaked = self._finish_streams()
@@ -252,17 +269,19 @@ class Process:
         elif step == wire.STEP_TERMINAL:
             reason = LaunchFailed(f"no terminal for the command: {os.strerror(error)}", errno=error)
         else:
-            reason = program_error(error, os.fsencode(launch.argv[0]), os.fsencode(launch.cwd))
+            reason = program_error(
+                error, os.fsencode(launch.argv[0]), os.fsencode(launch.cwd), file=os.fsencode(launch.program)
+            )
         self._sink.failed(reason)
 
     def _lost(self) -> None:
-        """The keeper was killed; the factory has ended its tree before we could hear of it."""
+        """The keeper was killed; the factory, if it lives, has ended the tree before we could hear of it."""
+        if self._identity is not None and self._keeper is not None and not self._keeper.guarded:
+            tree.end_session(*self._identity)
         self._finish_streams()
         self._drop_keeper()
         self._sink.failed(
-            KeeperLost(
-                "the helper process that owned this command was killed, and the command with it. Run it again"
-            )
+            KeeperLost("the helper process that owned this command was killed, and the command with it")
         )
 
     def _request(self, *request: int) -> None:
@@ -302,6 +321,19 @@ class Process:
             self._loop.unwatch(keeper.sock.fileno())
             self._keeper = None
             self._spawner.retire(keeper, wait=wait)
+
+
+def _wait_for_last(sock: "_socket.socket", grace: float) -> None:
+    """Wait until the keeper says that nothing is left, for at most the grace."""
+    poller = select.poll()
+    poller.register(sock.fileno(), READ)
+    deadline = monotonic() + grace
+    while poller.poll(min(max(0.0, deadline - monotonic()), LONGEST_WAIT) * 1000):
+        data, fds = wire.receive(sock, _DONTWAIT, _REPLIES)
+        for fd in fds:
+            os.close(fd)
+        if not data or any(_is_last(record) for record in wire.REPLY.iter_unpack(data)):
+            return
 
 
 def _is_last(record: tuple[int, int, int, int]) -> bool:

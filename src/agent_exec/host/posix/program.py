@@ -53,28 +53,31 @@ def find_program(name: bytes, cwd: bytes, path: bytes) -> bytes:
             return file
         if problem == errno.EACCES:
             worst = problem
-    raise program_error(worst, name, cwd, path)
+    raise program_error(worst, name, cwd, path=path)
 
 
-def program_error(error: int, name: bytes, cwd: bytes, path: bytes | None = None) -> AgentExecError:
-    """Give the typed error for a program that could not be executed."""
+def program_error(
+    error: int, name: bytes, cwd: bytes, *, path: bytes | None = None, file: bytes | None = None
+) -> AgentExecError:
+    """Give the typed error for a program looked for in `path`, or found as `file` and not executed."""
     shown = os.fsdecode(name)
+    file = os.path.join(cwd, file or name)
     if error in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG):
-        if b"/" not in name:
-            where = f"looked in PATH={os.fsdecode(path)}" if path is not None else "looked in PATH"
-            return CommandNotFound(
-                f"no program {shown!r}: {where}. Install it or give its path", program=shown
-            )
-        if os.path.exists(os.path.join(cwd, name)):
+        if os.path.exists(file) and (b"/" in name or path is None):
             return CommandNotExecutable(
                 f"{shown!r} cannot be executed: the interpreter named in its first line, or its loader, "
                 "does not exist",
                 program=shown,
             )
+        if b"/" not in name:
+            where = f"looked in PATH={os.fsdecode(path)}" if path is not None else "looked in PATH"
+            return CommandNotFound(
+                f"no program {shown!r}: {where}. Install it or give its path", program=shown
+            )
         return CommandNotFound(
             f"no program {shown!r} (seen from {os.fsdecode(cwd)!r}). Check the path", program=shown
         )
-    if error == errno.EISDIR or (error == errno.EACCES and os.path.isdir(os.path.join(cwd, name))):
+    if error == errno.EISDIR or (error == errno.EACCES and os.path.isdir(file)):
         return CommandNotExecutable(f"{shown!r} is a directory, not a program", program=shown)
     if error == errno.EACCES:
         return CommandNotExecutable(
@@ -140,9 +143,16 @@ def _directory(cwd: str | bytes | None) -> bytes:
 def _environment(env: "Mapping[str | bytes, str | bytes] | None") -> dict[bytes, bytes]:
     """Give the environment in the system's form; a snapshot of our own by default."""
     if env is None:
-        # The plain mapping behind it, if it is there: a copy through the front takes 30 times as long.
-        return dict(getattr(os.environb, "_data", os.environb))
+        return environment()
     return {os.fsencode(name): os.fsencode(value) for name, value in env.items()}
+
+
+def environment() -> dict[bytes, bytes]:
+    """Give a snapshot of our own environment, without the nameless entry a careless parent may have made."""
+    # The plain mapping behind it, if it is there: a copy through the front takes 30 times as long.
+    found: dict[bytes, bytes] = dict(getattr(os.environb, "_data", os.environb))
+    found.pop(b"", None)
+    return found
 
 
 def _problem(file: bytes) -> int:

@@ -2,18 +2,18 @@
 
 import _socket
 import os
-import struct
+import select
 import sys
-from _thread import allocate_lock
+from _thread import RLock
 
 from agent_exec.host.posix import wire
 from agent_exec.host.posix.factory import CONTROL
 from agent_exec.host.posix.process import Process
+from agent_exec.host.posix.program import environment
 from agent_exec.model.errors import InvalidState, LaunchFailed, Unsupported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from _thread import LockType
     from collections.abc import Sequence
 
     from agent_exec.host.ports import Loop, Sink
@@ -25,13 +25,23 @@ _BOOT = "import sys; sys.path.append(sys.argv[2]); from agent_exec.host.posix.fa
 
 
 class Keeper:
-    """One keeper: its socket, and the environment it knows already."""
+    """One keeper: its socket, the environment it knows already, and the factory that guards it."""
 
-    __slots__ = ("env", "sock")
+    __slots__ = ("_factory", "env", "sock")
 
-    def __init__(self, sock: "_socket.socket") -> None:
+    def __init__(self, sock: "_socket.socket", factory: "_socket.socket") -> None:
         self.sock = sock
         self.env: object = None
+        self._factory = factory
+
+    @property
+    def guarded(self) -> bool:
+        """Whether its factory lives, which ends the tree of a keeper that is killed."""
+        if self._factory.fileno() < 0:
+            return False
+        poller = select.poll()
+        poller.register(self._factory.fileno(), 0)
+        return not poller.poll(0)
 
     def spawn(self, launch: "Launch", fds: "Sequence[int]") -> None:
         """Have it spawn a launch on these descriptors."""
@@ -49,7 +59,7 @@ class Spawner:
     __slots__ = ("_closed", "_control", "_idle", "_lock", "_owner")
 
     def __init__(self) -> None:
-        self._lock: LockType = allocate_lock()
+        self._lock = RLock()
         self._idle: list[Keeper] = []
         self._control: _socket.socket | None = None
         self._owner = os.getpid()
@@ -63,7 +73,7 @@ class Spawner:
         """Give a keeper that serves no run."""
         with self._lock:
             if self._owner != os.getpid():
-                self._forget()
+                self.forget()
             if self._closed:
                 raise InvalidState("this engine is closed; make a new one")
             if self._idle:
@@ -103,7 +113,7 @@ class Spawner:
         with self._lock:
             self._closed = True
             if self._owner != os.getpid():
-                self._forget()
+                self.forget()
             keepers, self._idle = self._idle, []
         for keeper in keepers:
             self.retire(keeper, wait=wait)
@@ -116,13 +126,13 @@ class Spawner:
             self._control = self._start_factory()
         ours, theirs = wire.pair()
         try:
-            _send_fd(self._control, theirs.fileno())
+            wire.send_fd(self._control, b"k", theirs.fileno())
         except BaseException:
             ours.close()
             raise
         finally:
             theirs.close()
-        return Keeper(ours)
+        return Keeper(ours, self._control)
 
     def _start_factory(self) -> "_socket.socket":
         if getattr(sys, "frozen", False) or not sys.executable:
@@ -138,7 +148,7 @@ class Spawner:
             pid = os.posix_spawn(
                 sys.executable,
                 argv,
-                os.environ,
+                environment(),
                 file_actions=[
                     # First, because the socket may be on one of the numbers that follow.
                     (os.POSIX_SPAWN_DUP2, theirs.fileno(), CONTROL),
@@ -162,18 +172,25 @@ class Spawner:
 
     def _shut(self, *, wait: bool = True) -> None:
         """Let the factory go, which ends when its last keeper has."""
-        if self._control is not None:
-            try:
-                self._control.shutdown(_socket.SHUT_WR)
-                while wait and self._control.recv(4096):
-                    pass
-            except OSError:
-                pass
-            self._control.close()
-            self._control = None
+        control, self._control = self._control, None
+        if control is None:
+            return
+        said = b""
+        try:
+            control.shutdown(_socket.SHUT_WR)
+            while more := control.recv(4096, 0 if wait else _socket.MSG_DONTWAIT):
+                said += more
+        except OSError:
+            pass
+        finally:
+            control.close()
+        if wait and len(said) >= wire.REPLY.size:
+            # It is our child after all if we adopt orphans here, as the first process of a container does.
+            _exit_code(wire.REPLY.unpack_from(said)[1])
 
-    def _forget(self) -> None:
-        """We are a forked copy: the keepers belong to the original."""
+    def forget(self) -> None:
+        """Let go of everything, without a word: we are a forked copy, and it belongs to the original."""
+        self._lock = RLock()
         for keeper in self._idle:
             keeper.sock.close()
         self._idle = []
@@ -181,10 +198,6 @@ class Spawner:
             self._control.close()
             self._control = None
         self._owner = os.getpid()
-
-
-def _send_fd(sock: "_socket.socket", fd: int) -> None:
-    sock.sendmsg([b"k"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("i", fd))])
 
 
 def _exit_code(pid: int) -> int:

@@ -2,14 +2,18 @@
 
 import fcntl
 import os
-from _thread import allocate_lock
+from _thread import RLock
 
 from agent_exec.host.posix.poller import READ, WRITE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal as _signal
+
     from agent_exec.host.ports import Loop, Sink
     from agent_exec.model.command import Stream
+else:
+    import _signal
 
 # A reader starts small, because most commands print little, and grows with
 # the first full read. A pipe must hold twice what is read at once, or its
@@ -19,6 +23,7 @@ _FULL_READ = 1 << 18
 _WRITE = 1 << 16
 _PIPE_SIZES = (1 << 20, 1 << 18)
 _F_SETPIPE_SZ = 1031
+_F_GETPIPE_SZ = 1032
 
 
 class Reader:
@@ -61,27 +66,25 @@ class Reader:
         What our writers wrote is in the pipe already, so one pipe's worth is
         enough, should a stranger go on writing.
         """
-        budget = _PIPE_SIZES[0]
-        if not self._begun and self.fd >= 0:
+        if not self._begun:
             os.set_blocking(self.fd, False)
-        while self.fd >= 0 and budget > 0:
-            chunk = self._read()
-            if chunk is None:
-                break
-            if not chunk:
-                self.close()
-                return False
-            budget -= len(chunk)
+        budget = self._capacity()
+        chunk = self._read()
+        while chunk:
             self._sink.output(self._name, chunk)
-        held = self.fd >= 0
+            budget -= len(chunk)
+            if budget < 0:
+                break
+            chunk = self._read()
         self.close()
-        return held
+        return chunk != b""
 
     def close(self) -> None:
         """Stop reading; harmless when repeated."""
         if self.fd >= 0:
             if self.writer is not None:
                 self.writer.close()
+                self.writer = None  # which points back to us
             self._loop.unwatch(self.fd)
             os.close(self.fd)
             self.fd = -1
@@ -97,6 +100,12 @@ class Reader:
         if len(chunk) == self._size == _FIRST_READ:
             self._grow()
         return chunk
+
+    def _capacity(self) -> int:
+        try:
+            return fcntl.fcntl(self.fd, _F_GETPIPE_SZ)
+        except OSError:
+            return _PIPE_SIZES[0]  # more than any terminal holds
 
     def _grow(self) -> None:
         self._size = _FULL_READ
@@ -117,16 +126,13 @@ class Writer:
     __slots__ = ("_ending", "_lock", "_loop", "_pending", "_watched", "fd")
 
     def __init__(self, fd: int, loop: "Loop") -> None:
+        os.set_blocking(fd, False)
         self.fd = fd
         self._loop = loop
-        self._lock = allocate_lock()
+        self._lock = RLock()
         self._pending = bytearray()
         self._watched = False
         self._ending = False
-
-    def begin(self) -> None:
-        """Be ready to write."""
-        os.set_blocking(self.fd, False)
 
     def write(self, data: bytes) -> None:
         """Pass on, after what was written before; nothing happens once the command has closed its input."""
@@ -192,6 +198,8 @@ class Writer:
     def _send(self, data: bytes) -> int:
         """Write once; -1 when the command has closed its input, which is its right."""
         try:
+            if _signal.getsignal(_signal.SIGPIPE) == _signal.SIG_DFL:
+                return _write_without_signal(self.fd, data)
             return os.write(self.fd, data)
         except BlockingIOError:
             return 0
@@ -217,7 +225,6 @@ class TerminalWriter(Writer):
         super().__init__(reader.fd, loop)
         self._reader = reader
         reader.writer = self
-        self.begin()
 
     def _watch(self) -> None:
         self._reader.begin()
@@ -228,3 +235,17 @@ class TerminalWriter(Writer):
 
     def _release(self) -> None:
         pass
+
+
+def _write_without_signal(fd: int, data: bytes) -> int:
+    """Write once in a process that lets SIGPIPE kill it: a command that closed its input must not."""
+    pipe = (_signal.SIGPIPE,)
+    former = _signal.pthread_sigmask(_signal.SIG_BLOCK, pipe)
+    try:
+        return os.write(fd, data)
+    except BrokenPipeError:
+        if hasattr(_signal, "sigtimedwait"):
+            _signal.sigtimedwait(pipe, 0)
+        raise
+    finally:
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, former)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 else:
     import _signal  # without the enums, whose import costs as much as half an interpreter start
 
+_PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
 _PATIENT_ROUNDS = 8
 _PAUSE = 0.0005
@@ -29,6 +30,7 @@ def become_reaper() -> None:
     import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(_PR_SET_NAME, b"agent-exec", 0, 0, 0)  # a command that kills all of Python does not mean us
     if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         error = ctypes.get_errno()
         raise OSError(error, os.strerror(error), "prctl(PR_SET_CHILD_SUBREAPER)")
@@ -46,7 +48,7 @@ def children(pid: int) -> list[int]:
         return found
     for task in tasks:
         try:
-            found.extend(map(int, _read(f"{base}/{task}/children").split()))
+            found.extend(map(int, _read(f"{base}/{task}/children", whole=True).split()))
         except FileNotFoundError:
             if not _has_children_file():
                 return _children_by_scan(pid)
@@ -129,11 +131,52 @@ def sweep(reaped: "Callable[[int, int], None]") -> int:
             sleep(_PAUSE)  # someone comes to us as fast as we look; let others work too
 
 
+def end_session(leader: int, start: int) -> None:
+    """End what can be found of a tree that nobody owns any more, by its leader's identity and session.
+
+    For the case that its keeper and the factory were both killed: whoever
+    has left the session and lost its parent is not found.
+    """
+    for _ in range(_PATIENT_ROUNDS):
+        found = _members(leader, start)
+        if not found:
+            return
+        for pid in found:
+            try:
+                os.kill(pid, _signal.SIGKILL)
+            except OSError:
+                continue
+        sleep(_PAUSE)
+
+
+def _members(leader: int, start: int) -> list[int]:
+    """Give the processes of a session, and those below them."""
+    stats: dict[int, tuple[int, int, int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                stats[int(name)] = _stat(int(name))
+            except OSError:
+                continue
+    if leader in stats and stats[leader][2] != start:
+        return []  # another process has the pid now
+    found = [pid for pid, (_, session, _) in stats.items() if session == leader]
+    for pid in found:  # which grows meanwhile
+        found += [other for other, (parent, _, _) in stats.items() if parent == pid and other not in found]
+    return found
+
+
 def parent_and_start(pid: int) -> tuple[int, int]:
     """Give a process's parent and the time it was started, in ticks since boot; raise if it is gone."""
+    parent, _, start = _stat(pid)
+    return parent, start
+
+
+def _stat(pid: int) -> tuple[int, int, int]:
+    """Give a process's parent, session and start."""
     # The second field is the program's name and may hold anything, brackets too.
     fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split(None, 20)
-    return int(fields[1]), int(fields[19])
+    return int(fields[1]), int(fields[3]), int(fields[19])
 
 
 def _signal_stranger(pid: int, number: int, known: dict[int, int], me: int) -> None:
@@ -159,12 +202,13 @@ def _signal_stranger(pid: int, number: int, known: dict[int, int], me: int) -> N
         os.close(fd)
 
 
-def _read(path: str) -> bytes:
-    """Read a small file of the kernel's."""
+def _read(path: str, *, whole: bool = False) -> bytes:
+    """Read a file of the kernel's; one that may be longer than a page comes in several pieces."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        data = os.read(fd, 1 << 16)
-        while more := os.read(fd, 1 << 16) if len(data) & 0xFFF == 0 and data else b"":
+        data = more = os.read(fd, 1 << 16)
+        while whole and more:
+            more = os.read(fd, 1 << 16)
             data += more
         return data
     finally:

@@ -49,7 +49,8 @@ _CHUNK = 1 << 14
 _FDS = 3
 _INT = struct.calcsize("i")
 _SPACE = _socket.CMSG_SPACE(_FDS * _INT)
-# macOS has no such flag: there the receiver marks the descriptors itself.
+# macOS has no such flags: there the receiver marks the descriptors itself.
+_NOSIGNAL = getattr(_socket, "MSG_NOSIGNAL", 0)
 _CLOEXEC = getattr(_socket, "MSG_CMSG_CLOEXEC", 0)
 
 
@@ -68,11 +69,11 @@ def send_request(sock: "_socket.socket", request: "tuple[Any, ...]", fds: "Seque
     frame = _LENGTH.pack(len(body)) + body
     if fds:
         ancillary = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack(f"{len(fds)}i", *fds))]
-        sent = sock.sendmsg([frame], ancillary)
+        sent = sock.sendmsg([frame], ancillary, _NOSIGNAL)
     else:
-        sent = sock.send(frame)
+        sent = sock.send(frame, _NOSIGNAL)
     if sent < len(frame):
-        sock.sendall(memoryview(frame)[sent:])
+        sock.sendall(memoryview(frame)[sent:], _NOSIGNAL)
 
 
 class Requests:
@@ -115,11 +116,16 @@ def send_reply(sock: "_socket.socket", kind: int, pid: int, first: int, second: 
     record = REPLY.pack(kind, pid, first, second)
     try:
         if fd < 0:
-            sock.send(record)
+            sock.send(record, _NOSIGNAL)
         else:
-            sock.sendmsg([record], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("i", fd))])
+            send_fd(sock, record, fd)
     except OSError:
         return
+
+
+def send_fd(sock: "_socket.socket", data: bytes, fd: int) -> None:
+    """Send a descriptor with some bytes."""
+    sock.sendmsg([data], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("i", fd))], _NOSIGNAL)
 
 
 def receive(sock: "_socket.socket", flags: int = 0, size: int = _CHUNK) -> tuple[bytes, list[int]]:
