@@ -151,6 +151,28 @@ def test_processes_left_on_purpose_survive_a_keeper_that_is_killed() -> None:
         wait_until(lambda: not exists(int(left.stdout)))
 
 
+def test_what_a_process_left_on_purpose_starts_later_survives_too() -> None:
+    script = '(exec >/dev/null 2>&1; sleep 0.3; sh -c \'sleep 603 & echo $! > "$1"\' x "$0") & echo'
+    with Engine() as engine:
+        import tempfile
+
+        with tempfile.TemporaryDirectory() as folder:
+            told = Path(folder) / "pid"
+            engine.start(
+                Command(["sh", "-c", script, str(told)], leftovers="leave", limits=Limits(drain=0))
+            ).outcome()
+            wait_until(lambda: told.exists() and told.read_text().endswith("\n"))
+            late = int(told.read_text())
+        victim = engine.start(Command(["sleep", "600"]))
+        wait_until(lambda: victim.pid)
+        os.kill(parent_of(victim.pid or 0), signal.SIGKILL)
+        with pytest.raises(agent_exec.AgentExecError):
+            victim.outcome()
+        assert exists(late)
+        os.kill(late, signal.SIGKILL)
+        wait_until(lambda: not exists(late))
+
+
 def test_a_command_may_kill_its_own_keeper() -> None:
     with pytest.raises(agent_exec.AgentExecError) as caught:
         agent_exec.run(["sh", "-c", "kill -9 $PPID; sleep 600"])

@@ -288,7 +288,7 @@ def _forget_shared() -> None:
     global _shared, _sharing
     shared, _shared, _sharing = _shared, None, RLock()
     if shared is not None:
-        shared.forget()
+        shared.close(wait=False)
 
 
 _sharing = RLock()

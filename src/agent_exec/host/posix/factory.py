@@ -85,7 +85,9 @@ class Factory:
         # A keeper's end of its socket stays open here until its tree is gone:
         # an owner that finds the socket closed knows that nothing is left.
         self._keepers: dict[int, int] = {}
-        self._left: set[int] = set()
+        self._left: set[int] = (
+            set()
+        )  # sessions, for a process that was left may have children and lose them to us
 
     def serve(self) -> None:
         """Fork keepers as they are asked for; does not return."""
@@ -93,20 +95,25 @@ class Factory:
         control, wake = self._control.fileno(), self._wake
         poller.register(control, select.POLLIN)
         poller.register(wake, select.POLLIN)
-        asked = True
-        while asked or self._keepers:
+        if self._owner >= 0:
+            poller.register(self._owner, select.POLLIN)
+        wanted = True
+        while wanted or self._keepers:
             for fd, _ in poller.poll():
                 if fd == wake:
                     os.read(wake, 4096)
                     self._reap()
-                else:
-                    data, fds = wire.receive(self._control)
-                    for sock in fds:
-                        self._hatch(sock)
-                    if not data:
-                        asked = False
-                        poller.unregister(control)
+                elif fd == self._owner or not self._serve():
+                    wanted = False
+                    poller.unregister(fd)
         os._exit(0)
+
+    def _serve(self) -> bool:
+        """Fork the keeper that is asked for; say whether the owner is still there."""
+        data, fds = wire.receive(self._control)
+        for sock in fds:
+            self._hatch(sock)
+        return bool(data)
 
     def _hatch(self, sock: int) -> None:
         """Fork a keeper onto its socket, or say there why not."""
@@ -144,26 +151,30 @@ class Factory:
                     os.kill(pid, _signal.SIGCONT)  # whoever stopped it meant the command
                 continue
             sock = self._keepers.pop(pid, -1)
-            self._left.discard(pid)
             if sock < 0:
                 continue
             if os.waitstatus_to_exitcode(status) == LEFT:
-                self._left.update(self._orphans())
+                self._left.update(self._orphans().values())
             else:
                 self._end_orphans()
             os.close(sock)
 
-    def _orphans(self) -> set[int]:
-        """Give the processes that came to us when a keeper went."""
-        return set(tree.children(os.getpid())) - self._keepers.keys() - self._left
+    def _orphans(self) -> dict[int, int]:
+        """Give the processes that came to us when a keeper went, with their sessions."""
+        found: dict[int, int] = {}
+        for pid in tree.children(os.getpid()):
+            session = tree.session(pid)
+            if pid not in self._keepers and session not in self._left:
+                found[pid] = session
+        return found
 
     def _end_orphans(self) -> None:
         """End what a killed keeper had owned, round by round, until nothing of it comes to us."""
         while orphans := self._orphans():
-            for pid in orphans:
+            for pid, session in orphans.items():
                 try:
                     os.kill(pid, _signal.SIGKILL)
                 except PermissionError:
-                    self._left.add(pid)
+                    self._left.add(session)
                     continue
                 os.waitpid(pid, 0)

@@ -1,27 +1,16 @@
-"""Who a process is, beyond a pid that another may wear tomorrow."""
+"""Finds out who a process is, and signals exactly that one."""
 
 import os
 import sys
 
 from agent_exec.host.posix.tree import parent_and_start
-from agent_exec.model.value import Value
+from agent_exec.model.identity import Identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
 else:
     import _signal
-
-
-class Identity(Value):
-    """A process for all time: its pid, when it was started, and in which boot of the system."""
-
-    __slots__ = ("boot", "pid", "start")
-
-    def __init__(self, pid: int, start: int, boot: str) -> None:
-        self.pid = pid
-        self.start = start
-        self.boot = boot
 
 
 def boot_id() -> str:

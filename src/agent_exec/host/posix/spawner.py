@@ -71,9 +71,9 @@ class Spawner:
 
     def take(self) -> Keeper:
         """Give a keeper that serves no run."""
+        if self._owner != os.getpid():
+            self._forget()
         with self._lock:
-            if self._owner != os.getpid():
-                self.forget()
             if self._closed:
                 raise InvalidState("this engine is closed; make a new one")
             if self._idle:
@@ -110,10 +110,10 @@ class Spawner:
 
     def close(self, *, wait: bool = True) -> None:
         """End every keeper that serves no run, and wait for them if asked to; harmless when repeated."""
+        self._closed = True
+        if self._owner != os.getpid():
+            self._forget()
         with self._lock:
-            self._closed = True
-            if self._owner != os.getpid():
-                self.forget()
             keepers, self._idle = self._idle, []
         for keeper in keepers:
             self.retire(keeper, wait=wait)
@@ -188,9 +188,9 @@ class Spawner:
             # It is our child after all if we adopt orphans here, as the first process of a container does.
             _exit_code(wire.REPLY.unpack_from(said)[1])
 
-    def forget(self) -> None:
+    def _forget(self) -> None:
         """Let go of everything, without a word: we are a forked copy, and it belongs to the original."""
-        self._lock = RLock()
+        self._lock = RLock()  # another thread of the original's may have held it
         for keeper in self._idle:
             keeper.sock.close()
         self._idle = []

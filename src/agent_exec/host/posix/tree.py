@@ -172,6 +172,14 @@ def parent_and_start(pid: int) -> tuple[int, int]:
     return parent, start
 
 
+def session(pid: int) -> int:
+    """Give a process's session; 0 if it is gone, or where the system does not tell."""
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return 0
+
+
 def _stat(pid: int) -> tuple[int, int, int]:
     """Give a process's parent, session and start."""
     # The second field is the program's name and may hold anything, brackets too.

@@ -1,18 +1,7 @@
-"""Who a process is, beyond a pid that another may wear tomorrow."""
+"""Finds out who a process is, and signals exactly that one."""
 
 from agent_exec.host.windows import console, kernel, signals
-from agent_exec.model.value import Value
-
-
-class Identity(Value):
-    """A process for all time: its pid and when it was created; the boot is empty, as that time needs none."""
-
-    __slots__ = ("boot", "pid", "start")
-
-    def __init__(self, pid: int, start: int, boot: str) -> None:
-        self.pid = pid
-        self.start = start
-        self.boot = boot
+from agent_exec.model.identity import Identity
 
 
 def identify(pid: int) -> Identity | None:
