@@ -19,7 +19,6 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 ENGINE_USES = {
     "FileLock": {"acquire", "held", "path", "release"},
-    "Identity": {"boot", "pid", "start"},
     "Poller": {"add", "change", "close", "remove", "wait", "wake"},
     "Process": {
         "abandon",

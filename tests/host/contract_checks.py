@@ -19,8 +19,9 @@ from pathlib import Path
 
 import agent_exec
 from agent_exec import Command, Engine, Head, Limits, run
-from agent_exec.host import FileLock, Identity, identify, is_alive, is_locked, send_signal, signal_number
+from agent_exec.host import FileLock, identify, is_alive, is_locked, send_signal, signal_number
 from agent_exec.model import errors
+from agent_exec.model.identity import Identity
 
 WINDOWS = sys.platform == "win32"
 SOURCE = os.path.dirname(os.path.dirname(agent_exec.__file__ or ""))

@@ -9,7 +9,8 @@ import pytest
 
 import agent_exec
 from agent_exec import Command, Engine
-from agent_exec.host import Identity, identify, is_alive, send_signal, signal_name, signal_number
+from agent_exec.host import identify, is_alive, send_signal, signal_name, signal_number
+from agent_exec.model.identity import Identity
 from support import wait_until
 
 

@@ -87,6 +87,31 @@ def test_a_keeper_killed_while_it_waits_for_work_is_replaced_without_a_word(noth
         assert engine.start(Command(["echo", "fine"])).outcome().stdout == b"fine\n"
 
 
+def test_helpers_that_cannot_start_are_said_and_not_tried_for_ever(tmp_path: Path) -> None:
+    """An interpreter that starts and dies at once, as one whose files are damaged would."""
+    code = """
+import os, sys
+sys.path.append(sys.argv[1])
+import agent_exec
+sys.executable = sys.argv[2]
+for _ in range(2):
+    try:
+        agent_exec.run(["true"])
+    except agent_exec.AgentExecError as error:
+        print(error.code)
+"""
+    broken = tmp_path / "python"
+    for script, told in (
+        ("exit 3", "launch_failed"),
+        ("exit 0", "launch_failed"),
+        ("kill -9 $$", "launch_failed"),
+    ):
+        broken.write_text(f"#!/bin/sh\n{script}\n")
+        broken.chmod(0o755)
+        out = agent_exec.run([sys.executable, "-c", code, SOURCE, str(broken)], timeout=60)
+        assert out.stdout_text.split() == [told, told], (script, out.stderr_text)
+
+
 def test_an_owner_that_adopts_orphans_is_left_no_zombie() -> None:
     """As the first process of a container, which is the parent of whoever has lost its own."""
     code = """

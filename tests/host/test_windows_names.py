@@ -22,7 +22,7 @@ def test_both_hosts_take_the_same_arguments(name: str) -> None:
     assert parameters(getattr(windows, name)) == parameters(getattr(posix, name))
 
 
-@pytest.mark.parametrize("name", ["FileLock", "Identity", "Poller", "Process"])
+@pytest.mark.parametrize("name", ["FileLock", "Poller", "Process"])
 def test_both_hosts_have_the_same_members(name: str) -> None:
     ours, theirs = vars(getattr(windows, name)), vars(getattr(posix, name))
     public = {member for member in theirs if not member.startswith("_")}

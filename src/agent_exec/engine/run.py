@@ -3,7 +3,7 @@
 from _thread import TIMEOUT_MAX, RLock, allocate_lock
 from time import monotonic
 
-from agent_exec.host import Identity, identify, signal_number
+from agent_exec.host import identify, signal_number
 from agent_exec.model.command import Terminal
 from agent_exec.model.errors import AgentExecError, InputClosed, InvalidArgument, InvalidState
 from agent_exec.model.lifecycle import step
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from agent_exec.engine.loop import Loop, Timer
     from agent_exec.host import Process, Spawner
     from agent_exec.model.command import Command, Launch, Stream
+    from agent_exec.model.identity import Identity
     from agent_exec.model.lifecycle import Effect, Event, Phase
     from agent_exec.model.outcome import Cause
 
@@ -110,7 +111,7 @@ class Run:
         return self._pid
 
     @property
-    def identity(self) -> Identity | None:
+    def identity(self) -> "Identity | None":
         """Who its main process is, beyond its pid; None before it is started, or once it is gone."""
         found = None if self._pid is None else identify(self._pid)
         return found if found is not None and found.start == self._start else None

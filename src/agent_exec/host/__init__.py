@@ -5,7 +5,6 @@ import sys
 if sys.platform == "win32":
     from agent_exec.host.windows import (
         FileLock,
-        Identity,
         Poller,
         Process,
         Spawner,
@@ -20,7 +19,6 @@ if sys.platform == "win32":
 else:
     from agent_exec.host.posix import (
         FileLock,
-        Identity,
         Poller,
         Process,
         Spawner,
@@ -35,7 +33,6 @@ else:
 
 __all__ = [
     "FileLock",
-    "Identity",
     "Poller",
     "Process",
     "Spawner",

@@ -1,6 +1,6 @@
 """The host on POSIX systems: Linux in full, others as far as they go."""
 
-from agent_exec.host.posix.identity import Identity, identify, is_alive, send_signal
+from agent_exec.host.posix.identity import identify, is_alive, send_signal
 from agent_exec.host.posix.lock import FileLock, is_locked
 from agent_exec.host.posix.poller import Poller
 from agent_exec.host.posix.process import Process
@@ -10,7 +10,6 @@ from agent_exec.host.posix.spawner import Spawner
 
 __all__ = [
     "FileLock",
-    "Identity",
     "Poller",
     "Process",
     "Spawner",

@@ -85,9 +85,8 @@ class Factory:
         # A keeper's end of its socket stays open here until its tree is gone:
         # an owner that finds the socket closed knows that nothing is left.
         self._keepers: dict[int, int] = {}
-        self._left: set[int] = (
-            set()
-        )  # sessions, for a process that was left may have children and lose them to us
+        # Of those that were left on purpose, the sessions: they may have children and lose them to us.
+        self._left: set[int] = set()
 
     def serve(self) -> None:
         """Fork keepers as they are asked for; does not return."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from agent_exec.host.posix.spawner import Keeper, Spawner
     from agent_exec.model.command import Launch, Stream
 
+_ATTEMPTS = 16  # more than the keepers that wait
 _DONTWAIT = _socket.MSG_DONTWAIT
 _END_OF_INPUT = b"\x04"
 _STREAMS: "tuple[Stream, Stream]" = ("stdout", "stderr")
@@ -176,8 +177,8 @@ class Process:
         self._loop.watch(keeper.sock.fileno(), READ, self._hear)
 
     def _take_keeper(self, fds: list[int]) -> "Keeper":
-        """Give the launch to the first keeper that lives; one that waited may have been killed."""
-        while True:
+        """Give the launch to the first keeper that lives; those that waited may have been killed."""
+        for _ in range(_ATTEMPTS):
             self._keeper = keeper = self._spawner.take()
             try:
                 keeper.spawn(self._launch, fds)
@@ -187,6 +188,7 @@ class Process:
             else:
                 self._sent = self._launch.size
                 return keeper
+        raise LaunchFailed("helpers die as soon as they are started; AGENT_EXEC_HELPER_LOG=FILE shows why")
 
     def _hear(self, _events: int) -> None:
         """Take the keeper's replies."""

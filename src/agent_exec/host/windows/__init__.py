@@ -1,6 +1,6 @@
 """The host on Windows: trees are jobs, streams have threads, a terminal needs pywinpty."""
 
-from agent_exec.host.windows.identity import Identity, identify, is_alive, send_signal
+from agent_exec.host.windows.identity import identify, is_alive, send_signal
 from agent_exec.host.windows.lock import FileLock, is_locked
 from agent_exec.host.windows.poller import Poller
 from agent_exec.host.windows.process import Process
@@ -10,7 +10,6 @@ from agent_exec.host.windows.spawner import Spawner
 
 __all__ = [
     "FileLock",
-    "Identity",
     "Poller",
     "Process",
     "Spawner",
