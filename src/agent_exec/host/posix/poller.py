@@ -54,12 +54,13 @@ class Poller:
         else:
             # Rounded up, or the last fraction of a millisecond would be a busy wait.
             ready = self._set().poll(None if timeout is None else int(timeout * 1000) + (timeout > 0))
-        if self._wake >= 0 and any(fd == self._wake for fd, _ in ready):
-            try:
-                os.read(self._wake, 4096)
-            except BlockingIOError:
-                pass
-            ready = [pair for pair in ready if pair[0] != self._wake]
+        for fd, _ in ready:
+            if fd == self._wake:  # which stays in the list, and means nothing to who reads it
+                try:
+                    os.read(fd, 4096)
+                except BlockingIOError:
+                    pass
+                break
         return ready
 
     def wake(self) -> None:
