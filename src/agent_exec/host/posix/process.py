@@ -2,11 +2,8 @@
 
 import _socket
 import errno
-import fcntl
 import os
 import select
-import struct
-import termios
 from time import monotonic
 
 from agent_exec.host.posix import launch as launching
@@ -108,15 +105,6 @@ class Process:
             launching.resize(self._readers[0].fd, rows, columns)
         else:
             self._launch.size = self._launch.size.replace(rows=rows, columns=columns)
-
-    def size(self) -> tuple[int, int]:
-        """Give the terminal's rows and columns."""
-        if self._readers and self._readers[0].fd >= 0:
-            rows, columns, _, _ = struct.unpack(
-                "HHHH", fcntl.ioctl(self._readers[0].fd, termios.TIOCGWINSZ, bytes(8))
-            )
-            return rows, columns
-        return self._launch.size.rows, self._launch.size.columns
 
     def signal(self, number: int) -> None:
         """Signal every process of the tree."""

@@ -100,11 +100,6 @@ class Process:
         if self._terminal is not None:
             self._terminal.resize(rows, columns)
 
-    def size(self) -> tuple[int, int]:
-        """Give the terminal's rows and columns."""
-        size = self._terminal or self._launch.size
-        return size.rows, size.columns
-
     def signal(self, number: int) -> None:
         """Send a break to the tree, or kill it if that is the signal; there are no others here."""
         if number == signals.KILL:
