@@ -3,6 +3,7 @@
 import atexit
 import os
 from _thread import RLock
+from time import monotonic
 
 from agent_exec.engine.loop import Loop
 from agent_exec.engine.run import Run
@@ -13,6 +14,7 @@ from agent_exec.model.limits import Limits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections import deque
     from collections.abc import Callable, Mapping, Sequence
     from threading import Thread
     from types import TracebackType
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from agent_exec.model.command import OnOutput, Word
     from agent_exec.model.outcome import Outcome
     from agent_exec.model.output import Keep
+else:
+    from _collections import deque  # without the rest of its package
 
 
 class Engine:
@@ -57,7 +61,7 @@ class Engine:
         self._loop = Loop(many=True, wakeable=True)
         self._spawner = Spawner()
         self._active: set[Run] = set()
-        self._queue: list[Run] = []
+        self._queue: deque[Run] = deque()
         self._thread: Thread | None = None
         self._closing = False
         self._filling = False
@@ -152,12 +156,25 @@ class Engine:
         try:
             self._loop.turn()
         except BaseException as error:
-            doomed = (*self._active, *self._queue)
-            self._queue.clear()
-            for run in doomed:
-                run.wreck(error)
+            self._wreck(error)
             if not self._threaded:
                 raise
+
+    def _wreck(self, error: BaseException) -> None:
+        """End every run without the loop; all of them have the same grace, and a second exception ends it."""
+        while self._queue:
+            self._queue.popleft().wreck(error, 0)
+        doomed = list(self._active)
+        for run in doomed:
+            run.ask_to_end()
+        deadline = monotonic() + max((run.command.limits.grace for run in doomed), default=0)
+        try:
+            while doomed:
+                doomed[-1].wreck(error, max(0.0, deadline - monotonic()))
+                doomed.pop()
+        finally:
+            for run in doomed:
+                run.wreck(error, 0)
 
     def _wait_for_all(self) -> None:
         if self._thread is not None:
@@ -190,7 +207,7 @@ class Engine:
         self._filling = True
         try:
             while self._queue and len(self._active) < self._slots:
-                run = self._queue.pop(0)
+                run = self._queue.popleft()
                 if run.phase == "queued":
                     self._active.add(run)
                     run.launch()
@@ -254,7 +271,7 @@ def run_command(command: Command) -> "Outcome":
         while not run.done:
             loop.turn()
     except BaseException as error:
-        run.wreck(error)
+        run.wreck(error, command.limits.grace)
         raise
     finally:
         loop.close()

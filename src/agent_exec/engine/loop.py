@@ -12,7 +12,10 @@ from agent_exec.host import Poller
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections import deque
     from collections.abc import Callable
+else:
+    from _collections import deque  # without the rest of its package
 
 
 class Timer:
@@ -47,7 +50,7 @@ class Loop:
         self._cancelled = 0
         self._driver = 0
         self._lock = RLock()  # a signal handler may post while its own thread does
-        self._inbox: list[Callable[[], object]] = []
+        self._inbox: deque[Callable[[], object]] = deque()
 
     def watch(self, fd: int, events: int, ready: "Callable[[int], None]") -> None:
         """Call `ready(events)` whenever the descriptor is; it may also be called for nothing."""
@@ -104,7 +107,7 @@ class Loop:
         # so that calls which post again do not keep us from the descriptors.
         for _ in range(len(self._inbox)):
             with self._lock:
-                post = self._inbox.pop(0)
+                post = self._inbox.popleft()
             post()
 
     def close(self) -> None:

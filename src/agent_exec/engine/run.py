@@ -1,5 +1,6 @@
 """A Run: one Command from spawn to Outcome."""
 
+import sys
 from _thread import TIMEOUT_MAX, RLock, allocate_lock
 from time import monotonic
 
@@ -268,14 +269,19 @@ class Run:
 
     def failed(self, error: AgentExecError) -> None:
         """It could not be spawned, or was lost."""
-        self._error = self._error or error
-        self._step("failed")
+        if not self._over:
+            self._error = self._error or error
+            self._step("failed")
 
-    def wreck(self, error: BaseException) -> None:
+    def ask_to_end(self) -> None:
+        """Send the polite signal, whatever the phase."""
+        self._terminate()
+
+    def wreck(self, error: BaseException, grace: float) -> None:
         """End it and wait for that without the loop, which an exception has left in an unknown state."""
         try:
             if self._process is not None:
-                self._process.abandon(self.command.limits.grace)
+                self._process.abandon(grace)
         finally:
             self._fail(error)
 
@@ -345,12 +351,20 @@ class Run:
         elif self.command.limits.timeout is not None:
             self._set_timer(self.command.limits.timeout)
 
+    def _time_drain(self) -> None:
+        """Give what is left behind its time, but none beyond the run's own."""
+        limits = self.command.limits
+        left = limits.drain
+        if limits.timeout is not None:
+            left = min(left, max(0.0, self._spawned + limits.timeout - monotonic()))
+        self._set_timer(left)
+
     def _terminate(self) -> None:
         if self._process is not None:
             self._process.terminate()
 
     def _kill(self) -> None:
-        self._set_timer(None)
+        self._set_timer(_INSIST)
         if self._process is not None:
             self._process.kill()
 
@@ -379,17 +393,21 @@ class Run:
         with _settling:
             self._over = True
             future = self._future
-        if future is not None:
-            self._settle(future)
         self._process = None  # it points back to us, and what it held would wait for the garbage collector
         self._done.release()
         self._ended(self)
+        if future is not None:
+            self._settle(future)
 
     def _settle(self, future: "Future[Outcome]") -> None:
-        if self._error is not None:
-            future.set_exception(self._error)
-        elif self._outcome is not None:
-            future.set_result(self._outcome)
+        try:
+            if self._error is not None:
+                future.set_exception(self._error)
+            elif self._outcome is not None:
+                future.set_result(self._outcome)
+        except BaseException:
+            # From a callback of the future's; no other run is to suffer for it.
+            sys.excepthook(*sys.exc_info())
 
     def _set_timer(self, seconds: float | None) -> None:
         if self._timer is not None:
@@ -415,6 +433,9 @@ class Run:
                 return  # the command closed its input first, which is its right
 
 
+_INSIST = 1.0
+"""How often the force is repeated: whoever stops those who bring it may do so after they were roused."""
+
 _settling = RLock()
 
 _EFFECTS: "dict[Effect, Callable[[Run], None]]" = {
@@ -425,6 +446,6 @@ _EFFECTS: "dict[Effect, Callable[[Run], None]]" = {
     "release": Run._release,
     "time_run": Run._time_run,
     "time_grace": lambda run: run._set_timer(run.command.limits.grace),
-    "time_drain": lambda run: run._set_timer(run.command.limits.drain),
+    "time_drain": Run._time_drain,
     "finish": Run._finish,
 }

@@ -9,7 +9,8 @@ Rules:
    killed or left.
 3. The run is over when nothing of its tree exists, or when what exists was
    to be left.
-4. At most one clock runs: the timeout, the grace or the drain.
+4. At most one clock runs: the timeout, the grace, the drain, or the one that
+   repeats the force while something resists it.
 
 Every pair of phase and event is in the table or is an error of ours.
 """
@@ -54,14 +55,15 @@ TABLE: "dict[tuple[Phase, Event], tuple[Phase, tuple[Effect, ...]]]" = {
     ("stopping", "exited"): ("stopping", ()),
     ("stopping", "emptied"): ("ended", ("finish",)),
     ("stopping", "failed"): ("ended", ("finish",)),
-    ("lingering", "stop"): ("killing", ("kill",)),
-    ("lingering", "abort"): ("killing", ("kill",)),
+    ("lingering", "stop"): ("killing", ("leak", "kill")),
+    ("lingering", "abort"): ("killing", ("leak", "kill")),
     ("lingering", "expired"): ("killing", ("leak", "kill")),
     ("lingering", "left"): ("ended", ("leak", "release", "finish")),
     ("lingering", "emptied"): ("ended", ("finish",)),
     ("lingering", "failed"): ("ended", ("finish",)),
     ("killing", "stop"): ("killing", ()),
     ("killing", "abort"): ("killing", ()),
+    ("killing", "expired"): ("killing", ("kill",)),
     ("killing", "exited"): ("killing", ()),
     ("killing", "emptied"): ("ended", ("finish",)),
     ("killing", "failed"): ("ended", ("finish",)),

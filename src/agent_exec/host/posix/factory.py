@@ -13,7 +13,7 @@ import select
 import sys
 
 from agent_exec.host.posix import tree, wire
-from agent_exec.host.posix.keeper import LEFT, Keeper, listen_for_children
+from agent_exec.host.posix.keeper import Keeper, listen_for_children
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,9 +74,9 @@ def _forget_signals() -> None:
 
 
 class Factory:
-    """The factory's whole state: its keepers, and who was left behind on purpose."""
+    """The factory's whole state: its keepers, and those that were told to leave their trees alone."""
 
-    __slots__ = ("_control", "_keepers", "_left", "_owner", "_wake")
+    __slots__ = ("_control", "_keepers", "_leaving", "_left", "_owner", "_say_left", "_wake")
 
     def __init__(self, control: "_socket.socket", owner: int) -> None:
         self._control = control
@@ -85,7 +85,8 @@ class Factory:
         # A keeper's end of its socket stays open here until its tree is gone:
         # an owner that finds the socket closed knows that nothing is left.
         self._keepers: dict[int, int] = {}
-        # Of those that were left on purpose, the sessions: they may have children and lose them to us.
+        # A keeper that leaves says so here, and lives on for what it left; it is no longer ours to wait for.
+        self._leaving, self._say_left = os.pipe2(os.O_CLOEXEC)
         self._left: set[int] = set()
 
     def serve(self) -> None:
@@ -94,6 +95,7 @@ class Factory:
         control, wake = self._control.fileno(), self._wake
         poller.register(control, select.POLLIN)
         poller.register(wake, select.POLLIN)
+        poller.register(self._leaving, select.POLLIN)
         if self._owner >= 0:
             poller.register(self._owner, select.POLLIN)
         wanted = True
@@ -102,6 +104,8 @@ class Factory:
                 if fd == wake:
                     os.read(wake, 4096)
                     self._reap()
+                elif fd == self._leaving:
+                    self._let_leave()
                 elif fd == self._owner or not self._serve():
                     wanted = False
                     poller.unregister(fd)
@@ -127,10 +131,10 @@ class Factory:
             self._keepers[pid] = sock
             return
         try:
-            for other in (self._control.detach(), self._wake, *self._keepers.values()):
+            for other in (self._control.detach(), self._wake, self._leaving, *self._keepers.values()):
                 os.close(other)
             tree.become_reaper()
-            Keeper(_socket.socket(fileno=sock), self._owner).serve()
+            Keeper(_socket.socket(fileno=sock), self._owner, self._say_left).serve()
         except BaseException:
             sys.excepthook(*sys.exc_info())
         finally:
@@ -146,34 +150,37 @@ class Factory:
             if pid == 0:
                 return
             if os.WIFSTOPPED(status):
-                if pid in self._keepers:
+                if pid in self._keepers or pid in self._left:
                     os.kill(pid, _signal.SIGCONT)  # whoever stopped it meant the command
                 continue
+            self._let_leave()  # it may have said so and been killed since
+            self._left.discard(pid)
             sock = self._keepers.pop(pid, -1)
             if sock < 0:
                 continue
-            if os.waitstatus_to_exitcode(status) == LEFT:
-                self._left.update(self._orphans().values())
-            else:
-                self._end_orphans()
+            self._end_orphans()
             os.close(sock)
 
-    def _orphans(self) -> dict[int, int]:
-        """Give the processes that came to us when a keeper went, with their sessions."""
-        found: dict[int, int] = {}
-        for pid in tree.children(os.getpid()):
-            session = tree.session(pid)
-            if pid not in self._keepers and session not in self._left:
-                found[pid] = session
-        return found
+    def _let_leave(self) -> None:
+        """Have done with the keepers that were told to leave."""
+        while select.select([self._leaving], [], [], 0)[0]:
+            pid = int.from_bytes(os.read(self._leaving, 4), "little")
+            sock = self._keepers.pop(pid, -1)
+            if sock >= 0:
+                os.close(sock)
+                self._left.add(pid)
 
     def _end_orphans(self) -> None:
         """End what a killed keeper had owned, round by round, until nothing of it comes to us."""
-        while orphans := self._orphans():
-            for pid, session in orphans.items():
+        immune: set[int] = set()
+        while True:
+            orphans = set(tree.children(os.getpid())) - self._keepers.keys() - self._left - immune
+            if not orphans:
+                return
+            for pid in orphans:
                 try:
                     os.kill(pid, _signal.SIGKILL)
                 except PermissionError:
-                    self._left.add(session)
+                    immune.add(pid)
                     continue
                 os.waitpid(pid, 0)

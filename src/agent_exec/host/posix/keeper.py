@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 else:
     import _signal
 
-LEFT = 3
-"""The exit status of a keeper that was told to leave its tree alone."""
-
 _BRIEF = 0.003
 """Most commands are over within this time. So long a keeper listens for nothing but the end of the one it
 has just spawned, which saves it and its owner most of their work; then it says that the command runs."""
@@ -32,14 +29,16 @@ _CHILD = (_signal.SIGCHLD,)
 class Keeper:
     """The keeper's whole state: its owner, and the run it serves."""
 
-    __slots__ = ("_env", "_exited", "_main", "_master", "_owner", "_sock")
+    __slots__ = ("_env", "_exited", "_left", "_main", "_master", "_owner", "_slave", "_sock")
 
-    def __init__(self, sock: "_socket.socket", owner: int) -> None:
+    def __init__(self, sock: "_socket.socket", owner: int, left: int) -> None:
         self._sock = sock
+        self._left = left
         self._owner = owner
         self._env: dict[bytes, bytes] = {}
         self._main = 0
         self._master = -1
+        self._slave = -1  # held open, or the terminal would end when the command closes its own
         self._exited = False
 
     def serve(self) -> None:
@@ -84,7 +83,7 @@ class Keeper:
         elif kind == wire.KILL:
             self._end()
         elif kind == wire.LEAVE:
-            os._exit(LEFT)
+            self._leave()
 
     def _spawn(
         self, program: bytes, argv: tuple[bytes, ...], cwd: bytes, rows: int, columns: int, fds: list[int]
@@ -93,7 +92,9 @@ class Keeper:
         try:
             if rows:
                 size = (rows, columns)
-                self._main, self._master = launch.spawn_on_terminal(program, argv, cwd, self._env, size)
+                self._main, self._master, self._slave = launch.spawn_on_terminal(
+                    program, argv, cwd, self._env, size
+                )
             else:
                 self._main = launch.spawn(program, argv, cwd, self._env, fds)
         except launch.LaunchError as error:
@@ -125,6 +126,25 @@ class Keeper:
             os.close(self._master)
             self._master = -1
 
+    def _close_terminal(self) -> None:
+        """Let the terminal end, before the owner is told that nothing is left and looks for its end."""
+        if self._slave >= 0:
+            os.close(self._slave)
+            self._slave = -1
+
+    def _leave(self) -> None:
+        """Serve no more, and be nothing but the reaper of what was left, for as long as that lives."""
+        os.write(self._left, os.getpid().to_bytes(4, "little"))
+        self._sock.close()
+        self._close_terminal()
+        while True:
+            try:
+                pid, status = os.waitpid(-1, 0)
+            except ChildProcessError:
+                os._exit(0)
+            if os.WIFSTOPPED(status):
+                tree.let_go(pid, status)
+
     def _reap(self) -> None:
         """Reap who has exited, and report what the owner has to know."""
         status = None
@@ -137,10 +157,15 @@ class Keeper:
                 break
             if pid == 0:
                 break
+            if os.WIFSTOPPED(code):
+                tree.let_go(pid, code)
+                continue
             if pid == self._main and not self._exited:  # an orphan may wear its pid later
                 status = code
         if not self._main:
             return
+        if empty:
+            self._close_terminal()
         if status is not None:
             self._exited = True
             self._reply(wire.EXITED, status, int(empty))
@@ -157,6 +182,7 @@ class Keeper:
         survivors = tree.sweep(
             lambda pid, code: status.append(code) if pid == self._main and not self._exited else None
         )
+        self._close_terminal()
         if status:
             self._reply(wire.EXITED, status[0])
         self._reply(wire.EMPTIED, survivors)

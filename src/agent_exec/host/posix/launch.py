@@ -20,8 +20,6 @@ else:
 
 # Python ignores these two; a command must not inherit that.
 _RESTORED = (_signal.SIGPIPE, _signal.SIGXFSZ)
-_TIOCSPTLCK = 0x40045431
-_TIOCGPTN = 0x80045430
 
 
 class LaunchError(Exception):
@@ -56,11 +54,11 @@ def spawn_on_terminal(
     cwd: bytes,
     env: "Mapping[bytes, bytes]",
     size: tuple[int, int],
-) -> tuple[int, int]:
-    """Start a process on a new terminal that controls it; give its pid and the terminal's master."""
+) -> tuple[int, int, int]:
+    """Start a process on a new terminal that controls it; give its pid and both ends of the terminal."""
     _enter(cwd)
     try:
-        master, name = open_terminal(*size)
+        master, slave, name = open_terminal(*size)
     except OSError as error:
         raise LaunchError(wire.STEP_TERMINAL, error.errno or 0) from None
     try:
@@ -70,25 +68,23 @@ def spawn_on_terminal(
             (os.POSIX_SPAWN_DUP2, 0, 1),
             (os.POSIX_SPAWN_DUP2, 0, 2),
         ]
-        return _spawn(program, argv, env, actions), master
+        return _spawn(program, argv, env, actions), master, slave
     except LaunchError:
         os.close(master)
+        os.close(slave)
         raise
 
 
-def open_terminal(rows: int, columns: int) -> tuple[int, str]:
-    """Open a new pseudo-terminal of that size; give its master and the path of its slave."""
+def open_terminal(rows: int, columns: int) -> tuple[int, int, str]:
+    """Open a new pseudo-terminal of that size; give its two ends and the path of the second."""
+    master, slave = os.openpty()
     try:
-        master = os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
-        fcntl.ioctl(master, _TIOCSPTLCK, struct.pack("i", 0))
-        (number,) = struct.unpack("i", fcntl.ioctl(master, _TIOCGPTN, bytes(4)))
-        name = f"/dev/pts/{number}"
+        resize(master, rows, columns)
+        return master, slave, os.ttyname(slave)
     except OSError:
-        master, slave = os.openpty()
-        name = os.ttyname(slave)
+        os.close(master)
         os.close(slave)
-    resize(master, rows, columns)
-    return master, name
+        raise
 
 
 def resize(master: int, rows: int, columns: int) -> None:

@@ -12,6 +12,27 @@ LONGEST_WAIT = 86400.0
 """The kernel counts milliseconds in 31 bits; a longer wait is several."""
 
 
+class _Wake:
+    """A pipe to oneself, which goes when its owner is forgotten."""
+
+    __slots__ = ("reader", "writer")
+
+    def __init__(self) -> None:
+        self.reader = self.writer = -1
+        self.reader, self.writer = os.pipe()
+        os.set_blocking(self.reader, False)
+        os.set_blocking(self.writer, False)
+
+    def close(self) -> None:
+        fds, self.reader, self.writer = (self.reader, self.writer), -1, -1
+        for fd in fds:
+            if fd >= 0:
+                os.close(fd)
+
+    def __del__(self) -> None:
+        self.close()
+
+
 class Poller:
     """A set of watched descriptors.
 
@@ -20,18 +41,15 @@ class Poller:
     does nothing.
     """
 
-    __slots__ = ("_epoll", "_poll", "_wake", "_writer")
+    __slots__ = ("_epoll", "_poll", "_wake")
 
     def __init__(self, *, many: bool, wakeable: bool) -> None:
-        self._wake = self._writer = -1
-        self._epoll = None
         self._epoll = select.epoll() if many and hasattr(select, "epoll") else None
         self._poll = None if self._epoll else select.poll()
-        if wakeable:
-            self._wake, self._writer = os.pipe()
-            os.set_blocking(self._wake, False)
-            os.set_blocking(self._writer, False)
-            self.add(self._wake, READ)
+        # A one-shot call has none: no code of ours runs when it is forgotten, where an interrupt is lost.
+        self._wake = _Wake() if wakeable else None
+        if self._wake is not None:
+            self.add(self._wake.reader, READ)
 
     def add(self, fd: int, events: int) -> None:
         """Watch a descriptor."""
@@ -54,20 +72,21 @@ class Poller:
         else:
             # Rounded up, or the last fraction of a millisecond would be a busy wait.
             ready = self._set().poll(None if timeout is None else int(timeout * 1000) + (timeout > 0))
-        for fd, _ in ready:
-            if fd == self._wake:  # which stays in the list, and means nothing to who reads it
-                try:
-                    os.read(fd, 4096)
-                except BlockingIOError:
-                    pass
-                break
+        if self._wake is not None:
+            for fd, _ in ready:
+                if fd == self._wake.reader:  # which stays in the list, and means nothing to who reads it
+                    try:
+                        os.read(fd, 4096)
+                    except BlockingIOError:
+                        pass
+                    break
         return ready
 
     def wake(self) -> None:
         """Let `wait` return now; from any thread."""
-        if self._writer >= 0:
+        if self._wake is not None and self._wake.writer >= 0:
             try:
-                os.write(self._writer, b"!")
+                os.write(self._wake.writer, b"!")
             except BlockingIOError:
                 pass
 
@@ -75,13 +94,8 @@ class Poller:
         """Give back the descriptors; harmless when repeated."""
         if self._epoll is not None:
             self._epoll.close()
-        for fd in (self._wake, self._writer):
-            if fd >= 0:
-                os.close(fd)
-        self._wake = self._writer = -1
-
-    def __del__(self) -> None:
-        self.close()
+        if self._wake is not None:
+            self._wake.close()
 
     def _set(self) -> "select.poll":
         assert self._poll is not None

@@ -6,8 +6,8 @@ import os
 import select
 from time import monotonic
 
+from agent_exec.host.posix import descriptors, signals, tree, wire
 from agent_exec.host.posix import launch as launching
-from agent_exec.host.posix import signals, tree, wire
 from agent_exec.host.posix.poller import LONGEST_WAIT, READ
 from agent_exec.host.posix.program import directory_error, program_error
 from agent_exec.host.posix.streams import Reader, TerminalWriter, Writer
@@ -64,8 +64,8 @@ class Process:
         try:
             self._hand_over()
         except Exception:
-            self._close_streams()
             self._drop_keeper()
+            self._close_streams()
             raise
 
     @property
@@ -112,14 +112,17 @@ class Process:
 
     def terminate(self) -> None:
         """Ask every process of the tree to end."""
+        self._rouse()
         self._request(wire.SIGNAL, signals.TERM)
 
     def kill(self) -> None:
         """End every process of the tree by force."""
+        self._rouse()
         self._request(wire.KILL)
 
     def leave(self) -> None:
         """Give up what is left of the tree, and let it live; reports nothing more."""
+        self._rouse()
         self._request(wire.LEAVE)
         self._finish_streams()
         self._drop_keeper()
@@ -130,11 +133,10 @@ class Process:
         For the moment when an exception has left the loop in an unknown state.
         """
         keeper = self._keeper
-        if keeper is None:
-            return
         try:
-            self._request(wire.SIGNAL, signals.TERM)
-            _wait_for_last(keeper.sock, grace)
+            if keeper is not None:
+                self.terminate()
+                _wait_for_last(keeper.sock, grace)
         finally:
             # A second exception ends the patience, but not this.
             self._drop_keeper(wait=True)
@@ -149,17 +151,19 @@ class Process:
                 if launch.input:
                     read_end, write_end = os.pipe()
                     self._input = Writer(write_end, self._loop)
-                    theirs.append(read_end)
+                    theirs.append(descriptors.hold(read_end))
                 for name in _STREAMS:
                     read_end, write_end = os.pipe()
                     self._readers.append(Reader(read_end, name, self._loop, self._sink))
-                    theirs.append(write_end)
+                    theirs.append(descriptors.hold(write_end))
             keeper = self._take_keeper(theirs)
         except OSError as error:
+            if error.errno == errno.E2BIG:
+                raise program_error(errno.E2BIG, os.fsencode(launch.argv[0]), b"") from None
             raise LaunchFailed(f"no pipes for the command: {error.strerror}", errno=error.errno) from error
         finally:
             for fd in theirs:
-                os.close(fd)
+                descriptors.close(fd)
         # The output is not watched yet: most commands end before the keeper says that they
         # run, and then all they have written is taken at once.
         self._loop.watch(keeper.sock.fileno(), READ, self._hear)
@@ -187,6 +191,15 @@ class Process:
             data, fds = wire.receive(keeper.sock, _DONTWAIT, _REPLIES)
         except BlockingIOError:
             return
+        try:
+            self._take(data, fds)
+        except Exception as error:
+            self._drop_keeper(wait=True)
+            self._close_streams()
+            self._sink.failed(KeeperLost(f"the helper process of this command made no sense: {error!r}"))
+
+    def _take(self, data: bytes, fds: list[int]) -> None:
+        """Act on the keeper's replies; none at all means that it is gone."""
         if not data:
             self._lost()
             return
@@ -224,6 +237,7 @@ class Process:
         self._sink.failed(LaunchFailed(f"no terminal for the command: {os.strerror(errno.EMFILE)}"))
 
     def _exit(self, pid: int, status: int, *, emptied: bool) -> None:
+        self._identity = None
         code = os.waitstatus_to_exitcode(status)
         if code < 0:
             self._sink.exited(pid, 128 - code, signals.signal_name(-code), alone=emptied)
@@ -271,8 +285,13 @@ class Process:
         self._finish_streams()
         self._drop_keeper()
         self._sink.failed(
-            KeeperLost("the helper process that owned this command was killed, and the command with it")
+            KeeperLost("the helper process that owned this command is gone, and the command with it")
         )
+
+    def _rouse(self) -> None:
+        """Let nobody escape its end by having stopped those who bring it."""
+        if self._keeper is not None:
+            self._keeper.rouse()
 
     def _request(self, *request: int) -> None:
         if self._keeper is not None:

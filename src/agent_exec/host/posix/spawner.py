@@ -1,12 +1,13 @@
 """Keepers, as their owner sees them: taken for a run, given back, ended with the engine."""
 
 import _socket
+import errno
 import os
 import select
 import sys
 from _thread import RLock
 
-from agent_exec.host.posix import wire
+from agent_exec.host.posix import descriptors, wire
 from agent_exec.host.posix.factory import CONTROL
 from agent_exec.host.posix.process import Process
 from agent_exec.host.posix.program import environment
@@ -14,14 +15,24 @@ from agent_exec.model.errors import InvalidState, LaunchFailed, Unsupported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal as _signal
     from collections.abc import Sequence
 
     from agent_exec.host.ports import Loop, Sink
     from agent_exec.model.command import Launch
+else:
+    import _signal
+
 _IDLE = 8
 """How many keepers wait for another run; more are ended when their run is over."""
 
 _BOOT = "import sys; sys.path.append(sys.argv[2]); from agent_exec.host.posix.factory import main; main()"
+
+
+_INSIST_MS = 1000
+
+_ARGUMENTS = os.sysconf("SC_ARG_MAX") + (1 << 16)
+"""A request beyond this is refused by the system in any case, and only takes long."""
 
 
 class Keeper:
@@ -43,6 +54,25 @@ class Keeper:
         poller.register(self._factory.fileno(), 0)
         return not poller.poll(0)
 
+    def wait_for_word(self) -> bool:
+        """Wait until it says something or is gone, and let nobody keep it from that by stopping it."""
+        poller = select.poll()
+        poller.register(self.sock.fileno(), select.POLLIN)
+        self.rouse()
+        while not poller.poll(_INSIST_MS):
+            self.rouse()
+        return True
+
+    def rouse(self) -> None:
+        """Continue the factory, should someone have stopped it; the factory continues its keepers."""
+        if self.guarded:
+            try:
+                told = self._factory.recv(wire.REPLY.size, _socket.MSG_PEEK | _socket.MSG_DONTWAIT)
+                if len(told) == wire.REPLY.size:
+                    os.kill(wire.REPLY.unpack(told)[1], _signal.SIGCONT)
+            except OSError:
+                return
+
     def spawn(self, launch: "Launch", fds: "Sequence[int]") -> None:
         """Have it spawn a launch on these descriptors."""
         env = None if launch.env == self.env else launch.env
@@ -50,7 +80,7 @@ class Keeper:
         size = launch.size if launch.tty else None
         rows, columns = (size.rows, size.columns) if size else (0, 0)
         request = (wire.SPAWN, launch.program, launch.argv, launch.cwd, env, rows, columns)
-        wire.send_request(self.sock, request, fds)
+        wire.send_request(self.sock, request, fds, most=_ARGUMENTS)
 
 
 class Spawner:
@@ -85,7 +115,9 @@ class Spawner:
             try:
                 return self._hatch()
             except OSError as error:
-                raise _no_helper(error.errno or 0) from error
+                raise LaunchFailed(
+                    f"no helper for the command: {error.strerror}", errno=error.errno
+                ) from error
 
     def give_back(self, keeper: Keeper) -> None:
         """Take a keeper back whose run is over."""
@@ -98,14 +130,16 @@ class Spawner:
     def retire(self, keeper: Keeper, *, wait: bool = False) -> None:
         """End a keeper, and whatever it still owns; `wait` until all of it is gone."""
         sock = keeper.sock
+        if sock.fileno() < 0:
+            return
         try:
-            # Not only closed: a forked copy of this process may hold the socket too.
             sock.shutdown(_socket.SHUT_WR)
-            while wait and sock.recv(4096):
+            while wait and keeper.wait_for_word() and sock.recv(4096):
                 pass
         except OSError:
             pass
         finally:
+            descriptors.release(sock.fileno())
             sock.close()
 
     def close(self, *, wait: bool = True) -> None:
@@ -132,6 +166,7 @@ class Spawner:
             raise
         finally:
             theirs.close()
+        descriptors.hold(ours.fileno())
         return Keeper(ours, self._control)
 
     def _start_factory(self) -> "_socket.socket":
@@ -139,35 +174,28 @@ class Spawner:
             raise Unsupported("helpers are started with the Python interpreter, and this program has none")
         if sys.platform == "linux" and not os.path.exists("/proc/self/task"):
             raise Unsupported("the processes of a command are found in /proc, which is not mounted here")
-        ours, theirs = wire.pair()
-        root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-        argv = [sys.executable, "-IS", "-c", _BOOT, str(os.getpid()), root]
-        # Helpers print nothing but the traceback of a bug of ours, and only where a developer asks for it.
-        log = os.environ.get("AGENT_EXEC_HELPER_LOG", os.devnull)
+        # No signal of this thread's until it is done: an exception from a handler would lose the child.
+        former = _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
         try:
-            pid = os.posix_spawn(
-                sys.executable,
-                argv,
-                environment(),
-                file_actions=[
-                    # First, because the socket may be on one of the numbers that follow.
-                    (os.POSIX_SPAWN_DUP2, theirs.fileno(), CONTROL),
-                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0),
-                    (os.POSIX_SPAWN_DUP2, 0, 1),
-                    (os.POSIX_SPAWN_OPEN, 2, log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600),
-                ],
-                setsid=True,
-                setsigmask=(),
-            )
-        except OSError as error:
-            ours.close()
-            raise _no_helper(error.errno or 0) from error
+            ours, theirs = wire.pair()
+            descriptors.hold(ours.fileno())
+            try:
+                # It forks and is gone at once, so that a caller that waits for its children never meets ours.
+                problem = _exit_code(_spawn_factory(theirs))
+            except OSError as error:
+                descriptors.release(ours.fileno())
+                ours.close()
+                raise _no_helper(os.strerror(error.errno or 0), error.errno) from error
+            finally:
+                theirs.close()
         finally:
-            theirs.close()
-        # It forks and is gone at once, so that the caller's own waiting for children never meets ours.
-        if problem := _exit_code(pid):
+            _signal.pthread_sigmask(_signal.SIG_SETMASK, former)
+        if problem:
+            descriptors.release(ours.fileno())
             ours.close()
-            raise _no_helper(problem)
+            if problem in (errno.EAGAIN, errno.ENOMEM):
+                raise _no_helper(os.strerror(problem), problem)
+            raise _no_helper(f"it exited with {problem}")
         return ours
 
     def _shut(self, *, wait: bool = True) -> None:
@@ -183,6 +211,7 @@ class Spawner:
         except OSError:
             pass
         finally:
+            descriptors.release(control.fileno())
             control.close()
         if wait and len(said) >= wire.REPLY.size:
             # It is our child after all if we adopt orphans here, as the first process of a container does.
@@ -200,6 +229,27 @@ class Spawner:
         self._owner = os.getpid()
 
 
+def _spawn_factory(control: "_socket.socket") -> int:
+    """Start the process that becomes the factory; give its pid."""
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+    # Helpers print nothing but the traceback of a bug of ours, and only where a developer asks for it.
+    log = os.environ.get("AGENT_EXEC_HELPER_LOG", os.devnull)
+    return os.posix_spawn(
+        sys.executable,
+        [sys.executable, "-IS", "-c", _BOOT, str(os.getpid()), root],
+        environment(),
+        file_actions=[
+            # First, because the socket may be on one of the numbers that follow.
+            (os.POSIX_SPAWN_DUP2, control.fileno(), CONTROL),
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0),
+            (os.POSIX_SPAWN_DUP2, 0, 1),
+            (os.POSIX_SPAWN_OPEN, 2, log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600),
+        ],
+        setsid=True,
+        setsigmask=(),
+    )
+
+
 def _exit_code(pid: int) -> int:
     """Reap a child and give its exit code; 0 if someone who reaps all children was faster."""
     try:
@@ -209,6 +259,5 @@ def _exit_code(pid: int) -> int:
     return os.waitstatus_to_exitcode(status)
 
 
-def _no_helper(error: int) -> LaunchFailed:
-    reason = os.strerror(error) if error > 0 else f"it was ended by signal {-error}"
+def _no_helper(reason: str, error: int | None = None) -> LaunchFailed:
     return LaunchFailed(f"the helper {sys.executable!r} could not be started: {reason}", errno=error)

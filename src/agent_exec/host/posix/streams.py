@@ -2,8 +2,10 @@
 
 import fcntl
 import os
+import select
 from _thread import RLock
 
+from agent_exec.host.posix import descriptors
 from agent_exec.host.posix.poller import READ, WRITE
 
 TYPE_CHECKING = False
@@ -21,6 +23,7 @@ else:
 _FIRST_READ = 1 << 14
 _FULL_READ = 1 << 18
 _WRITE = 1 << 16
+_MOMENT_MS = 10
 _PIPE_SIZES = (1 << 20, 1 << 18)
 _F_SETPIPE_SZ = 1031
 _F_GETPIPE_SZ = 1032
@@ -32,7 +35,7 @@ class Reader:
     __slots__ = ("_begun", "_loop", "_name", "_sink", "_size", "fd", "writer")
 
     def __init__(self, fd: int, name: "Stream", loop: "Loop", sink: "Sink") -> None:
-        self.fd = fd
+        self.fd = descriptors.hold(fd)
         self._name = name
         self._loop = loop
         self._sink = sink
@@ -76,6 +79,11 @@ class Reader:
             if budget < 0:
                 break
             chunk = self._read()
+        if chunk is None:
+            # A copy of this process that is being forked holds it for a moment.
+            waiter = select.poll()
+            waiter.register(self.fd, 0)
+            chunk = b"" if waiter.poll(_MOMENT_MS) else None
         self.close()
         return chunk != b""
 
@@ -86,8 +94,9 @@ class Reader:
                 self.writer.close()
                 self.writer = None  # which points back to us
             self._loop.unwatch(self.fd)
-            os.close(self.fd)
-            self.fd = -1
+            # Forgotten before it is closed: an exception in between must not let it be closed twice.
+            fd, self.fd = self.fd, -1
+            descriptors.close(fd)
 
     def _read(self) -> bytes | None:
         """Read once: bytes, nothing at the end, None when there is nothing yet."""
@@ -127,7 +136,7 @@ class Writer:
 
     def __init__(self, fd: int, loop: "Loop") -> None:
         os.set_blocking(fd, False)
-        self.fd = fd
+        self.fd = descriptors.hold(fd)
         self._loop = loop
         self._lock = RLock()
         self._pending = bytearray()
@@ -163,8 +172,8 @@ class Writer:
                     self._unwatch()
                     self._watched = False
                 self._pending = bytearray()
-                self._release()
-                self.fd = -1
+                fd, self.fd = self.fd, -1
+                self._release(fd)
 
     @property
     def closed(self) -> bool:
@@ -212,8 +221,8 @@ class Writer:
     def _unwatch(self) -> None:
         self._loop.unwatch(self.fd)
 
-    def _release(self) -> None:
-        os.close(self.fd)
+    def _release(self, fd: int) -> None:
+        descriptors.close(fd)
 
 
 class TerminalWriter(Writer):
@@ -233,7 +242,7 @@ class TerminalWriter(Writer):
     def _unwatch(self) -> None:
         self._loop.change(self.fd, READ)
 
-    def _release(self) -> None:
+    def _release(self, fd: int) -> None:
         pass
 
 

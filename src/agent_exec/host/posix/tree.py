@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 else:
     import _signal  # without the enums, whose import costs as much as half an interpreter start
 
+_PTRACE_DETACH = 17
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
 _PATIENT_ROUNDS = 8
@@ -122,6 +123,9 @@ def sweep(reaped: "Callable[[int, int], None]") -> int:
                 return 0
             if pid == 0:
                 break
+            if os.WIFSTOPPED(status):
+                let_go(pid, status)
+                continue
             doomed.discard(pid)
             immune.discard(pid)
             reaped(pid, status)
@@ -129,6 +133,21 @@ def sweep(reaped: "Callable[[int, int], None]") -> int:
             return len(immune)
         if rounds > _PATIENT_ROUNDS:
             sleep(_PAUSE)  # someone comes to us as fast as we look; let others work too
+
+
+def let_go(pid: int, status: int) -> None:
+    """Let a child go on that has stopped because it made us its tracer, with the signal that it stopped for.
+
+    Programs do so to keep debuggers away; nothing else stops before our eyes.
+    """
+    if sys.platform != "linux":
+        return
+    import ctypes
+
+    number = os.WSTOPSIG(status)
+    ptrace = ctypes.CDLL(None).ptrace
+    ptrace.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p)
+    ptrace(_PTRACE_DETACH, pid, None, 0 if number == _signal.SIGTRAP else number)
 
 
 def end_session(leader: int, start: int) -> None:
@@ -170,14 +189,6 @@ def parent_and_start(pid: int) -> tuple[int, int]:
     """Give a process's parent and the time it was started, in ticks since boot; raise if it is gone."""
     parent, _, start = _stat(pid)
     return parent, start
-
-
-def session(pid: int) -> int:
-    """Give a process's session; 0 if it is gone, or where the system does not tell."""
-    try:
-        return os.getsid(pid)
-    except OSError:
-        return 0
 
 
 def _stat(pid: int) -> tuple[int, int, int]:

@@ -7,6 +7,7 @@ trust what comes out of a sandbox. Descriptors travel beside the bytes.
 """
 
 import _socket
+import errno
 import marshal
 import os
 import struct
@@ -46,6 +47,7 @@ STEP_KEEPER = 4
 REPLY = struct.Struct("<iiqi")
 _LENGTH = struct.Struct("<I")
 _CHUNK = 1 << 14
+_MOST = 1 << 31
 _FDS = 3
 _INT = struct.calcsize("i")
 _SPACE = _socket.CMSG_SPACE(_FDS * _INT)
@@ -59,13 +61,17 @@ def pair() -> "tuple[_socket.socket, _socket.socket]":
     return _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
 
 
-def send_request(sock: "_socket.socket", request: "tuple[Any, ...]", fds: "Sequence[int]" = ()) -> None:
-    """Send a whole request; its descriptors go with the first byte.
+def send_request(
+    sock: "_socket.socket", request: "tuple[Any, ...]", fds: "Sequence[int]" = (), most: int = _MOST
+) -> None:
+    """Send a whole request, of at most so many bytes; its descriptors go with the first one.
 
     Blocks only while the keeper is reading, which is all that it does
     between two runs.
     """
     body = marshal.dumps(request)
+    if len(body) > most:
+        raise OSError(errno.E2BIG, os.strerror(errno.E2BIG))
     frame = _LENGTH.pack(len(body)) + body
     if fds:
         ancillary = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack(f"{len(fds)}i", *fds))]
@@ -83,7 +89,7 @@ class Requests:
 
     def __init__(self, sock: "_socket.socket") -> None:
         self._sock = sock
-        self._data = b""
+        self._data = bytearray()
         self._fds: list[int] = []
 
     def receive(self) -> "list[tuple[Any, ...]] | None":
@@ -92,17 +98,15 @@ class Requests:
         if not data:
             return None
         self._fds += fds
-        data = self._data + data if self._data else data
+        self._data += data
         requests: list[tuple[Any, ...]] = []
-        start = 0
-        while len(data) - start >= _LENGTH.size:
-            (length,) = _LENGTH.unpack_from(data, start)
-            end = start + _LENGTH.size + length
-            if end > len(data):
+        while len(self._data) >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(self._data)
+            end = _LENGTH.size + length
+            if end > len(self._data):
                 break
-            requests.append(marshal.loads(memoryview(data)[start + _LENGTH.size : end]))
-            start = end
-        self._data = data[start:]
+            requests.append(marshal.loads(self._data[_LENGTH.size : end]))
+            del self._data[:end]
         return requests
 
     def take_fds(self) -> list[int]:
