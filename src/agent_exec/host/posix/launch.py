@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 else:
     import _signal
 
+_TIOCGPTN = 0x80045430
 # Python ignores these two; a command must not inherit that.
 _RESTORED = (_signal.SIGPIPE, _signal.SIGXFSZ)
 
@@ -80,11 +81,20 @@ def open_terminal(rows: int, columns: int) -> tuple[int, int, str]:
     master, slave = os.openpty()
     try:
         resize(master, rows, columns)
-        return master, slave, os.ttyname(slave)
+        return master, slave, _name(master, slave)
     except OSError:
         os.close(master)
         os.close(slave)
         raise
+
+
+def _name(master: int, slave: int) -> str:
+    """Give the path of a pseudo-terminal's second end; Linux tells its number at once."""
+    try:
+        (number,) = struct.unpack("i", fcntl.ioctl(master, _TIOCGPTN, bytes(4)))
+    except OSError:
+        return os.ttyname(slave)
+    return f"/dev/pts/{number}"
 
 
 def resize(master: int, rows: int, columns: int) -> None:

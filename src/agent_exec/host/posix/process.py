@@ -4,6 +4,7 @@ import _socket
 import errno
 import os
 import select
+import struct
 from time import monotonic
 
 from agent_exec.host.posix import descriptors, signals, tree, wire
@@ -64,7 +65,7 @@ class Process:
         try:
             self._hand_over()
         except Exception:
-            self._drop_keeper()
+            self._drop_keeper(wait=True)
             self._close_streams()
             raise
 
@@ -193,7 +194,8 @@ class Process:
             return
         try:
             self._take(data, fds)
-        except Exception as error:
+        except (ArithmeticError, LookupError, OSError, ValueError, struct.error) as error:
+            # Of one keeper's, and of no concern to the other runs.
             self._drop_keeper(wait=True)
             self._close_streams()
             self._sink.failed(KeeperLost(f"the helper process of this command made no sense: {error!r}"))

@@ -175,8 +175,10 @@ class Spawner:
         if sys.platform == "linux" and not os.path.exists("/proc/self/task"):
             raise Unsupported("the processes of a command are found in /proc, which is not mounted here")
         # No signal of this thread's until it is done: an exception from a handler would lose the child.
-        former = _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
+        former = _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
         try:
+            # Inside, because the call itself runs the handlers of what has come before it.
+            _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
             ours, theirs = wire.pair()
             descriptors.hold(ours.fileno())
             try:

@@ -71,8 +71,8 @@ class Reader:
         """
         if not self._begun:
             os.set_blocking(self.fd, False)
-        budget = self._capacity()
         chunk = self._read()
+        budget = self._capacity() if chunk else 0
         while chunk:
             self._sink.output(self._name, chunk)
             budget -= len(chunk)
@@ -249,8 +249,9 @@ class TerminalWriter(Writer):
 def _write_without_signal(fd: int, data: bytes) -> int:
     """Write once in a process that lets SIGPIPE kill it: a command that closed its input must not."""
     pipe = (_signal.SIGPIPE,)
-    former = _signal.pthread_sigmask(_signal.SIG_BLOCK, pipe)
+    former = _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
     try:
+        _signal.pthread_sigmask(_signal.SIG_BLOCK, pipe)
         return os.write(fd, data)
     except BrokenPipeError:
         if hasattr(_signal, "sigtimedwait"):
