@@ -24,14 +24,17 @@ _METHOD = """\
 
 
 _SHORT = """\
-- Workload 1: a run through a keeper is two messages between processes more than a spawn from the caller (about
-  35 us of waking) and some 100 us of Python on both sides, most of it with cold caches. That is the price of a tree
-  that ends with a killed caller; `subprocess.run` leaves it alive. The stretch goals of this workload would need a
-  spawn without a keeper. A threaded Engine adds two hand-overs between threads, which puts it at the edge of the must.
-- Workload 5: the same two hand-overs, 15 to 30 us, put a threaded Engine over the must, by a tenth or so; who drives
-  the Engine itself (inline) stays below it.
-- Workload 4: counting the newlines of each chunk is a second pass over it, which C does together with the first.
-- Workload 6: the keeper opens the terminal in Python and holds it, so that it outlives the descriptors of its command."""
+- Workload 1: a run through a keeper is two messages between processes more than a spawn from the caller
+  (about 35 us of waking) and some 100 us of Python on both sides, most of it with cold caches. That is
+  the price of a tree that ends with a killed caller; `subprocess.run` leaves it alive. The stretch goals
+  of this workload would need a spawn without a keeper. A threaded Engine adds two hand-overs between
+  threads, which puts it at the edge of the must.
+- Workload 5: the same two hand-overs, 15 to 30 us, put a threaded Engine over the must, by a tenth or so;
+  who drives the Engine itself (inline) stays below it.
+- Workload 4: counting the newlines of each chunk is a second pass over it, which C does together with the
+  first.
+- Workload 6: the keeper opens the terminal in Python and holds it, so that it outlives the descriptors of
+  its command."""
 
 
 def write(path: str, facts: Sequence[tuple[str, str]], results: Sequence[Result], *, quick: bool) -> None:
