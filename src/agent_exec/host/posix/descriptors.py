@@ -7,14 +7,24 @@ whoever closes them there later closes nothing of another's.
 """
 
 import os
+from _thread import RLock
 
 _held: set[int] = set()
+_making = RLock()  # nobody forks between the making of a descriptor and its being held
 
 
 def hold(fd: int) -> int:
     """Keep a descriptor from forked copies; give it back."""
     _held.add(fd)
     return fd
+
+
+def pipe() -> tuple[int, int]:
+    """Make a pipe, both ends of it held."""
+    with _making:
+        ends = os.pipe()
+        _held.update(ends)
+    return ends
 
 
 def close(fd: int) -> None:
@@ -30,6 +40,7 @@ def release(fd: int) -> None:
 
 def _blind() -> None:
     """In a forked copy: put the null device in the place of everything held."""
+    _making.release()
     if _held:
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         for fd in _held:
@@ -38,4 +49,4 @@ def _blind() -> None:
         _held.clear()
 
 
-os.register_at_fork(after_in_child=_blind)
+os.register_at_fork(before=_making.acquire, after_in_parent=_making.release, after_in_child=_blind)

@@ -150,13 +150,13 @@ class Process:
         try:
             if not launch.tty:
                 if launch.input:
-                    read_end, write_end = os.pipe()
+                    read_end, write_end = descriptors.pipe()
                     self._input = Writer(write_end, self._loop)
-                    theirs.append(descriptors.hold(read_end))
+                    theirs.append(read_end)
                 for name in _STREAMS:
-                    read_end, write_end = os.pipe()
+                    read_end, write_end = descriptors.pipe()
                     self._readers.append(Reader(read_end, name, self._loop, self._sink))
-                    theirs.append(descriptors.hold(write_end))
+                    theirs.append(write_end)
             keeper = self._take_keeper(theirs)
         except OSError as error:
             if error.errno == errno.E2BIG:
