@@ -4,10 +4,12 @@ import os
 import threading
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from agent_exec.engine.engine import close_shared
+from cli import Cli
 from support import descriptors, own_children, processes_marked, wait_until
 
 
@@ -27,3 +29,13 @@ def nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     assert after[1] == before[1], "threads left behind"
     assert after[2] == before[2], "children left behind"
     assert os.getcwd()
+
+
+@pytest.fixture
+def cli(nothing_left: str, tmp_path: Path) -> Iterator[Cli]:
+    """The installed program with a store and a working directory of its own."""
+    work = tmp_path / "work"
+    work.mkdir()
+    program = Cli(tmp_path / "jobs", work)
+    yield program
+    program.close()

@@ -165,7 +165,7 @@ def environment() -> dict[str, str]:
         "WINEPREFIX": str(CACHE / "prefix"),
         "WINEDLLOVERRIDES": "mscoree,mshtml=",
         "WINEDEBUG": os.environ.get("WINEDEBUG", "-all"),
-        "PYTHONPATH": f"Z:{ROOT / 'src'}".replace("/", "\\"),
+        "PYTHONPATH": f"Z:{ROOT / 'src'};Z:{ROOT / 'tests'}".replace("/", "\\"),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
 

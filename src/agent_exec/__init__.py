@@ -1,5 +1,7 @@
 """Runs commands for AI agents: every byte kept, every process owned, no orphan left."""
 
+from agent_exec.model.lazy import loader
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_exec.engine.engine import Engine, run
@@ -46,15 +48,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> object:
-    """Load a name from its home when it is first used."""
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
-    return value
+__getattr__ = loader(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

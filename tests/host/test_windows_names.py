@@ -22,20 +22,39 @@ def test_both_hosts_take_the_same_arguments(name: str) -> None:
     assert parameters(getattr(windows, name)) == parameters(getattr(posix, name))
 
 
-@pytest.mark.parametrize("name", ["FileLock", "Poller", "Process"])
+def members(owner: type) -> dict[str, object]:
+    """Give what a class offers, inherited or its own."""
+    found: dict[str, object] = {}
+    for one in reversed(owner.__mro__):
+        found |= {name: value for name, value in vars(one).items() if not name.startswith("_")}
+    return found
+
+
+@pytest.mark.parametrize(
+    "name", ["Control", "FileLock", "Interrupts", "Poller", "Process", "Report", "Watch"]
+)
 def test_both_hosts_have_the_same_members(name: str) -> None:
-    ours, theirs = vars(getattr(windows, name)), vars(getattr(posix, name))
-    public = {member for member in theirs if not member.startswith("_")}
-    assert public == {member for member in ours if not member.startswith("_")}
+    ours, theirs = members(getattr(windows, name)), members(getattr(posix, name))
+    public = set(theirs)
+    assert public == set(ours)
     for member in public:
         assert type(ours[member]) is type(theirs[member])
         if inspect.isfunction(theirs[member]):
             assert parameters(ours[member]) == parameters(theirs[member])
 
 
-@pytest.mark.parametrize("member", ["close", "process"])
+@pytest.mark.parametrize("member", ["close", "detach", "process"])
 def test_the_engine_finds_what_it_asks_of_a_spawner(member: str) -> None:
     assert parameters(getattr(windows.Spawner, member)) == parameters(getattr(posix.Spawner, member))
+
+
+@pytest.mark.parametrize("member", ["close", "end_left", "process"])
+def test_a_supervisor_finds_what_it_asks_of_a_spawner(member: str) -> None:
+    assert parameters(getattr(windows.LocalSpawner, member)) == parameters(
+        getattr(posix.LocalSpawner, member)
+    )
+    for slot in ("gone", "stdin"):
+        assert slot in members(windows.LocalSpawner)
 
 
 def test_signals() -> None:

@@ -5,7 +5,6 @@ a supervisor, or the one thread of an engine.
 """
 
 from _thread import RLock, get_ident
-from heapq import heapify, heappop, heappush
 from time import monotonic
 
 from agent_exec.host import Poller
@@ -14,8 +13,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections import deque
     from collections.abc import Callable
+    from heapq import heapify, heappop, heappush
 else:
     from _collections import deque  # without the rest of its package
+    from _heapq import heapify, heappop, heappush
 
 
 class Timer:

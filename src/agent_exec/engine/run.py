@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from agent_exec.engine.loop import Loop, Timer
-    from agent_exec.host import Process, Spawner
+    from agent_exec.host.ports import Process, Spawner
     from agent_exec.model.command import Command, Launch, Stream
     from agent_exec.model.identity import Identity
     from agent_exec.model.lifecycle import Effect, Event, Phase
@@ -47,6 +47,7 @@ class Run:
         "_over",
         "_phase",
         "_pid",
+        "_polite",
         "_process",
         "_signal",
         "_spawned",
@@ -82,6 +83,7 @@ class Run:
         self._stderr = command.keep.fresh()
         self._spawned = 0.0
         self._pid: int | None = None
+        self._polite: int | None = None  # the signal it is asked to end with, if not the usual one
         self._start = 0
         self._cause: Cause | None = None
         self._exit_code: int | None = None
@@ -166,18 +168,17 @@ class Run:
 
     def signal(self, name: str | int) -> None:
         """Send a signal, by name or number, to every process of its tree."""
-        number = signal_number(str(name))
-        if number is None:
-            raise InvalidArgument(f"no signal {name!r} on this system; use a name such as 'SIGINT'")
+        number = _number(name)
         self._post(lambda process: process.signal(number))
 
-    def stop(self) -> None:
-        """Ask it to end, and return at once.
+    def stop(self, signal: str | int | None = None) -> None:
+        """Ask it to end, by a signal's name or number if not by the usual one, and return at once.
 
         The first call is polite and starts the grace period; a second, from
         anyone and for any cause, ends the patience. The first cause is kept.
         """
-        self._loop.post(lambda: self._stop("stopped"))
+        number = None if signal is None else _number(signal)
+        self._loop.post(lambda: self._stop("stopped", number))
 
     def kill(self) -> None:
         """End it by force, and return at once."""
@@ -303,9 +304,10 @@ class Run:
             with self._writing:
                 self._waiting -= 1
 
-    def _stop(self, cause: "Cause") -> None:
+    def _stop(self, cause: "Cause", number: int | None = None) -> None:
         if self._cause is None and self._phase in ("queued", "running"):
             self._cause = cause
+            self._polite = number
         self._step("stop")
 
     def _abort(self, cause: "Cause | None") -> None:
@@ -360,8 +362,12 @@ class Run:
         self._set_timer(left)
 
     def _terminate(self) -> None:
-        if self._process is not None:
+        if self._process is None:
+            return
+        if self._polite is None:
             self._process.terminate()
+        else:
+            self._process.terminate(self._polite)
 
     def _kill(self) -> None:
         self._set_timer(_INSIST)
@@ -431,6 +437,13 @@ class Run:
                 call(self._process)
             except InputClosed:
                 return  # the command closed its input first, which is its right
+
+
+def _number(name: str | int) -> int:
+    number = signal_number(str(name))
+    if number is None:
+        raise InvalidArgument(f"no signal {name!r} on this system; use a name such as 'SIGINT'")
+    return number
 
 
 _INSIST = 1.0

@@ -6,7 +6,7 @@ Types only: nothing here exists while a program runs.
 from collections.abc import Callable
 from typing import Protocol
 
-from agent_exec.model.command import Stream
+from agent_exec.model.command import Launch, Stream
 from agent_exec.model.errors import AgentExecError
 
 
@@ -24,6 +24,48 @@ class Loop(Protocol):
 
     def post(self, call: Callable[[], object]) -> None:
         """Have something called inside the loop; from any thread."""
+
+
+class Process(Protocol):
+    """A command in the hands of the host: lives inside the loop, and reports to its sink."""
+
+    def spawn(self) -> None:
+        """Have it started; what becomes of it is told to the sink."""
+
+    @property
+    def takes_now(self) -> bool:
+        """Whether any thread may call `write` now."""
+
+    def write(self, data: bytes) -> None:
+        """Feed the command's input."""
+
+    def end_input(self) -> None:
+        """Tell the command that no more input comes."""
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Give the terminal another size."""
+
+    def signal(self, number: int) -> None:
+        """Signal every process of the tree."""
+
+    def terminate(self, number: int = ...) -> None:
+        """Ask every process of the tree to end, by this signal."""
+
+    def kill(self) -> None:
+        """End every process of the tree by force."""
+
+    def leave(self) -> None:
+        """Give up what is left of the tree, and let it live; reports nothing more but output."""
+
+    def abandon(self, grace: float) -> None:
+        """End the tree without the loop's help, and wait until it is gone; reports nothing more."""
+
+
+class Spawner(Protocol):
+    """Gives each launch its process."""
+
+    def process(self, launch: Launch, loop: Loop, sink: "Sink") -> Process:
+        """Give the process of a launch, not spawned yet."""
 
 
 class Sink(Protocol):

@@ -3,18 +3,23 @@
 AgentExecError(code, message, retryable, details)
   Refused                 the request itself is at fault
     InvalidArgument         a value is out of its bounds or of the wrong kind
-    InvalidState            the engine or run is not in a state that allows this
+    InvalidState            the engine, run or job is not in a state that allows this
+    InputTooLarge           more input than was allowed
   Missing                 something named does not exist or cannot be used
     CommandNotFound         no such program
     CommandNotExecutable    the program is there and cannot be executed
     WorkdirNotFound         no such working directory
     NotADirectory           the working directory is something else
     WorkdirForbidden        the working directory may not be entered
+    JobNotFound             no job has this id
+    AmbiguousJob            several jobs have ids that begin or end so
   Broken                  the machine said no
     LaunchFailed            the system refused to start the process
     KeeperLost              the helper process that owned the run was killed
     InputClosed             the command takes no (more) input
     Unsupported             this system cannot do what was asked
+    StoreFailed             the folder of jobs cannot be read or written
+    Interrupted             we were asked to end before it was done
 """
 
 TYPE_CHECKING = False
@@ -54,9 +59,15 @@ class InvalidArgument(Refused):
 
 
 class InvalidState(Refused):
-    """The engine or run is not in a state that allows this."""
+    """The engine, run or job is not in a state that allows this."""
 
     code = "invalid_state"
+
+
+class InputTooLarge(Refused):
+    """More input than was allowed."""
+
+    code = "stdin_too_large"
 
 
 class Missing(AgentExecError):
@@ -95,6 +106,18 @@ class WorkdirForbidden(Missing):
     code = "workdir_forbidden"
 
 
+class JobNotFound(Missing):
+    """No job has this id."""
+
+    code = "job_not_found"
+
+
+class AmbiguousJob(Missing):
+    """Several jobs have ids that begin or end so."""
+
+    code = "ambiguous_job_id"
+
+
 class Broken(AgentExecError):
     """The machine said no."""
 
@@ -125,3 +148,16 @@ class Unsupported(Broken):
     """This system cannot do what was asked."""
 
     code = "unsupported"
+
+
+class StoreFailed(Broken):
+    """The folder of jobs cannot be read or written."""
+
+    code = "store_failed"
+
+
+class Interrupted(Broken):
+    """We were asked to end before it was done."""
+
+    code = "interrupted"
+    retryable = True

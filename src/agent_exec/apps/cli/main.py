@@ -1,32 +1,119 @@
-"""The entry of the `agent-exec` command; its verbs arrive with durable jobs."""
+"""The `agent-exec` program: one JSON object on one line, whatever happens."""
 
+import gc
+import os
 import sys
+from time import monotonic
 
-from agent_exec.version import __version__
+from agent_exec.apps.cli.usage import UsageError
 
-USAGE = """\
-usage: agent-exec [--help] [--version]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
-Runs commands for AI agents. This release is a Python library:
+    from agent_exec.jobs.run import Launcher
 
-    import agent_exec
-    print(agent_exec.run(["echo", "hello"]).stdout_text)
-"""
+_LATER = ("--stdin", "--help", "-h")
+"""Words of `run` that have something else done before a supervisor is started."""
 
 
-def main() -> int:
-    """Serve the arguments of this process; give its exit status."""
-    match sys.argv[1:]:
-        case ["--version"]:
-            sys.stdout.write(f"agent-exec {__version__}\n")
-            return 0
-        case ["--help"] | ["-h"]:
-            sys.stdout.write(USAGE)
-            return 0
-        case words:
-            what = f"unknown argument {words[0]!r}" if words else "an argument is required"
-            sys.stderr.write(f"agent-exec: {what}\n{USAGE}")
-            return 2
+def main(arguments: "Sequence[str] | None" = None) -> int:
+    """Serve a command line, this process's own by default; give the exit status."""
+    began = monotonic()
+    gc.disable()  # a call is over before there is anything to collect
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    if words in (["--version"], ["-V"]):
+        from agent_exec.version import __version__
+
+        return _print(f"agent-exec {__version__}\n", 0)
+    try:
+        text, status = _serve(words, began)
+    except UsageError as error:
+        of = f" {error.verb}" if error.verb else ""
+        _complain(f"agent-exec{of}: {error}\nTry: agent-exec{of} --help\n")
+        return 2
+    except BaseException as error:
+        text, status = _refuse(error, words), 1
+    return _print(text, status)
+
+
+def _serve(words: list[str], began: float) -> tuple[str, int]:
+    """Do what the words ask; give what is to be printed, and the exit status."""
+    launcher = _launch(words)
+    try:
+        from agent_exec.apps.cli.parse import parse
+
+        asked = parse(words)
+        if "help" in asked.options:
+            from agent_exec.apps.cli import help as helping
+
+            return helping.of_verb(asked.verb) if asked.verb else helping.general(), 0
+        told: dict[str, Any]
+        if asked.verb is None:
+            raise UsageError("a verb is needed, such as: agent-exec run -- echo hello")
+        if asked.verb == "run":
+            from agent_exec.apps.cli.run import run
+
+            told, status = run(asked, began, launcher)
+        else:
+            from agent_exec.apps.cli.act import act
+
+            told, status = act(asked)
+    finally:
+        if launcher is not None:
+            launcher.close()
+    return _line(told), status
+
+
+def _launch(words: list[str]) -> "Launcher | None":
+    """Have a supervisor started before all else, if one will be needed: it gets ready while we do."""
+    if words[:1] != ["run"] or any(word.startswith(_LATER) for word in words):
+        return None
+    from agent_exec.jobs.run import launch
+
+    return launch(words)
+
+
+def _line(told: "dict[str, Any]") -> str:
+    from agent_exec.model.jsonline import dump
+
+    return dump(told) + "\n"
+
+
+def _refuse(error: BaseException, words: list[str]) -> str:
+    """Give the answer for what went wrong; of what nobody foresaw, who asks gets the traceback on stderr."""
+    from agent_exec.faces.answers import refusal
+    from agent_exec.model.errors import AgentExecError, Interrupted
+
+    if isinstance(error, KeyboardInterrupt):
+        error = Interrupted("interrupted before a job was started; nothing was done")
+    if not isinstance(error, AgentExecError):
+        if "--verbose" in words or "-v" in words:
+            sys.excepthook(type(error), error, error.__traceback__)
+        error = AgentExecError(
+            f"an error of agent-exec's own: {error!r}; try again with --verbose to see more, and report it"
+        )
+    return _line(refusal(error))
+
+
+def _print(text: str, status: int) -> int:
+    """Write to stdout, all of it; a reader that has gone is no reason for a traceback."""
+    view = memoryview(text.encode("utf-8", "surrogateescape"))
+    try:
+        while view:
+            view = view[os.write(1, view) :]
+    except OSError as error:
+        _complain(f"agent-exec: the answer could not be written: {error.strerror}\n")
+        return 1
+    return status
+
+
+def _complain(text: str) -> None:
+    try:
+        os.write(2, text.encode("utf-8", "backslashreplace"))
+    except OSError:
+        return
 
 
 if __name__ == "__main__":

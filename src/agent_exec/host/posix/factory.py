@@ -12,8 +12,10 @@ import os
 import select
 import sys
 
-from agent_exec.host.posix import tree, wire
-from agent_exec.host.posix.keeper import Keeper, listen_for_children
+from agent_exec.host.posix import signals, tree, wire
+from agent_exec.host.posix.children import listen_for_children
+from agent_exec.host.posix.keeper import Keeper
+from agent_exec.host.posix.launch import STEP_KEEPER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ def main() -> None:
     except OSError as error:
         os._exit(error.errno or 1)  # which the owner reads
     owner = _watch(owner_pid)
-    _forget_signals()
+    signals.forget_all()
     os.chdir("/")
     tree.become_reaper()
     gc.collect()
@@ -55,22 +57,6 @@ def _watch(pid: int) -> int:
         os._exit(0)
     except OSError:
         return -1
-
-
-def _forget_signals() -> None:
-    """Hear none but the end of children, and ignore none: commands inherit what is ignored.
-
-    A command, or a person, may send a signal to whatever runs; helpers end
-    when their owner does.
-    """
-    _signal.pthread_sigmask(_signal.SIG_SETMASK, _signal.valid_signals() - {_signal.SIGCHLD})
-    for number in _signal.valid_signals():
-        # Python itself needs these two ignored; a launch restores them for the command.
-        if number not in (_signal.SIGPIPE, _signal.SIGXFSZ):
-            try:
-                _signal.signal(number, _signal.SIG_DFL)
-            except OSError:
-                continue  # KILL and STOP
 
 
 class Factory:
@@ -115,7 +101,10 @@ class Factory:
         """Fork the keeper that is asked for; say whether the owner is still there."""
         data, fds = wire.receive(self._control)
         for sock in fds:
-            self._hatch(sock)
+            if data[:1] == wire.DETACH:
+                self._detach(data[1:].decode(), sock)
+            else:
+                self._hatch(sock)
         return bool(data)
 
     def _hatch(self, sock: int) -> None:
@@ -124,7 +113,7 @@ class Factory:
             pid = os.fork()
         except OSError as error:
             refused = _socket.socket(fileno=sock)
-            wire.send_reply(refused, wire.FAILED, 0, error.errno or 0, wire.STEP_KEEPER, -1)
+            wire.send_reply(refused, wire.FAILED, 0, error.errno or 0, STEP_KEEPER, -1)
             refused.close()
             return
         if pid:
@@ -139,6 +128,25 @@ class Factory:
             sys.excepthook(*sys.exc_info())
         finally:
             os._exit(1)
+
+    def _detach(self, entry: str, sock: int) -> None:
+        """Fork a process that lives on without us, into a module's `main`; its descriptors come by socket."""
+        try:
+            __import__(entry)  # here, so that the next one has it already
+            pid = os.fork()
+        except OSError:
+            os.close(sock)
+            return
+        if pid:
+            self._left.add(pid)
+            os.close(sock)
+            return
+        from agent_exec.host.posix.detached import take_and_go
+
+        for other in (self._control.detach(), self._wake, self._leaving, *self._keepers.values()):
+            os.close(other)
+        os.setsid()
+        take_and_go(entry, _socket.socket(fileno=sock))
 
     def _reap(self) -> None:
         """Reap what has exited; end the tree of a keeper that was killed."""

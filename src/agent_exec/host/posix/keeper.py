@@ -10,6 +10,7 @@ import os
 import select
 
 from agent_exec.host.posix import launch, tree, wire
+from agent_exec.host.posix.children import listen_for_children
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,10 +77,9 @@ class Keeper:
                 self._env = env
             self._spawn(program, argv, cwd, rows, columns, requests.take_fds())
         elif kind == wire.SIGNAL:
-            number = request[1]
-            tree.signal_all(number)
-            if number == _signal.SIGTERM:
-                tree.signal_all(_signal.SIGCONT)  # a stopped process hears nothing else
+            tree.signal_all(request[1])
+        elif kind == wire.TERMINATE:
+            tree.terminate_all(request[1])
         elif kind == wire.KILL:
             self._end()
         elif kind == wire.LEAVE:
@@ -206,13 +206,3 @@ def _wait_briefly() -> bool:
     if not hasattr(_signal, "sigtimedwait"):
         return True  # as on macOS, where the owner is told at once
     return _signal.sigtimedwait(_CHILD, _BRIEF) is not None
-
-
-def listen_for_children() -> int:
-    """Give a descriptor that becomes readable whenever a child has exited."""
-    reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-    former = _signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    if former >= 0:
-        os.close(former)
-    _signal.signal(_signal.SIGCHLD, lambda _number, _frame: None)
-    return reader

@@ -4,12 +4,7 @@ The keeper has no threads and serves one run at a time, so it may enter the
 command's directory itself: nothing has to happen between fork and exec.
 """
 
-import fcntl
 import os
-import struct
-import termios
-
-from agent_exec.host.posix import wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 else:
     import _signal
+
+# The steps of a launch that can fail.
+STEP_CWD = 1
+STEP_PROGRAM = 2
+STEP_TERMINAL = 3
+STEP_KEEPER = 4
 
 _TIOCGPTN = 0x80045430
 # Python ignores these two; a command must not inherit that.
@@ -61,7 +62,7 @@ def spawn_on_terminal(
     try:
         master, slave, name = open_terminal(*size)
     except OSError as error:
-        raise LaunchError(wire.STEP_TERMINAL, error.errno or 0) from None
+        raise LaunchError(STEP_TERMINAL, error.errno or 0) from None
     try:
         # The first terminal that a session leader opens becomes its controlling terminal.
         actions = [
@@ -90,6 +91,9 @@ def open_terminal(rows: int, columns: int) -> tuple[int, int, str]:
 
 def _name(master: int, slave: int) -> str:
     """Give the path of a pseudo-terminal's second end; Linux tells its number at once."""
+    import fcntl  # only a terminal needs these
+    import struct
+
     try:
         (number,) = struct.unpack("i", fcntl.ioctl(master, _TIOCGPTN, bytes(4)))
     except OSError:
@@ -99,6 +103,10 @@ def _name(master: int, slave: int) -> str:
 
 def resize(master: int, rows: int, columns: int) -> None:
     """Give a terminal another size; its foreground job hears of it."""
+    import fcntl
+    import struct
+    import termios
+
     fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
 
@@ -106,7 +114,7 @@ def _enter(cwd: bytes) -> None:
     try:
         os.chdir(cwd)
     except OSError as error:
-        raise LaunchError(wire.STEP_CWD, error.errno or 0) from None
+        raise LaunchError(STEP_CWD, error.errno or 0) from None
 
 
 def _spawn(
@@ -126,4 +134,4 @@ def _spawn(
             setsigdef=_RESTORED,
         )
     except OSError as error:
-        raise LaunchError(wire.STEP_PROGRAM, error.errno or 0) from None
+        raise LaunchError(STEP_PROGRAM, error.errno or 0) from None

@@ -8,56 +8,35 @@ import struct
 from time import monotonic
 
 from agent_exec.host.posix import descriptors, signals, tree, wire
-from agent_exec.host.posix import launch as launching
+from agent_exec.host.posix.launch import STEP_KEEPER
 from agent_exec.host.posix.poller import LONGEST_WAIT, READ
-from agent_exec.host.posix.program import directory_error, program_error
-from agent_exec.host.posix.streams import Reader, TerminalWriter, Writer
-from agent_exec.model.errors import AgentExecError, InputClosed, InvalidState, KeeperLost, LaunchFailed
+from agent_exec.host.posix.program import launch_error, program_error
+from agent_exec.host.posix.streamed import Streamed
+from agent_exec.model.errors import KeeperLost, LaunchFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_exec.host.ports import Loop, Sink
     from agent_exec.host.posix.spawner import Keeper, Spawner
-    from agent_exec.model.command import Launch, Stream
+    from agent_exec.model.command import Launch
 
 _ATTEMPTS = 16  # more than the keepers that wait
 _DONTWAIT = _socket.MSG_DONTWAIT
-_END_OF_INPUT = b"\x04"
-_STREAMS: "tuple[Stream, Stream]" = ("stdout", "stderr")
 _REPLIES = 16 * wire.REPLY.size
 
 
-class Process:
+class Process(Streamed):
     """A command, spawned or about to be.
 
     Lives inside the loop, and reports to its sink until it is emptied or failed.
     """
 
-    __slots__ = (
-        "_identity",
-        "_input",
-        "_keeper",
-        "_launch",
-        "_line_open",
-        "_loop",
-        "_queued",
-        "_readers",
-        "_sent",
-        "_sink",
-        "_spawner",
-    )
+    __slots__ = ("_identity", "_keeper", "_spawner")
 
     def __init__(self, spawner: "Spawner", launch: "Launch", loop: "Loop", sink: "Sink") -> None:
+        super().__init__(launch, loop, sink)
         self._spawner = spawner
-        self._launch = launch
-        self._loop = loop
-        self._sink = sink
-        self._readers: list[Reader] = []
-        self._input: Writer | None = None
-        self._queued = bytearray()  # written before the terminal was there
-        self._line_open = False
         self._identity: tuple[int, int] | None = None
-        self._sent = launch.size
         self._keeper: Keeper | None = None
 
     def spawn(self) -> None:
@@ -69,52 +48,14 @@ class Process:
             self._close_streams()
             raise
 
-    @property
-    def takes_now(self) -> bool:
-        """Whether any thread may call `write` now, because nothing waits inside the loop to be written."""
-        return self._input is not None and not self._queued
-
-    def write(self, data: bytes) -> None:
-        """Feed the command's input."""
-        if not self._launch.tty:
-            if self._input is None or self._input.closed:
-                raise InputClosed(
-                    "this command takes no input: start it with interactive=True or a tty to write to it"
-                )
-            self._input.write(data)
-            return
-        if data:
-            self._line_open = data[-1:] not in (b"\n", b"\r", _END_OF_INPUT)
-        if self._input is None:
-            self._queued += data
-        else:
-            self._input.write(data)
-
-    def end_input(self) -> None:
-        """Tell the command that no more input comes; on a terminal, as a person would."""
-        if self._launch.tty:
-            # On an unfinished line the first one only hands the line over.
-            self.write(_END_OF_INPUT * 2 if self._line_open else _END_OF_INPUT)
-        elif self._input is not None:
-            self._input.end()
-
-    def resize(self, rows: int, columns: int) -> None:
-        """Give the terminal another size."""
-        if not self._launch.tty:
-            raise InvalidState("this command has no terminal: start it with tty=True to resize it")
-        if self._readers and self._readers[0].fd >= 0:
-            launching.resize(self._readers[0].fd, rows, columns)
-        else:
-            self._launch.size = self._launch.size.replace(rows=rows, columns=columns)
-
     def signal(self, number: int) -> None:
         """Signal every process of the tree."""
         self._request(wire.SIGNAL, number)
 
-    def terminate(self) -> None:
+    def terminate(self, number: int = signals.TERM) -> None:
         """Ask every process of the tree to end."""
         self._rouse()
-        self._request(wire.SIGNAL, signals.TERM)
+        self._request(wire.TERMINATE, number)
 
     def kill(self) -> None:
         """End every process of the tree by force."""
@@ -149,14 +90,7 @@ class Process:
         theirs: list[int] = []
         try:
             if not launch.tty:
-                if launch.input:
-                    read_end, write_end = descriptors.pipe()
-                    self._input = Writer(write_end, self._loop)
-                    theirs.append(read_end)
-                for name in _STREAMS:
-                    read_end, write_end = descriptors.pipe()
-                    self._readers.append(Reader(read_end, name, self._loop, self._sink))
-                    theirs.append(write_end)
+                self._make_pipes(theirs)
             keeper = self._take_keeper(theirs)
         except OSError as error:
             if error.errno == errno.E2BIG:
@@ -212,8 +146,7 @@ class Process:
             return
         for kind, pid, first, second in wire.REPLY.iter_unpack(data):
             if kind == wire.STARTED:
-                for reader in self._readers:
-                    reader.begin()
+                self._begin_streams()
                 self._identity = (pid, first)
                 self._sink.started(pid, first)
             elif kind == wire.EXITED:
@@ -223,16 +156,6 @@ class Process:
             elif kind == wire.FAILED:
                 self._fail(first, second)
 
-    def _open_terminal(self, master: int) -> None:
-        """Take the terminal over, and type what was written before it was there."""
-        reader = Reader(master, "stdout", self._loop, self._sink)
-        self._readers.append(reader)
-        if self._launch.size != self._sent:
-            launching.resize(master, self._launch.size.rows, self._launch.size.columns)
-        self._input = TerminalWriter(reader, self._loop)
-        self._input.write(bytes(self._queued))
-        self._queued.clear()
-
     def _refuse_terminal(self) -> None:
         """The terminal was lost on its way to us, because we have no descriptor left for it."""
         self._drop_keeper(wait=True)
@@ -240,16 +163,11 @@ class Process:
 
     def _exit(self, pid: int, status: int, *, emptied: bool) -> None:
         self._identity = None
-        code = os.waitstatus_to_exitcode(status)
-        if code < 0:
-            self._sink.exited(pid, 128 - code, signals.signal_name(-code), alone=emptied)
-        else:
-            self._sink.exited(pid, code, None, alone=emptied)
+        self._tell_exit(pid, status, alone=emptied)
         if emptied:
             self._empty(survivors=0)
         else:
-            for reader in self._readers:
-                reader.begin()
+            self._begin_streams()
 
     def _empty(self, survivors: int) -> None:
         leaked = self._finish_streams()
@@ -261,24 +179,12 @@ class Process:
 
     def _fail(self, error: int, step: int) -> None:
         """The spawn failed; nothing was spawned."""
-        launch = self._launch
         self._close_streams()
-        if step == wire.STEP_KEEPER:
+        if step == STEP_KEEPER:
             self._drop_keeper()
         else:
             self._give_back()
-        reason: AgentExecError
-        if step == wire.STEP_CWD:
-            reason = directory_error(error, os.fsencode(launch.cwd))
-        elif step == wire.STEP_KEEPER:
-            reason = LaunchFailed(f"no helper process for the command: {os.strerror(error)}", errno=error)
-        elif step == wire.STEP_TERMINAL:
-            reason = LaunchFailed(f"no terminal for the command: {os.strerror(error)}", errno=error)
-        else:
-            reason = program_error(
-                error, os.fsencode(launch.argv[0]), os.fsencode(launch.cwd), file=os.fsencode(launch.program)
-            )
-        self._sink.failed(reason)
+        self._sink.failed(launch_error(self._launch, step, error))
 
     def _lost(self) -> None:
         """The keeper was killed; the factory, if it lives, has ended the tree before we could hear of it."""
@@ -301,21 +207,6 @@ class Process:
                 wire.send_request(self._keeper.sock, request)
             except OSError:
                 return  # the keeper is gone, and _hear will say so
-
-    def _finish_streams(self) -> bool:
-        """Take the last output and close all streams; say whether a stranger holds the output open."""
-        held = False
-        for reader in self._readers:
-            if reader.fd >= 0:
-                held |= reader.finish()
-        self._close_streams()
-        return held
-
-    def _close_streams(self) -> None:
-        for reader in self._readers:
-            reader.close()
-        if self._input is not None:
-            self._input.close()
 
     def _give_back(self) -> None:
         """Free the keeper for another run."""

@@ -9,6 +9,7 @@ else:
 TERM: int = _signal.SIGTERM
 KILL: int = _signal.SIGKILL
 INT: int = _signal.SIGINT
+CONT: int = _signal.SIGCONT
 
 _NUMBERS = {
     name: int(getattr(_signal, name))
@@ -19,6 +20,23 @@ _ALIASES = ("SIGCLD", "SIGIOT", "SIGPOLL", "SIGRTMIN", "SIGRTMAX")
 _NAMES = {number: name for name, number in _NUMBERS.items() if name not in _ALIASES}
 _FIRST = _NUMBERS.get("SIGRTMIN", 0)
 _LAST = _NUMBERS.get("SIGRTMAX", 0)
+
+
+def forget_all() -> None:
+    """Hear none but the end of children, and ignore none: commands inherit what is ignored.
+
+    A command, or a person, may send a signal to whatever runs; helpers end
+    when their owner does.
+    """
+    _signal.set_wakeup_fd(-1)  # whose descriptor may be another's by now
+    _signal.pthread_sigmask(_signal.SIG_SETMASK, _signal.valid_signals() - {_signal.SIGCHLD})
+    for number in _signal.valid_signals():
+        # Python itself needs these two ignored; a launch restores them for the command.
+        if number not in (_signal.SIGPIPE, _signal.SIGXFSZ):
+            try:
+                _signal.signal(number, _signal.SIG_DFL)
+            except OSError:
+                continue  # KILL and STOP
 
 
 def signal_name(number: int) -> str:

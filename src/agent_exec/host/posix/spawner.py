@@ -10,7 +10,7 @@ from _thread import RLock
 from agent_exec.host.posix import descriptors, wire
 from agent_exec.host.posix.factory import CONTROL
 from agent_exec.host.posix.process import Process
-from agent_exec.host.posix.program import environment
+from agent_exec.host.posix.surroundings import own_environment
 from agent_exec.model.errors import InvalidState, LaunchFailed, Unsupported
 
 TYPE_CHECKING = False
@@ -119,6 +119,27 @@ class Spawner:
                     f"no helper for the command: {error.strerror}", errno=error.errno
                 ) from error
 
+    def detach(self, entry: str, fds: "Sequence[int]") -> None:
+        """Start a process that outlives this one, in the `main(fds)` of a module.
+
+        It gets copies of the descriptors; -1 is none. It is forked by the
+        factory, whatever this process has grown to.
+        """
+        try:
+            with self._lock:
+                try:
+                    sock = self._ask_factory(wire.DETACH + entry.encode())
+                except OSError:
+                    self._shut(wait=False)  # the factory is gone: once more, with a new one
+                    sock = self._ask_factory(wire.DETACH + entry.encode())
+            try:
+                wire.send_fds(sock, bytes(fd >= 0 for fd in fds), [fd for fd in fds if fd >= 0])
+            finally:
+                descriptors.release(sock.fileno())
+                sock.close()
+        except OSError as error:
+            raise LaunchFailed(f"no helper process: {error.strerror}", errno=error.errno) from error
+
     def give_back(self, keeper: Keeper) -> None:
         """Take a keeper back whose run is over."""
         with self._lock:
@@ -156,18 +177,24 @@ class Spawner:
 
     def _hatch(self) -> Keeper:
         """Have the factory fork a keeper; it need not be there yet for its first request."""
+        sock = self._ask_factory(wire.HATCH)
+        assert self._control is not None
+        return Keeper(sock, self._control)
+
+    def _ask_factory(self, what: bytes) -> "_socket.socket":
+        """Have the factory fork someone; give our end of the socket to whom."""
         if self._control is None:
             self._control = self._start_factory()
         ours, theirs = wire.pair()
         try:
-            wire.send_fd(self._control, b"k", theirs.fileno())
+            wire.send_fds(self._control, what, [theirs.fileno()])
         except BaseException:
             ours.close()
             raise
         finally:
             theirs.close()
         descriptors.hold(ours.fileno())
-        return Keeper(ours, self._control)
+        return ours
 
     def _start_factory(self) -> "_socket.socket":
         if getattr(sys, "frozen", False) or not sys.executable:
@@ -239,7 +266,7 @@ def _spawn_factory(control: "_socket.socket") -> int:
     return os.posix_spawn(
         sys.executable,
         [sys.executable, "-IS", "-c", _BOOT, str(os.getpid()), root],
-        environment(),
+        own_environment(),
         file_actions=[
             # First, because the socket may be on one of the numbers that follow.
             (os.POSIX_SPAWN_DUP2, control.fileno(), CONTROL),

@@ -8,7 +8,7 @@ Elsewhere a process that daemonises itself is lost to us.
 
 import os
 import sys
-from time import sleep
+from time import monotonic, sleep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,13 +28,10 @@ def become_reaper() -> None:
     """Let every descendant that loses its parent become this process's child."""
     if sys.platform != "linux":
         return
-    import ctypes
+    from agent_exec.host.posix.libc import prctl
 
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(_PR_SET_NAME, b"agent-exec", 0, 0, 0)  # a command that kills all of Python does not mean us
-    if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
-        error = ctypes.get_errno()
-        raise OSError(error, os.strerror(error), "prctl(PR_SET_CHILD_SUBREAPER)")
+    prctl(_PR_SET_NAME, b"agent-exec")  # a command that kills all of Python does not mean us
+    prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def children(pid: int) -> list[int]:
@@ -90,6 +87,26 @@ def signal_all(number: int) -> int:
         except PermissionError:
             refused += 1
     return refused
+
+
+def terminate_all(number: int) -> None:
+    """Ask every process below this one to end."""
+    signal_all(number)
+    signal_all(_signal.SIGCONT)  # a stopped process hears nothing else
+
+
+def wait_for_none(seconds: float) -> None:
+    """Wait until nothing is left below this process, for at most so long; reap meanwhile."""
+    deadline = monotonic() + seconds
+    while monotonic() < deadline:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            sleep(_PAUSE)
+        elif os.WIFSTOPPED(status):
+            let_go(pid, status)
 
 
 def sweep(reaped: "Callable[[int, int], None]") -> int:
@@ -157,7 +174,7 @@ def end_session(leader: int, start: int) -> None:
     has left the session and lost its parent is not found.
     """
     for _ in range(_PATIENT_ROUNDS):
-        found = _members(leader, start)
+        found = members(leader, start)
         if not found:
             return
         for pid in found:
@@ -168,7 +185,7 @@ def end_session(leader: int, start: int) -> None:
         sleep(_PAUSE)
 
 
-def _members(leader: int, start: int) -> list[int]:
+def members(leader: int, start: int) -> list[int]:
     """Give the processes of a session, and those below them."""
     stats: dict[int, tuple[int, int, int]] = {}
     for name in os.listdir("/proc"):
@@ -183,6 +200,14 @@ def _members(leader: int, start: int) -> list[int]:
     for pid in found:  # which grows meanwhile
         found += [other for other, (parent, _, _) in stats.items() if parent == pid and other not in found]
     return found
+
+
+def is_zombie(pid: int) -> bool:
+    """Whether a process has exited and only waits to be reaped, or is gone."""
+    try:
+        return _read(f"/proc/{pid}/stat").rpartition(b")")[2].split(None, 1)[0] in (b"Z", b"X")
+    except OSError:
+        return True
 
 
 def parent_and_start(pid: int) -> tuple[int, int]:

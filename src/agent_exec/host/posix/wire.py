@@ -27,22 +27,24 @@ KILL = 3
 """end the tree by force"""
 LEAVE = 4
 """go away and leave the tree alone"""
+TERMINATE = 5
+"""number: ask every process of the tree to end, stopped ones too"""
+
+# To the factory, with the socket of who is to be forked.
+HATCH = b"k"
+"""a keeper"""
+DETACH = b"d"
+"""followed by the name of a module: a process that lives on without its owner"""
 
 # Replies; each carries the pid of the main process, and the first one the terminal's master if there is one.
 STARTED = 1
 """start time, 0; not sent for what ends at once"""
 FAILED = 2
-"""errno, which of the steps below"""
+"""errno, which step of the launch"""
 EXITED = 3
 """wait status of the main process, 1 if nothing else is left"""
 EMPTIED = 4
 """how many could not be ended, 0"""
-
-# Steps of a spawn that can fail.
-STEP_CWD = 1
-STEP_PROGRAM = 2
-STEP_TERMINAL = 3
-STEP_KEEPER = 4
 
 REPLY = struct.Struct("<iiqi")
 _LENGTH = struct.Struct("<I")
@@ -73,11 +75,7 @@ def send_request(
     if len(body) > most:
         raise OSError(errno.E2BIG, os.strerror(errno.E2BIG))
     frame = _LENGTH.pack(len(body)) + body
-    if fds:
-        ancillary = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack(f"{len(fds)}i", *fds))]
-        sent = sock.sendmsg([frame], ancillary, _NOSIGNAL)
-    else:
-        sent = sock.send(frame, _NOSIGNAL)
+    sent = send_fds(sock, frame, fds) if fds else sock.send(frame, _NOSIGNAL)
     if sent < len(frame):
         sock.sendall(memoryview(frame)[sent:], _NOSIGNAL)
 
@@ -122,14 +120,15 @@ def send_reply(sock: "_socket.socket", kind: int, pid: int, first: int, second: 
         if fd < 0:
             sock.send(record, _NOSIGNAL)
         else:
-            send_fd(sock, record, fd)
+            send_fds(sock, record, [fd])
     except OSError:
         return
 
 
-def send_fd(sock: "_socket.socket", data: bytes, fd: int) -> None:
-    """Send a descriptor with some bytes."""
-    sock.sendmsg([data], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("i", fd))], _NOSIGNAL)
+def send_fds(sock: "_socket.socket", data: bytes, fds: "Sequence[int]") -> int:
+    """Send descriptors with some bytes; give how many of these went with them."""
+    ancillary = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack(f"{len(fds)}i", *fds))]
+    return sock.sendmsg([data], ancillary, _NOSIGNAL)
 
 
 def receive(sock: "_socket.socket", flags: int = 0, size: int = _CHUNK) -> tuple[bytes, list[int]]:

@@ -1,23 +1,76 @@
 """The host on Windows: trees are jobs, streams have threads, a terminal needs pywinpty."""
 
-from agent_exec.host.windows.identity import identify, is_alive, send_signal
-from agent_exec.host.windows.lock import FileLock, is_locked
-from agent_exec.host.windows.poller import Poller
-from agent_exec.host.windows.process import Process
-from agent_exec.host.windows.program import prepare
-from agent_exec.host.windows.signals import signal_name, signal_number
-from agent_exec.host.windows.spawner import Spawner
+from agent_exec.model.lazy import loader
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_exec.host.windows.arguments import hide_arguments
+    from agent_exec.host.windows.control import Control, Watch, ask
+    from agent_exec.host.windows.detached import detach
+    from agent_exec.host.windows.identity import identify, is_alive, send_signal
+    from agent_exec.host.windows.interrupts import Interrupts, on_terminate
+    from agent_exec.host.windows.local import LocalSpawner
+    from agent_exec.host.windows.lock import FileLock, is_locked
+    from agent_exec.host.windows.orphans import end_orphans
+    from agent_exec.host.windows.poller import Poller
+    from agent_exec.host.windows.process import Process
+    from agent_exec.host.windows.program import prepare
+    from agent_exec.host.windows.report import Report, tell
+    from agent_exec.host.windows.signals import signal_name, signal_number
+    from agent_exec.host.windows.spawner import Spawner
+    from agent_exec.host.windows.surroundings import own_environment, shell
 
 __all__ = [
+    "Control",
     "FileLock",
+    "Interrupts",
+    "LocalSpawner",
     "Poller",
     "Process",
+    "Report",
     "Spawner",
+    "Watch",
+    "ask",
+    "detach",
+    "end_orphans",
+    "hide_arguments",
     "identify",
     "is_alive",
     "is_locked",
+    "on_terminate",
+    "own_environment",
     "prepare",
     "send_signal",
+    "shell",
     "signal_name",
     "signal_number",
+    "tell",
 ]
+
+_HOMES = {
+    "Control": "control",
+    "FileLock": "lock",
+    "Interrupts": "interrupts",
+    "LocalSpawner": "local",
+    "Poller": "poller",
+    "Process": "process",
+    "Report": "report",
+    "Spawner": "spawner",
+    "Watch": "control",
+    "ask": "control",
+    "detach": "detached",
+    "end_orphans": "orphans",
+    "hide_arguments": "arguments",
+    "identify": "identity",
+    "is_alive": "identity",
+    "is_locked": "lock",
+    "own_environment": "surroundings",
+    "on_terminate": "interrupts",
+    "prepare": "program",
+    "shell": "surroundings",
+    "send_signal": "identity",
+    "signal_name": "signals",
+    "signal_number": "signals",
+    "tell": "report",
+}
+__getattr__ = loader(__name__, _HOMES)

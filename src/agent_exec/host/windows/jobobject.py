@@ -1,8 +1,8 @@
 """A job: the system's own name for a tree of processes that nobody leaves.
 
 Whoever is started by a member is a member. The job is killed when its last
-handle is closed, and its only handle is ours: a tree dies with its owner,
-however the owner ends.
+handle is closed, and its only handle is ours, unless someone opens it by its
+name: a tree dies with its owner, however the owner ends.
 """
 
 import ctypes
@@ -68,10 +68,14 @@ class Job:
 
     __slots__ = ("_handle", "_left", "_port")
 
-    def __init__(self) -> None:
+    def __init__(self, name: str | None = None) -> None:
         self._port = 0
         self._left = False
-        self._handle = kernel.check(kernel.dll().CreateJobObjectW(None, None))
+        self._handle, new = kernel.create_named(kernel.dll().CreateJobObjectW, None, name)
+        if not new:
+            # Another's job has this name: ours must do without.
+            self.close()
+            self._handle = kernel.check(kernel.dll().CreateJobObjectW(None, None))
         try:
             self._limit(_KILL_ON_CLOSE)
         except BaseException:
@@ -141,9 +145,13 @@ class Job:
             )
         return True
 
+    def spare(self) -> None:
+        """Let the members live on when this is closed."""
+        self._limit(0)
+
     def leave(self) -> None:
         """Let the members live on when this is closed, and end the wait for them."""
-        self._limit(0)
+        self.spare()
         self._left = True
         if self._port:
             kernel.dll().PostQueuedCompletionStatus(ctypes.c_void_p(self._port), 0, None, None)

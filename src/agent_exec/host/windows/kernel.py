@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 if sys.platform == "win32":
     import _winapi
     import msvcrt
-    from ctypes import WinDLL, WinError, get_last_error
+    from ctypes import WinDLL, WinError, get_last_error, set_last_error
     from os import set_handle_inheritable
 else:
     _winapi: "Any" = None
@@ -23,6 +23,7 @@ else:
     WinDLL: "Any" = None
     WinError: "Any" = None
     get_last_error: "Any" = None
+    set_last_error: "Any" = None
     set_handle_inheritable: "Any" = None
 
 PIPE_SIZE = 1 << 18
@@ -37,11 +38,14 @@ ADOPT = CONTROL | 0x100
 _FOR_EVER = 0xFFFFFFFF
 _LONGEST_WAIT = _FOR_EVER - 1
 _INVALID_PARAMETER = 87
+_ALREADY_EXISTS = 183
 _REJECT_REMOTE = 0x8
 _PIPE_ACCESS_OUTBOUND = 0x2
 _READ_ATTRIBUTES = 0x80
 _WRITE_ATTRIBUTES = 0x100
 _SHARE = 0x3
+_APPEND = 0x100084
+_OPEN_ALWAYS = 4
 _LOCK_FAIL_AT_ONCE = 0x1
 _LOCK_EXCLUSIVE = 0x2
 _LOCK_VIOLATION = 33
@@ -66,13 +70,21 @@ def dll() -> "Any":
     global _dll  # noqa: PLW0603 - loaded once, for ever the same
     if _dll is None:
         library = WinDLL("kernel32", use_last_error=True)
-        for name in ("CreateEventW", "CreateIoCompletionPort", "CreateJobObjectW"):
+        for name in _MAKERS:
             getattr(library, name).restype = ctypes.c_void_p
         _dll = library
     return _dll
 
 
 _dll: "Any" = None
+_MAKERS = (
+    "CreateEventW",
+    "CreateIoCompletionPort",
+    "CreateJobObjectW",
+    "CreateMutexW",
+    "CreateToolhelp32Snapshot",
+    "OpenMutexW",
+)
 
 
 def check(result: int | None) -> int:
@@ -80,6 +92,13 @@ def check(result: int | None) -> int:
     if not result:
         raise WinError(get_last_error())
     return result
+
+
+def create_named(make: "Any", *words: object) -> tuple[int, bool]:
+    """Make something that has a name; say also whether it is new."""
+    set_last_error(0)
+    handle = check(make(*words))
+    return handle, get_last_error() != _ALREADY_EXISTS
 
 
 def close(handle: int) -> None:
@@ -186,10 +205,30 @@ def terminate(process: int, code: int) -> bool:
     return True
 
 
-def null() -> int:
-    """Open the input that is always at its end."""
-    handle: int = _winapi.CreateFile("NUL", _winapi.GENERIC_READ, _SHARE, 0, _winapi.OPEN_EXISTING, 0, 0)
+def null(*, writing: bool = False) -> int:
+    """Open the input that is always at its end, or the output that nobody sees."""
+    access = _winapi.GENERIC_WRITE if writing else _winapi.GENERIC_READ
+    handle: int = _winapi.CreateFile("NUL", access, _SHARE, 0, _winapi.OPEN_EXISTING, 0, 0)
     return handle
+
+
+def appended(path: str) -> int:
+    """Open a file, made if it is not there, at whose end all is written."""
+    handle: int = _winapi.CreateFile(path, _APPEND, _SHARE, 0, _OPEN_ALWAYS, 0, 0)
+    return handle
+
+
+def handle_of(fd: int) -> int:
+    """Give the handle behind a descriptor, which keeps it."""
+    handle: int = msvcrt.get_osfhandle(fd)
+    return handle
+
+
+def descriptor(handle: int) -> int:
+    """Make a descriptor of a handle, which closes it."""
+    set_handle_inheritable(handle, False)
+    fd: int = msvcrt.open_osfhandle(handle, 0)
+    return fd
 
 
 def pipe(*, reading: bool) -> tuple[int, int]:

@@ -33,14 +33,19 @@ class Spawned:
                 setattr(self, name, 0)
 
 
-def spawn(launch: "Launch", job: "Job") -> Spawned:
-    """Start a launch as the first member of a job; raise the typed error if the system will not."""
+def spawn(launch: "Launch", job: "Job", stdin: int = -1) -> Spawned:
+    """Start a launch as the first member of a job; raise the typed error if the system will not.
+
+    If the launch takes no input from us, it reads a copy of the descriptor `stdin`.
+    """
     spawned = Spawned()
     theirs: list[int] = []
     try:
         try:
             if launch.input:
                 spawned.stdin, end = kernel.pipe(reading=False)
+            elif stdin >= 0:
+                end = kernel.duplicate(kernel.handle_of(stdin), inheritable=True)
             else:
                 end = kernel.null()
             theirs.append(end)

@@ -16,6 +16,7 @@ from agent_exec.model.errors import AgentExecError, InputClosed, InvalidState, L
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_exec.host.ports import Loop, Sink
+    from agent_exec.host.windows.local import LocalSpawner
     from agent_exec.host.windows.spawner import Spawner
     from agent_exec.model.command import Launch
 
@@ -44,7 +45,9 @@ class Process:
         "_watcher",
     )
 
-    def __init__(self, spawner: "Spawner", launch: "Launch", loop: "Loop", sink: "Sink") -> None:
+    def __init__(
+        self, spawner: "Spawner | LocalSpawner", launch: "Launch", loop: "Loop", sink: "Sink"
+    ) -> None:
         self._spawner = spawner
         self._launch = launch
         self._loop = loop
@@ -107,7 +110,7 @@ class Process:
         else:
             self.terminate()
 
-    def terminate(self) -> None:
+    def terminate(self, number: int = signals.TERM) -> None:  # noqa: ARG002 - there is one way to ask
         """Ask every process of the tree to end: by a break on its console, which not every program has."""
         if self._job is None:
             return
@@ -174,14 +177,14 @@ class Process:
         launch, sink = self._launch, self._sink
         assert sink is not None
         self._stop = kernel.create_event(manual=True)
-        self._job = Job()
+        self._job = Job(self._spawner.name)
         if launch.tty:
             self._terminal = Terminal(launch, self._job)
             self._spawned = self._terminal.spawned
             self._readers.append(TerminalReader(self._terminal, self._stop, self._loop, sink))
             self._input = TerminalWriter(self._terminal, self._stop)
         else:
-            spawned = self._spawned = spawn(launch, self._job)
+            spawned = self._spawned = spawn(launch, self._job, self._spawner.stdin)
             self._readers.append(Reader(spawned.stdout, "stdout", self._stop, self._loop, sink))
             self._readers.append(Reader(spawned.stderr, "stderr", self._stop, self._loop, sink))
             if spawned.stdin:
@@ -235,6 +238,9 @@ class Process:
         if code is not None:
             exit_code, signal = signals.ending(code, killed=self._killed)
             sink.exited(spawned.pid, exit_code, signal, alone=True)
+        self._tell_end(sink, leaked=leaked)
+
+    def _tell_end(self, sink: "Sink", *, leaked: bool) -> None:
         sink.emptied(leaked=leaked)
 
     def _release(self) -> None:

@@ -5,6 +5,8 @@ from agent_exec.model.errors import InvalidState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from agent_exec.host.ports import Loop, Sink
     from agent_exec.model.command import Launch
 
@@ -13,6 +15,9 @@ class Spawner:
     """Gives each launch a process with a job of its own; any thread may use it."""
 
     __slots__ = ("_closed",)
+
+    stdin = -1
+    name: str | None = None
 
     def __init__(self) -> None:
         self._closed = False
@@ -25,6 +30,15 @@ class Spawner:
         """Refuse to spawn once it is closed."""
         if self._closed:
             raise InvalidState("this engine is closed; make a new one")
+
+    def detach(self, entry: str, fds: "Sequence[int]") -> None:
+        """Start a process that outlives this one, in the `main(fds)` of a module.
+
+        It gets copies of the descriptors; -1 is none.
+        """
+        from agent_exec.host.windows.detached import detach
+
+        detach(entry, fds)
 
     def close(self, *, wait: bool = True) -> None:  # noqa: ARG002 - there is nothing to wait for
         """Spawn nothing from now on; harmless when repeated."""

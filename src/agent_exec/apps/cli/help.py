@@ -1,0 +1,74 @@
+"""The help texts, made from the table of verbs."""
+
+from agent_exec.apps.cli.options import GLOBAL, VERBS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent_exec.apps.cli.options import Option
+
+_WIDTH = 28
+
+
+def general() -> str:
+    """Give the help of the whole program."""
+    verbs = "".join(f"  {name:<10}{verb.about}\n" for name, verb in VERBS.items())
+    return f"""\
+agent-exec runs commands for AI agents, as background jobs that outlive the caller.
+
+usage: agent-exec VERB [OPTION …] [WORD …]
+
+{verbs}
+Every verb prints one JSON object on one line, whatever happens: "ok" says whether it did what
+was asked, "error" why not. A command that fails is no error: see "state" and "exit_code".
+Exit status: 0 done, 1 refused or failed (see "error"), 2 the words made no sense.
+
+A JOB is named by its id, or by the beginning or the end of it.
+
+options:
+{_options(GLOBAL)}  --version                 show the version
+
+first steps:
+  agent-exec run -- echo hello          run, and see the output at once
+  agent-exec run --no-wait -- make      run in the background
+  agent-exec list                       what was run in this folder
+  agent-exec VERB --help                more about a verb
+"""
+
+
+def of_verb(name: str) -> str:
+    """Give the help of one verb."""
+    verb = VERBS[name]
+    words = f" {verb.words}" if verb.words else ""
+    examples = "".join(f"  {line}\n" for line in verb.examples)
+    own = f"{_options(verb.options)}\n" if verb.options else ""
+    return f"""\
+agent-exec {name}: {verb.about}
+
+usage: agent-exec {name} [OPTION …]{words}
+
+options:
+{own}{_options(GLOBAL)}
+examples:
+{examples}
+{_times(verb.options)}"""
+
+
+def _options(options: "Sequence[Option]") -> str:
+    lines = []
+    for name, _, value, about in options:
+        shown = f"  --{name} {value}".rstrip()
+        gap = " " * (_WIDTH - len(shown)) if len(shown) < _WIDTH else "\n" + " " * _WIDTH
+        lines.append(f"{shown}{gap}{about}\n")
+    return "".join(lines)
+
+
+def _times(options: "Sequence[Option]") -> str:
+    """Tell how to write a span of time, if there is an option that takes one."""
+    lines = ["", "A TIME is 250ms, 2s, 5m, 1h or 30d. A bare number is in"]
+    for unit, kind in (("milliseconds", "ms"), ("seconds", "s")):
+        names = [f"--{name}" for name, of, _, _ in options if of == kind]
+        if names:
+            lines.append(f"  {unit} for {', '.join(names)}")
+    return "\n".join(lines) + "\n" if len(lines) > 2 else ""

@@ -1,0 +1,115 @@
+"""Turns the words of a command line into a verb, its options and its words."""
+
+from agent_exec.apps.cli.options import ALIASES, GLOBAL, SHORT, VERBS
+from agent_exec.apps.cli.usage import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from agent_exec.apps.cli.options import Option
+
+_MOST = 2**63 - 1
+
+
+class Parsed:
+    """A verb with its options by name, as values of their kinds, and its words."""
+
+    __slots__ = ("options", "texts", "verb", "words")
+
+    def __init__(self) -> None:
+        self.verb: str | None = None
+        self.options: dict[str, Any] = {}
+        self.texts: dict[str, str] = {}
+        """The options as they were written."""
+        self.words: list[str] = []
+
+
+def parse(arguments: "Sequence[str]") -> Parsed:
+    """Read a command line; options may stand before or after the verb, those of `run` before its command."""
+    found = Parsed()
+    known = _known(GLOBAL)
+    place = 0
+    while place < len(arguments):
+        word = arguments[place]
+        place += 1
+        if word == "--" and found.verb is not None:
+            found.words += arguments[place:]
+            break
+        if word.startswith("-") and word != "-":
+            place = _option(found, known, word, arguments, place)
+        elif found.verb is None:
+            found.verb = _verb(word)
+            known |= _known(VERBS[found.verb].options)
+        elif found.verb == "run":
+            found.words += arguments[place - 1 :]  # all that follows belongs to the command
+            break
+        else:
+            found.words.append(word)
+    return found
+
+
+def _known(options: "Sequence[Option]") -> "dict[str, Option]":
+    return {option[0]: option for option in options}
+
+
+def _verb(word: str) -> str:
+    name = ALIASES.get(word, word)
+    if name not in VERBS:
+        raise UsageError(f"there is no verb {word!r}{_nearest(word, VERBS)}")
+    return name
+
+
+def _option(
+    found: Parsed, known: "dict[str, Option]", word: str, arguments: "Sequence[str]", place: int
+) -> int:
+    """Take one option, and its value from the next word unless it is joined to it; give the next place."""
+    name, joined, value = (
+        word[2:].partition("=") if word.startswith("--") else (SHORT.get(word, word), "", "")
+    )
+    name = ALIASES.get(name, name)
+    if name not in known:
+        where = f"{found.verb} has" if found.verb else "there is"
+        raise UsageError(f"{where} no option {word.partition('=')[0]}{_nearest(name, known)}", found.verb)
+    kind = known[name][1]
+    if kind == "flag":
+        if joined:
+            raise UsageError(f"--{name} takes no value", found.verb)
+        found.options[name] = True
+        return place
+    if not joined:
+        if place == len(arguments):
+            raise UsageError(f"--{name} needs a value ({known[name][2]})", found.verb)
+        value = arguments[place]
+        place += 1
+    found.texts[name] = value
+    if kind == "many":
+        found.options.setdefault(name, []).append(value)
+    else:
+        found.options[name] = _value(found, name, kind, value)
+    return place
+
+
+def _value(found: Parsed, name: str, kind: str, text: str) -> "str | int | float":
+    if kind == "text":
+        return text
+    if kind == "count":
+        if not (text.isascii() and text.isdecimal() and int(text[:20]) <= _MOST):
+            raise UsageError(f"--{name} takes a whole number, 0 or more; got {text!r}", found.verb)
+        return int(text)
+    from agent_exec.model.duration import seconds
+    from agent_exec.model.errors import InvalidArgument
+
+    try:
+        return seconds(text, bare=kind)
+    except InvalidArgument as error:
+        raise UsageError(f"--{name}: {error.message}", found.verb) from None
+
+
+def _nearest(word: str, known: "Sequence[str] | dict[str, Any]") -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(word.lstrip("-"), list(known), 1)
+    dashes = "--" if "root" in known else ""
+    return f"; did you mean {dashes}{close[0]}?" if close else ""

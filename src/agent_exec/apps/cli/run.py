@@ -1,0 +1,150 @@
+"""The verb `run`: has a supervisor started first, which gets ready while the order is put together."""
+
+import os
+
+from agent_exec.apps.cli.usage import UsageError, here
+from agent_exec.settings import jobs_root
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from agent_exec.apps.cli.parse import Parsed
+    from agent_exec.faces.environment import Environment
+    from agent_exec.jobs.order import Order
+    from agent_exec.jobs.run import Launcher
+
+_CAP = 10.0
+_GRACE = 2.0
+_QUOTA = 1 << 30
+_INPUT = 64 << 20
+
+
+def run(asked: "Parsed", began: float, launcher: "Launcher | None") -> "tuple[dict[str, Any], int]":
+    """Do it; refuse with a UsageError what makes no sense, before anything is done."""
+    options = asked.options
+    observe = _observation(asked)
+    argv = _command(asked)
+    for one, other in (("inherit-env", "no-inherit-env"), ("stdin", "stdin-file")):
+        if one in options and other in options:
+            raise UsageError(f"--{one} and --{other} contradict each other", "run")
+    from agent_exec.host import Interrupts
+    from agent_exec.jobs.run import launch
+
+    interrupts = Interrupts()
+    if launcher is None:
+        stdin = _input(asked)
+        launcher = launch(asked.texts, stdin)
+        if stdin >= 0:
+            os.close(stdin)
+    try:
+        environment = _environment(asked)
+        root = os.path.abspath(jobs_root(options.get("root")))
+        job = launcher.start(root, _order(asked, argv, environment))
+    finally:
+        launcher.close()
+    # Loaded only now, while the supervisor does its part.
+    from agent_exec.apps.cli.act import store_of
+    from agent_exec.faces import verbs
+
+    told = verbs.run(
+        store_of(asked),
+        job,
+        observe=observe,
+        lines=options.get("tail-lines", verbs.TAIL_LINES),
+        size=options.get("max-bytes", verbs.MAX_BYTES),
+        env_vars=environment.shown,
+        interrupts=interrupts,
+        began=began,
+    )
+    if "exit-code" in options:
+        return told, verbs.exit_code(told)
+    return told, 0 if told["ok"] else 1
+
+
+def _environment(asked: "Parsed") -> "Environment":
+    from agent_exec.faces.environment import Environment
+    from agent_exec.host import own_environment
+
+    options = asked.options
+    return Environment(
+        own_environment(),
+        inherit="no-inherit-env" not in options,
+        files=options.get("env-file", ()),
+        given=options.get("env", ()),
+        mask=options.get("mask", ()),
+    )
+
+
+def _order(asked: "Parsed", argv: list[str], environment: "Environment") -> "Order":
+    from agent_exec.jobs.order import Order
+
+    options = asked.options
+    tags: list[str] = []
+    if "tag" in options:
+        from agent_exec.faces.tags import check_tags
+
+        tags = check_tags(options["tag"])
+    return Order(
+        argv,
+        cwd=options.get("cwd") or here(),
+        env=environment.values,
+        env_keys=environment.given,
+        tags=tags,
+        timeout=options.get("timeout") or None,
+        grace=options.get("kill-after", _GRACE),
+        leftovers="leave" if "leave" in options else "kill",
+        quota=options.get("max-log-bytes", _QUOTA),
+        progress=options.get("progress-every", 0.0),
+        mark="no-inherit-env" not in options,
+    )
+
+
+def _observation(asked: "Parsed") -> float | None:
+    """Give how long to watch: so many seconds, 0 for not at all, None for ever."""
+    options = asked.options
+    ways: list[str] = [name for name in ("until", "forever", "no-wait") if name in options]
+    if "wait" in options and "until" not in options:
+        ways.append("wait")
+    if len(ways) > 1 and set(ways) != {"wait", "forever"}:
+        raise UsageError(f"--{ways[0]} and --{ways[1]} contradict each other", "run")
+    if ways and "snapshot-after" in options and ways != ["wait"]:
+        raise UsageError(f"--snapshot-after and --{ways[0]} contradict each other", "run")
+    if "until" in options:
+        return float(options["until"])
+    if "wait" in options or "forever" in options:
+        return None
+    if "no-wait" in options:
+        return 0.0
+    return min(_CAP, float(options.get("snapshot-after", _CAP)))
+
+
+def _command(asked: "Parsed") -> list[str]:
+    words = asked.words
+    if not words or not words[0]:
+        raise UsageError("a command is needed, such as: agent-exec run -- echo hello", "run")
+    if any("\0" in word for word in words):
+        raise UsageError("no word of a command can hold a NUL", "run")
+    if "shell" not in asked.options:
+        return words
+    if len(words) != 1:
+        raise UsageError("--shell takes one line as one word, such as: --shell 'make && make test'", "run")
+    from agent_exec.host import shell
+
+    return shell(words[0])
+
+
+def _input(asked: "Parsed") -> int:
+    """Give a descriptor of the command's input, -1 for none; our own is read only when asked for."""
+    options = asked.options
+    if "stdin" not in options and "stdin-file" not in options:
+        return -1
+    from agent_exec.apps.cli.act import store_of
+    from agent_exec.jobs import stdin
+
+    if "stdin-file" in options:
+        return stdin.from_file(options["stdin-file"])
+    limit = options.get("stdin-max-bytes", _INPUT)
+    if options["stdin"] == "-":
+        return stdin.from_descriptor(store_of(asked), 0, limit)
+    return stdin.from_bytes(store_of(asked), os.fsencode(options["stdin"]), limit)

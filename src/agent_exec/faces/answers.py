@@ -1,0 +1,208 @@
+"""How the answers about jobs are put together: one small function for each group of fields.
+
+Every answer has `schema_version`, `ok` and `type`; one that is not `ok` has
+`error`. Fields are added here, never renamed: agents rely on them.
+"""
+
+import os
+
+from agent_exec.jobs.clock import stamp
+from agent_exec.jobs.ids import short
+from agent_exec.jobs.logs import STREAMS, Log, path
+from agent_exec.jobs.record import LOCK
+from agent_exec.model.errors import AgentExecError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from agent_exec.jobs.delete import Removal
+    from agent_exec.jobs.excerpt import Excerpt
+    from agent_exec.jobs.record import Record
+    from agent_exec.jobs.store import Store
+    from agent_exec.jobs.tail import Piece
+    from agent_exec.model.command import Stream
+
+    Answer = dict[str, Any]
+
+SCHEMA_VERSION = "0.1"
+ENCODING = "utf-8-lossy"
+
+
+def answer(kind: str, fields: "Answer") -> "Answer":
+    """Give an answer that says yes."""
+    return {"schema_version": SCHEMA_VERSION, "ok": True, "type": kind, **fields}
+
+
+def refusal(error: AgentExecError, fields: "Answer | None" = None) -> "Answer":
+    """Give an answer that says no, and why."""
+    code = "internal_error" if type(error) is AgentExecError else error.code
+    told: Answer = {"code": code, "message": error.message, "retryable": error.retryable}
+    if error.details:
+        told["details"] = dict(error.details)
+    return {"schema_version": SCHEMA_VERSION, "ok": False, "type": "error", "error": told, **(fields or {})}
+
+
+def condition(job: "Record") -> "Answer":
+    """Give the state of a job, and how it ended once it has."""
+    if not job.ended:
+        return {"state": job.state, "supervisor": job.supervisor}
+    facts = job.facts
+    signal = facts.get("signal")
+    fields: Answer = {"state": job.state, "exit_code": facts.get("exit_code"), "signal": signal}
+    if signal:
+        from agent_exec.host import signal_number
+
+        fields["signal_number"] = signal_number(signal)
+    fields["timed_out"] = facts.get("timed_out", False)
+    if job.reason:
+        fields["reason"] = job.reason
+    if job.reason == "supervisor_lost":
+        fields["message"] = "the supervisor of this job was killed, so nobody knows how its command ended"
+    elif "message" in facts:
+        fields["message"] = facts["message"]
+    fields["finished_at"] = facts.get("finished_at")
+    fields["duration_ms"] = facts.get("duration_ms")
+    fields["leaked"] = facts.get("leaked", False)
+    fields["output_complete"] = _complete(job)
+    return fields
+
+
+def _complete(job: "Record") -> bool:
+    """Whether all output is there: the record says so, and the files are as long as it says."""
+    return bool(job.facts.get("output_complete")) and all(
+        Log(job.folder, stream).total >= job.facts.get(f"{stream}_total_bytes", 0) for stream in STREAMS
+    )
+
+
+def entry(job: "Record") -> "Answer":
+    """Give a job as a line of a list."""
+    fields: Answer = {"job_id": job.id, "short_job_id": short(job.id), "state": job.state}
+    if job.supervisor:
+        fields["supervisor"] = job.supervisor
+    if job.reason:
+        fields["reason"] = job.reason
+    for name in ("exit_code", "signal", "command", "cwd", "tags", "created_at", "started_at", "finished_at"):
+        if job.facts.get(name) is not None:
+            fields[name] = job.facts[name]
+    fields["updated_at"] = updated(job)
+    return fields
+
+
+def updated(job: "Record") -> str:
+    """Tell when something was last heard of a job."""
+    if "finished_at" in job.facts:
+        return str(job.facts["finished_at"])
+    times = [Log(job.folder, stream).modified for stream in STREAMS]
+    try:
+        times.append(os.stat(os.path.join(job.folder, LOCK)).st_mtime)
+    except OSError:
+        pass
+    return stamp(max(times))
+
+
+def paths(job: "Record") -> "Answer":
+    """Tell where the output is."""
+    return {f"{stream}_log_path": path(job.folder, stream) for stream in STREAMS}
+
+
+def tails(job: "Record", excerpts: "dict[Stream, Excerpt]") -> "Answer":
+    """Give the ends of both streams, without their last newline, and how much of how much that is."""
+    fields: Answer = {f"{stream}_tail": _text(excerpt.lines) for stream, excerpt in excerpts.items()}
+    return fields | measures(job, excerpts)
+
+
+def measures(job: "Record", excerpts: "dict[Stream, Excerpt]") -> "Answer":
+    """Tell how much of how much is shown; never more than has come, for bytes are counted as they came."""
+    fields: Answer = {
+        "truncated": any(excerpt.cut or excerpt.more for excerpt in excerpts.values()),
+        "encoding": ENCODING,
+    }
+    for stream, excerpt in excerpts.items():
+        fields[f"{stream}_observed_bytes"] = _total(job, stream, excerpt.total)
+        fields[f"{stream}_included_bytes"] = len(excerpt.lines)
+    return fields
+
+
+def texts(job: "Record", excerpts: "dict[Stream, Excerpt]", *, texts: bool = True) -> "Answer":
+    """Give both streams as they are, with the ranges they are of, and the cursor to go on from."""
+    from agent_exec.jobs.tail import Cursor
+
+    fields: Answer = {}
+    for stream, excerpt in excerpts.items():
+        if texts:
+            fields[stream] = excerpt.text
+        fields[f"{stream}_range"] = [excerpt.start, excerpt.end]
+        fields |= amounts(job, stream, excerpt.total, excerpt.kept)
+        if excerpt.skipped:
+            fields[f"{stream}_skipped_bytes"] = excerpt.skipped
+    fields["encoding"] = ENCODING
+    fields["cursor"] = Cursor({stream: excerpt.end for stream, excerpt in excerpts.items()}).text(job.id)
+    return fields
+
+
+def amounts(job: "Record", stream: "Stream", seen: int, kept: int) -> "Answer":
+    """Tell how much of a stream has come, and what of it is not kept."""
+    total = _total(job, stream, seen)
+    fields: Answer = {f"{stream}_total_bytes": total}
+    if total > kept:
+        fields[f"{stream}_dropped_bytes"] = total - kept
+    return fields
+
+
+def _total(job: "Record", stream: "Stream", seen: int) -> int:
+    """Give how much of a stream has come: the record knows when it is over, the log until then."""
+    return max(seen, int(job.facts.get(f"{stream}_total_bytes", 0)))
+
+
+def merged(pieces: "Sequence[Piece]", lines: int) -> "list[Answer]":
+    """Give pieces of both streams as text, characters whole, at most so many lines of them."""
+    from agent_exec.model.output import Text
+
+    decoders = {stream: Text() for stream in STREAMS}
+    told: list[Answer] = []
+    for piece in pieces:
+        text = decoders[piece.stream].feed(piece.data)
+        moment = None if piece.moment is None else stamp(piece.moment)
+        told.append({"time": moment, "stream": piece.stream, "text": text})
+    if lines:
+        _keep_last(told, lines)
+    return [entry for entry in told if entry["text"]]
+
+
+def _keep_last(told: "list[Answer]", lines: int) -> None:
+    """Cut pieces off the front until so many lines are left."""
+    count = 0
+    for place in range(len(told) - 1, -1, -1):
+        text = told[place]["text"]
+        newlines = text.count("\n") - (place == len(told) - 1 and text.endswith("\n"))
+        if count + newlines < lines:
+            count += newlines
+            continue
+        parts = text.split("\n")
+        excess = count + newlines - lines + 1
+        told[place]["text"] = "\n".join(parts[excess:])
+        del told[:place]
+        return
+
+
+def removals(store: "Store", done: "Sequence[Removal]", *, dry_run: bool, cwd: str | None = None) -> "Answer":
+    """Tell what became of the jobs that were to be taken away."""
+    fields: Answer = {"root": store.root, "dry_run": dry_run}
+    if cwd is not None:
+        fields["cwd_scope"] = cwd
+    actions = [removal.action for removal in done]
+    fields["deleted"] = actions.count("deleted")
+    fields["skipped"] = actions.count("skipped")
+    fields["out_of_scope"] = 0
+    fields["failed"] = actions.count("failed")
+    fields["jobs"] = [
+        {"job_id": one.job.id, "state": one.job.state, "action": one.action, "reason": one.reason}
+        for one in done
+    ]
+    return answer("delete", fields)
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")

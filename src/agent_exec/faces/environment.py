@@ -1,0 +1,78 @@
+"""The environment of a command, as it is asked for by options."""
+
+import os
+
+from agent_exec.model.errors import InvalidArgument
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+MASKED = "***"
+_SECRET = ("KEY", "SECRET", "TOKEN", "PASSWORD", "PASSWD", "CREDENTIAL")
+
+
+class Environment:
+    """The variables of a command, and which of them were given for it.
+
+    `given` are the names in the order in which they were given; `shown` is
+    what may be repeated to the caller: values of names that are to be masked,
+    or look like secrets, are not.
+    """
+
+    __slots__ = ("given", "shown", "values")
+
+    def __init__(
+        self,
+        base: "Mapping[bytes, bytes]",
+        *,
+        inherit: bool = True,
+        files: "Sequence[str]" = (),
+        given: "Sequence[str]" = (),
+        mask: "Sequence[str]" = (),
+    ) -> None:
+        self.values = dict(base) if inherit else {}
+        self.values.pop(b"", None)
+        self.given: list[str] = []
+        self.shown: list[str] = []
+        for file in files:
+            for pair in _read(file):
+                self._set(*pair)
+        for word in given:
+            name, equals, value = word.partition("=")
+            if not equals:
+                found = base.get(os.fsencode(name))
+                if found is None:
+                    raise InvalidArgument(
+                        f"--env {name}: there is no such variable here to pass on; write --env {name}=VALUE"
+                    )
+                value = os.fsdecode(found)
+            self._set(name, value)
+            hidden = name in mask or not equals or any(word in name.upper() for word in _SECRET)
+            self.shown.append(f"{name}={MASKED if hidden else value}")
+
+    def _set(self, name: str, value: str) -> None:
+        if not name or "\0" in name or "\0" in value:
+            raise InvalidArgument("a variable needs a name, and neither it nor its value may hold a NUL")
+        self.values[os.fsencode(name)] = os.fsencode(value)
+        if name not in self.given:
+            self.given.append(name)
+
+
+def _read(path: str) -> "list[tuple[str, str]]":
+    """Give the variables of a file: one NAME=VALUE a line, blank lines and # comments ignored."""
+    try:
+        with open(path, "rb") as file:
+            text = os.fsdecode(file.read())
+    except OSError as error:
+        raise InvalidArgument(f"--env-file {path!r} cannot be read: {error.strerror}", path=path) from None
+    pairs: list[tuple[str, str]] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        entry = line.strip()
+        if not entry or entry.startswith("#"):
+            continue
+        name, equals, value = entry.partition("=")
+        if not equals or not name.strip():
+            raise InvalidArgument(f"--env-file {path!r}, line {number}: write NAME=VALUE", path=path)
+        pairs.append((name.strip(), value.strip()))
+    return pairs

@@ -1,0 +1,304 @@
+"""The contract of durable jobs: what each verb of `agent-exec` does, and the one object it answers with."""
+
+import os
+from time import monotonic
+
+from agent_exec.faces import answers
+from agent_exec.jobs.ids import short
+from agent_exec.jobs.logs import STREAMS, Log
+from agent_exec.model.errors import AgentExecError, InvalidArgument
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from agent_exec.host import Interrupts
+    from agent_exec.jobs.excerpt import Excerpt
+    from agent_exec.jobs.record import Record
+    from agent_exec.jobs.run import Started
+    from agent_exec.jobs.store import Store
+    from agent_exec.model.command import Stream
+
+    Answer = dict[str, Any]
+
+SNAPSHOT_CAP = 10.0
+TAIL_LINES = 50
+MAX_BYTES = 65536
+WAIT = 30.0
+
+
+def run(
+    store: "Store",
+    job: "Started",
+    *,
+    observe: float | None = SNAPSHOT_CAP,
+    lines: int = TAIL_LINES,
+    size: int = MAX_BYTES,
+    env_vars: "Sequence[str]" = (),
+    interrupts: "Interrupts | None" = None,
+    began: float | None = None,
+) -> "Answer":
+    """Watch a job that was ordered just now: until its end, or for so many seconds; None is for ever."""
+    begin = monotonic() if began is None else began
+    job.begin()
+    waited = monotonic()
+    try:
+        if observe != 0:
+            job.wait(observe, interrupts)
+        waited = 0.0 if observe == 0 else monotonic() - waited
+        found = store.find(job.id)
+    finally:
+        job.close()
+    if observe is not None:
+        waited = min(waited, observe)  # the cap is literal, however late we are woken
+    fields: Answer = {"job_id": found.id, "short_job_id": short(found.id), **answers.condition(found)}
+    fields["tags"] = found.facts.get("tags", [])
+    if env_vars:
+        fields["env_vars"] = list(env_vars)
+    fields |= answers.paths(found)
+    if observe != 0:
+        excerpts = _tail(found, lines, size)
+        fields["snapshot"] = answers.tails(found, excerpts)
+        fields |= answers.texts(found, excerpts)
+    if interrupts is not None and interrupts.caught:
+        fields["interrupted"] = True
+    fields["waited_ms"] = int(waited * 1000)
+    fields["elapsed_ms"] = int((monotonic() - begin) * 1000)
+    if found.reason == "spawn_failed":
+        return _refuse_spawn(found, fields)
+    return answers.answer("run", fields)
+
+
+def _refuse_spawn(job: "Record", fields: "Answer") -> "Answer":
+    """Give the answer for a command that could not be started: the job is there, and says why."""
+    error = AgentExecError(job.facts.get("message", ""))
+    refused = answers.refusal(error, fields)
+    refused["error"]["code"] = job.facts.get("code", "launch_failed")
+    refused["error"]["retryable"] = refused["error"]["code"] == "launch_failed"
+    return refused
+
+
+def status(store: "Store", job_id: str) -> "Answer":
+    """Tell all about one job but its output."""
+    job = store.find(job_id)
+    facts = job.facts
+    fields: Answer = {"job_id": job.id, "short_job_id": short(job.id), **answers.condition(job)}
+    for name in ("command", "cwd", "tags", "env_keys", "created_at", "started_at"):
+        if name in facts:
+            fields[name] = facts[name]
+    fields["updated_at"] = answers.updated(job)
+    for name in ("pid", "supervisor_pid", "timeout_ms", "kill_after_ms", "leftovers", "max_log_bytes"):
+        if name in facts:
+            fields[name] = facts[name]
+    for stream in STREAMS:
+        log = Log(job.folder, stream)
+        fields |= answers.amounts(job, stream, log.total, log.kept)
+    fields |= answers.paths(job)
+    return answers.answer("status", fields)
+
+
+def tail(
+    store: "Store",
+    job_id: str,
+    *,
+    lines: int = TAIL_LINES,
+    size: int = MAX_BYTES,
+    cursor: str | None = None,
+    merged: bool = False,
+    grep: str | None = None,
+) -> "Answer":
+    """Give the end of a job's output, or what came since a cursor."""
+    from agent_exec.jobs import tail as tailing
+
+    job = store.find(job_id)
+    place = None if cursor is None else tailing.Cursor.parse(cursor, job.id)
+    fields: Answer = {"job_id": job.id, "state": job.state}
+    if grep is not None:
+        found = tailing.search(job, grep, lines=lines, size=size, cursor=place)
+        excerpts = {stream: excerpt for stream, (excerpt, _) in found.items()}
+        fields["grep"] = {"pattern": grep} | {f"{s}_matches": count for s, (_, count) in found.items()}
+    elif place is not None:
+        excerpts = tailing.since(job, place, size=size)
+        fields["more"] = any(excerpt.more for excerpt in excerpts.values())
+    else:
+        excerpts = tailing.tail(job, lines=lines, size=size)
+    if merged and grep is None:
+        pieces = tailing.merged(job, excerpts)
+        fields["merged"] = answers.merged(pieces, lines if place is None else 0)
+        fields |= answers.measures(job, excerpts)
+    else:
+        fields |= answers.tails(job, excerpts)
+    fields |= answers.texts(job, excerpts, texts=not (merged or grep is not None))
+    fields |= answers.paths(job)
+    return answers.answer("tail", fields)
+
+
+def wait(
+    store: "Store",
+    job_id: str,
+    *,
+    seconds: float | None = WAIT,
+    lines: int = TAIL_LINES,
+    size: int = MAX_BYTES,
+    interrupts: "Interrupts | None" = None,
+) -> "Answer":
+    """Wait for the end of a job, for so many seconds or for ever, and give its output."""
+    from agent_exec.jobs.wait import wait_for_end
+
+    begin = monotonic()
+    job = wait_for_end(store, store.find(job_id), seconds, interrupts)
+    waited = monotonic() - begin
+    excerpts = _tail(job, lines, size)
+    fields: Answer = {"job_id": job.id, "short_job_id": short(job.id), **answers.condition(job)}
+    fields |= answers.tails(job, excerpts)
+    fields |= answers.texts(job, excerpts)
+    fields["updated_at"] = answers.updated(job)
+    fields |= answers.paths(job)
+    if interrupts is not None and interrupts.caught:
+        fields["interrupted"] = True
+    fields["waited_ms"] = int(waited * 1000)
+    return answers.answer("wait", fields)
+
+
+def kill(
+    store: "Store",
+    job_id: str,
+    *,
+    signal: str = "TERM",
+    wait: bool = True,
+    interrupts: "Interrupts | None" = None,
+) -> "Answer":
+    """End a job, or send a signal to all of its processes."""
+    from agent_exec.host import signal_name, signal_number
+    from agent_exec.jobs.kill import force
+    from agent_exec.jobs.kill import kill as end
+
+    job = store.find(job_id)
+    number = signal_number(signal)
+    if number is None and signal_number("SIGHUP") is None:
+        number = force()  # a system without signals: all that it does not know is the force
+    if number is None:
+        raise InvalidArgument(f"no signal {signal!r} on this system; use TERM, INT, KILL or another's name")
+    begin = monotonic()
+    over = job.ended
+    job = end(store, job, number, wait=wait, interrupts=interrupts)
+    observed = 0 if over else int((monotonic() - begin) * 1000)
+    condition = answers.condition(job)
+    if "signal" in condition:
+        condition["terminated_signal"] = condition.pop("signal")
+        condition.pop("signal_number", None)
+    fields: Answer = {
+        "job_id": job.id,
+        "signal": signal_name(number),
+        "signal_number": number,
+        **condition,
+        "observed_within_ms": observed,
+    }
+    return answers.answer("kill", fields)
+
+
+def list_(
+    store: "Store",
+    *,
+    cwd: str | None = None,
+    states: "Sequence[str]" = (),
+    tags: "Sequence[str]" = (),
+    limit: int = 50,
+) -> "Answer":
+    """Tell of the newest jobs, of one working directory or of all (None)."""
+    from agent_exec.jobs.list import list_jobs
+
+    scope = None if cwd is None else os.path.realpath(cwd)
+    listing = list_jobs(store, cwd=scope, states=states, tags=tags, limit=limit)
+    fields: Answer = {"root": store.root}
+    if scope is not None:
+        fields["cwd_scope"] = scope
+    fields["jobs"] = [answers.entry(job) for job in listing.jobs]
+    fields["truncated"] = listing.truncated
+    fields["skipped"] = listing.skipped
+    return answers.answer("list", fields)
+
+
+def delete(store: "Store", job_id: str, *, dry_run: bool = False) -> "Answer":
+    """Take one job away."""
+    from agent_exec.jobs.delete import delete as remove
+
+    job = store.find(job_id)
+    return answers.removals(store, [remove(store, job, dry_run=dry_run)], dry_run=dry_run)
+
+
+def delete_all(store: "Store", cwd: str, *, dry_run: bool = False) -> "Answer":
+    """Take away all jobs of a working directory that have ended."""
+    from agent_exec.jobs.delete import delete_all as remove
+
+    scope = os.path.realpath(cwd)
+    return answers.removals(store, remove(store, scope, dry_run=dry_run), dry_run=dry_run, cwd=scope)
+
+
+def gc(
+    store: "Store",
+    *,
+    older_than: float = 30 * 86400.0,
+    given: str | None = None,
+    max_jobs: int | None = None,
+    max_bytes: int | None = None,
+    dry_run: bool = False,
+) -> "Answer":
+    """Bound the store by age, number and size."""
+    from agent_exec.jobs.gc import collect
+
+    done = collect(store, older_than=older_than, max_jobs=max_jobs, max_bytes=max_bytes, dry_run=dry_run)
+    fields: Answer = {
+        "root": store.root,
+        "dry_run": dry_run,
+        "older_than": given or "30d",
+        "older_than_source": "default" if given is None else "flag",
+        "max_jobs": max_jobs,
+        "max_bytes": max_bytes,
+        "scanned_dirs": done.scanned,
+        "candidate_count": done.candidates,
+        "deleted": done.deleted,
+        "out_of_scope": done.kept,
+        "failed": done.failed,
+        "skipped": done.kept + done.failed,
+        "freed_bytes": done.freed,
+    }
+    return answers.answer("gc", fields)
+
+
+def schema() -> "Answer":
+    """Give the JSON Schema of every answer."""
+    from agent_exec.model.jsonline import load
+
+    file = os.path.join(os.path.dirname(os.path.abspath(__file__)), "verbs.schema.json")
+    with open(file, encoding="utf-8") as text:
+        found = load(text.read())
+    return answers.answer(
+        "schema",
+        {
+            "schema_format": "json-schema-draft-07",
+            "schema": found,
+            "generated_at": found["$comment"],
+        },
+    )
+
+
+def exit_code(told: "Answer") -> int:
+    """Give the exit code that a job's answer stands for, where the caller asks for it.
+
+    The job's own; 128 + n for signal n; 124 if it has not ended; 127 if it never ran.
+    """
+    if told.get("state") not in ("exited", "killed", "failed"):
+        return 124
+    if told.get("exit_code") is not None:
+        return int(told["exit_code"])
+    if told.get("signal_number"):
+        return 128 + int(told["signal_number"])
+    return 127
+
+
+def _tail(job: "Record", lines: int, size: int) -> "dict[Stream, Excerpt]":
+    from agent_exec.jobs.tail import tail as take
+
+    return take(job, lines=lines, size=size)

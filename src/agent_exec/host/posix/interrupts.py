@@ -1,0 +1,38 @@
+"""Signals that ask this process to end, turned into something that can be waited for."""
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+    from collections.abc import Callable
+else:
+    import _signal
+
+_ASKING = (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT)
+
+
+class Interrupts:
+    """From now on, being asked to end is only noted: `fd` becomes readable, and stays so.
+
+    For the one thread of a program that has to say something before it ends.
+    """
+
+    __slots__ = ("_writer", "caught", "fd")
+
+    def __init__(self) -> None:
+        self.caught = False
+        self.fd, self._writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        for number in _ASKING:
+            if _signal.getsignal(number) is not _signal.SIG_IGN:  # as nohup does, and means
+                _signal.signal(number, self._note)
+        _signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
+
+    def _note(self, _number: int, _frame: object) -> None:
+        self.caught = True
+
+
+def on_terminate(call: "Callable[[], object]") -> None:
+    """Call this when this process, a detached one, is asked to end by SIGTERM; all others stay blocked."""
+    _signal.signal(_signal.SIGTERM, lambda _number, _frame: call())
+    _signal.pthread_sigmask(_signal.SIG_UNBLOCK, (_signal.SIGTERM,))

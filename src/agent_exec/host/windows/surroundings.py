@@ -1,0 +1,13 @@
+"""What a command gets here when nothing else is said: our environment, and the system's shell."""
+
+import os
+
+
+def own_environment() -> dict[bytes, bytes]:
+    """Give a snapshot of our own environment, without the nameless entry a careless parent may have made."""
+    return {os.fsencode(name): os.fsencode(value) for name, value in os.environ.items() if name}
+
+
+def shell(line: str) -> list[str]:
+    """Give the argv that has the system's shell run a line."""
+    return ["cmd.exe", "/d", "/c", line]

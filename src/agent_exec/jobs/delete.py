@@ -1,0 +1,53 @@
+"""Takes jobs away: one that has ended, or all that have ended in a working directory."""
+
+from agent_exec.jobs.kill import force, kill
+from agent_exec.jobs.list import list_jobs
+from agent_exec.jobs.record import ENDED
+from agent_exec.model.errors import InvalidState
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_exec.jobs.record import Record
+    from agent_exec.jobs.store import Store
+
+
+class Removal:
+    """What became of one job: `action` is deleted, would_delete or skipped; `reason` says why."""
+
+    __slots__ = ("action", "job", "reason")
+
+    def __init__(self, job: "Record", action: str, reason: str) -> None:
+        self.job = job
+        self.action = action
+        self.reason = reason
+
+
+def delete(store: "Store", job: "Record", *, dry_run: bool = False) -> Removal:
+    """Take one job away that has ended, or has lost its supervisor: then what lives of it is ended first."""
+    if job.supervisor == "alive":
+        raise InvalidState(
+            f"job {job.id} is {job.state}; end it first with `agent-exec kill {job.id}`",
+            job_id=job.id,
+            state=job.state,
+        )
+    return _remove(store, job, "explicit_delete", dry_run=dry_run)
+
+
+def delete_all(store: "Store", cwd: str, *, dry_run: bool = False) -> list[Removal]:
+    """Take away every job of a working directory that has ended; say what became of each one there."""
+    done: list[Removal] = []
+    for job in list_jobs(store, cwd=cwd, limit=0).jobs:
+        if job.state in ENDED:
+            done.append(_remove(store, job, "terminal_in_cwd", dry_run=dry_run))
+        else:
+            done.append(Removal(job, "skipped", job.state))
+    return done
+
+
+def _remove(store: "Store", job: "Record", reason: str, *, dry_run: bool) -> Removal:
+    if dry_run:
+        return Removal(job, "would_delete", reason)
+    if job.supervisor == "lost" or job.reason == "supervisor_lost":
+        kill(store, job, force())
+    store.remove(job.id, job.facts.get("cwd"))
+    return Removal(job, "deleted", reason)

@@ -1,0 +1,146 @@
+"""Bounds the store: takes away ended jobs that are too old, too many or too large, the oldest first."""
+
+import os
+from time import time
+
+from agent_exec.host import FileLock, is_locked
+from agent_exec.jobs.record import LOCK
+from agent_exec.jobs.store import CWD, TRASH, broken, bury
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_exec.jobs.record import Record
+    from agent_exec.jobs.store import Store
+
+_LOCK = ".gc.lock"
+_UNFINISHED = 3600.0
+"""A folder without a record that nobody holds and that is older than this was never a job."""
+
+
+class Collection:
+    """What was found and done."""
+
+    __slots__ = ("candidates", "deleted", "failed", "freed", "kept", "scanned")
+
+    def __init__(self) -> None:
+        self.scanned = 0
+        self.candidates = 0
+        self.deleted = 0
+        self.failed = 0
+        self.freed = 0
+        self.kept = 0
+
+
+def collect(
+    store: "Store",
+    *,
+    older_than: float,
+    max_jobs: int | None = None,
+    max_bytes: int | None = None,
+    dry_run: bool = False,
+) -> Collection:
+    """Take away ended jobs older than so many seconds, and the oldest beyond so many jobs or bytes.
+
+    A job that has not ended is never touched, and neither counts nor weighs.
+    """
+    done = Collection()
+    if not os.path.isdir(store.root):
+        return done
+    lock = FileLock(os.path.join(store.root, _LOCK))
+    try:
+        lock.acquire(wait=True)
+    except OSError as error:
+        raise broken(error, store.root) from error
+    try:
+        _collect(store, done, older_than, max_jobs, max_bytes, dry_run=dry_run)
+        if not dry_run:
+            _tidy(store)
+    finally:
+        lock.release()
+    return done
+
+
+def _collect(
+    store: "Store",
+    done: Collection,
+    older_than: float,
+    max_jobs: int | None,
+    max_bytes: int | None,
+    *,
+    dry_run: bool,
+) -> None:
+    now = time()
+    jobs = weight = 0
+    for job_id in store.ids():  # the newest first, so that the oldest are beyond the bounds
+        done.scanned += 1
+        job = store.read(job_id)
+        if job is None:
+            done.kept += not _clear_debris(store.folder(job_id), now, dry_run=dry_run)
+            continue
+        if not job.ended:
+            done.kept += 1
+            continue
+        size, ended = _measure(job)
+        jobs += 1
+        weight += size
+        if not (
+            now - ended > older_than
+            or (max_jobs is not None and jobs > max_jobs)
+            or (max_bytes is not None and weight > max_bytes)
+        ):
+            done.kept += 1
+            continue
+        done.candidates += 1
+        jobs -= 1
+        weight -= size
+        if dry_run:
+            done.freed += size
+        elif store.remove(job_id, job.facts.get("cwd")):
+            done.deleted += 1
+            done.freed += size
+        else:
+            done.failed += 1
+
+
+def _measure(job: "Record") -> tuple[int, float]:
+    """Give how much a job holds on the disk, and when it last changed."""
+    size, latest = 0, 0.0
+    try:
+        with os.scandir(job.folder) as entries:
+            for entry in entries:
+                status = entry.stat(follow_symlinks=False)
+                size += status.st_size
+                latest = max(latest, status.st_mtime)
+    except OSError:
+        return size, latest
+    return size, latest
+
+
+def _clear_debris(folder: str, now: float, *, dry_run: bool) -> bool:
+    """Take away what a crash left of a job that was being made; say whether it was that."""
+    try:
+        old = now - os.lstat(folder).st_mtime > _UNFINISHED
+    except OSError:
+        return True
+    if not old or is_locked(os.path.join(folder, LOCK)) or os.path.islink(folder):
+        return False
+    if not dry_run:
+        bury(folder)
+    return True
+
+
+def _tidy(store: "Store") -> None:
+    """Finish removals that were cut short, and strike jobs from the indexes that are gone or over."""
+    for name in os.listdir(store.root):
+        if name.startswith(TRASH):
+            bury(os.path.join(store.root, name))
+    for job_id in store.live_ids():
+        job = store.read(job_id)
+        if (job is None and not os.path.isdir(store.folder(job_id))) or (job is not None and job.ended):
+            store.settle(job_id)
+    by_cwd = os.path.join(store.root, CWD)
+    for name in os.listdir(by_cwd) if os.path.isdir(by_cwd) else []:
+        index = os.path.join(by_cwd, name)
+        for job_id in os.listdir(index):
+            if not os.path.isdir(store.folder(job_id)):
+                os.unlink(os.path.join(index, job_id))

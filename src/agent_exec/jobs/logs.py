@@ -1,0 +1,227 @@
+"""The output of a job on disk: what is written by its supervisor and read by everyone else.
+
+A stream is kept in parts. The first, `stdout.log`, holds its beginning; when
+that has grown to half the quota, parts of an eighth follow, each named after
+the offset at which it begins, and the oldest of these goes when there are
+more than fit. So the first and the newest output are kept, the disk use is
+bounded, and every offset stays true. What a full disk does not take is a gap
+between parts.
+"""
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent_exec.model.command import Stream
+
+STREAMS: "tuple[Stream, Stream]" = ("stdout", "stderr")
+
+_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_TAIL_PARTS = 4
+_BLOCK = 1 << 20
+
+
+def path(folder: str, stream: str) -> str:
+    """Give the path of a stream's first part."""
+    return os.path.join(folder, f"{stream}.log")
+
+
+class LogWriter:
+    """One stream, written as it comes; what cannot be written is counted, and never stops the job."""
+
+    __slots__ = ("_fd", "_folder", "_parts", "_room", "_step", "_stream", "lost", "total")
+
+    def __init__(self, folder: str, stream: "Stream", quota: int) -> None:
+        self._folder = folder
+        self._stream = stream
+        self._parts: list[list[int]] = []  # of the later parts: where each begins, and how much it holds
+        self._step = max(1, quota // (2 * _TAIL_PARTS)) if quota else 0
+        self._fd = os.open(path(folder, stream), os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600)
+        self._room = max(1, quota // 2) if quota else -1
+        self.total = 0
+        """How many bytes have come."""
+        self.lost = 0
+        """How many of them the disk did not take."""
+
+    def write(self, data: bytes) -> None:
+        """Take the next bytes of the stream."""
+        if self._fd >= 0 and (self._room < 0 or len(data) <= self._room):
+            self._put(data)
+            return
+        view = memoryview(data)
+        while view:
+            if self._fd < 0 or self._room == 0:
+                self._open_part()
+            piece = view if self._room < 0 else view[: max(1, self._room)]
+            self._put(piece)
+            view = view[len(piece) :]
+
+    def _put(self, data: "bytes | memoryview") -> None:
+        """Write into the part that is open; what fails is a gap before the next part."""
+        size = len(data)
+        done = 0
+        if self._fd >= 0:
+            try:
+                while done < size:
+                    done += os.write(self._fd, data[done:] if done else data)
+            except OSError:
+                self._shut()
+        self.total += size
+        self.lost += size - done
+        if self._room > 0:
+            self._room -= min(size, self._room)
+        if self._parts:
+            self._parts[-1][1] += done
+
+    def _open_part(self) -> None:
+        """Go on in a new part, which begins where we are; make room for it."""
+        self._shut()
+        if self._parts and not self._parts[-1][1]:
+            self._drop(-1)  # the disk was full, and may still be
+        while self._step and self._parts and self._tail + self._step > _TAIL_PARTS * self._step:
+            self._drop(0)
+        try:
+            self._fd = os.open(self._part(self.total), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _FLAGS, 0o600)
+        except OSError:
+            self._fd = -1
+        else:
+            self._parts.append([self.total, 0])
+        self._room = self._step or -1
+
+    @property
+    def _tail(self) -> int:
+        return sum(held for _, held in self._parts)
+
+    def _drop(self, which: int) -> None:
+        start, _ = self._parts.pop(which)
+        try:
+            os.unlink(self._part(start))
+        except OSError:
+            return
+
+    def _part(self, offset: int) -> str:
+        return f"{path(self._folder, self._stream)}.{offset}"
+
+    def _shut(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def sync(self) -> None:
+        """Have what was written on the disk."""
+        if self._fd >= 0 and self.total:
+            try:
+                os.fsync(self._fd)
+            except OSError:
+                return
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether the job was taken away while we write."""
+        return self._fd >= 0 and os.fstat(self._fd).st_nlink == 0
+
+
+class Moved(LookupError):
+    """A part has gone since we looked; look again."""
+
+
+class Log:
+    """One stream of a job as it stands at one moment."""
+
+    __slots__ = ("_folder", "_parts", "_stream", "total")
+
+    def __init__(self, folder: str, stream: "Stream") -> None:
+        self._folder = folder
+        self._stream = stream
+        self._parts = _find_parts(folder, stream)
+        self.total = max((start + size for start, size, _ in self._parts), default=0)
+        """Where the kept output ends: how many bytes have come, unless the disk did not take the last."""
+
+    @property
+    def kept(self) -> int:
+        """How many bytes are on disk."""
+        return sum(size for _, size, _ in self._parts)
+
+    @property
+    def modified(self) -> float:
+        """When the last output came; 0 if none is there."""
+        if not self._parts:
+            return 0.0
+        try:
+            return os.stat(self._parts[-1][2]).st_mtime
+        except OSError:
+            return 0.0
+
+    def piece(self, offset: int) -> tuple[int, int]:
+        """Give what is kept without a gap from an offset on, or else the next such piece after it."""
+        for begin, end in self.pieces:
+            if offset < end:
+                return max(begin, offset), end
+        return self.total, self.total
+
+    @property
+    def pieces(self) -> list[tuple[int, int]]:
+        """Give the ranges that are kept without a gap, in order."""
+        found: list[tuple[int, int]] = []
+        for start, size, _ in self._parts:
+            if found and found[-1][1] == start:
+                found[-1] = (found[-1][0], start + size)
+            elif size:
+                found.append((start, start + size))
+        return found
+
+    def read(self, start: int, end: int) -> bytes:
+        """Give the bytes of a range that is there in one piece."""
+        found: list[bytes] = []
+        for begin, size, name in self._parts:
+            if begin + size <= start or begin >= end:
+                continue
+            found.append(_read(name, max(start, begin) - begin, min(end, begin + size) - begin))
+        data = b"".join(found)
+        if len(data) != end - start:
+            raise Moved(start, end)
+        return data
+
+
+def _find_parts(folder: str, stream: str) -> "Sequence[tuple[int, int, str]]":
+    """Give offset, size and path of each part, in order."""
+    prefix = f"{stream}.log"
+    found: list[tuple[int, int, str]] = []
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return found
+    for name in names:
+        rest = name[len(prefix) :] if name.startswith(prefix) else "no"
+        if rest and not (rest[0] == "." and rest[1:].isdecimal()):
+            continue
+        file = os.path.join(folder, name)
+        try:
+            status = os.lstat(file)
+        except OSError:
+            continue  # the oldest part has just gone
+        found.append((int(rest[1:] or 0), status.st_size, file))
+    found.sort()
+    return found
+
+
+def _read(name: str, start: int, end: int) -> bytes:
+    """Read a range of a file; short if the file has gone or shrunk."""
+    try:
+        fd = os.open(name, os.O_RDONLY | _FLAGS)
+    except OSError:
+        return b""
+    try:
+        os.lseek(fd, start, os.SEEK_SET)
+        pieces: list[bytes] = []
+        while start < end:
+            data = os.read(fd, min(_BLOCK, end - start))
+            if not data:
+                break
+            pieces.append(data)
+            start += len(data)
+        return b"".join(pieces)
+    finally:
+        os.close(fd)

@@ -1,0 +1,175 @@
+"""The record of a job: one file of JSON lines, and the truth that is read from it.
+
+The first line is written when the job is made, the second when its command
+has been started, the last when it has ended; the supervisor alone writes
+it. A line that is not whole does not count. Room for the later
+lines is reserved when the file is made, so that a full disk cannot keep a
+supervisor from saying how its job ended.
+"""
+
+import os
+
+from agent_exec.model.jsonline import dump, load
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    from agent_exec.model.identity import Identity
+
+    State = Literal["created", "running", "exited", "killed", "failed"]
+
+STATES: "tuple[State, ...]" = ("created", "running", "exited", "killed", "failed")
+ENDED: "tuple[State, ...]" = ("exited", "killed", "failed")
+
+RECORD = "record.jsonl"
+LOCK = "lock"
+CONTROL = "control"
+
+_RESERVE = 4096
+_LONGEST_LINE = 2048
+_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_CLOEXEC = getattr(os, "O_CLOEXEC", 0)
+_BINARY = getattr(os, "O_BINARY", 0)
+_LARGEST = 16 << 20
+
+
+class Record:
+    """What is known about a job at one moment: the facts on record, and what the system says about it now.
+
+    `state` is one of STATES. `supervisor` is "alive" or "lost" while the job
+    is not over, and None after that. A job whose supervisor was lost has
+    ended as "failed", for the reason "supervisor_lost", once its command is
+    gone too.
+    """
+
+    __slots__ = ("facts", "folder", "id", "reason", "state", "supervisor")
+
+    def __init__(
+        self,
+        job_id: str,
+        folder: str,
+        facts: "dict[str, Any]",
+        state: "State",
+        supervisor: "Literal['alive', 'lost'] | None" = None,
+        reason: str | None = None,
+    ) -> None:
+        self.id = job_id
+        self.folder = folder
+        self.facts = facts
+        self.state = state
+        self.supervisor = supervisor
+        self.reason = reason
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is over."""
+        return self.state in ENDED
+
+    @property
+    def identity(self) -> "Identity | None":
+        """Who its command's main process is or was; None if it was never started."""
+        from agent_exec.model.identity import Identity
+
+        facts = self.facts
+        return Identity(facts["pid"], facts["start"], facts["boot"]) if "pid" in facts else None
+
+
+def read(job_id: str, folder: str) -> Record | None:
+    """Read a job's record; None if there is no readable one."""
+    facts = _facts(folder)
+    if facts is None:
+        return None
+    record = _ended(job_id, folder, facts)
+    if record is not None:
+        return record
+    from agent_exec.host import identify, is_locked  # which most records do not need: they have ended
+
+    if is_locked(os.path.join(folder, LOCK)):
+        return Record(job_id, folder, facts, "running" if "pid" in facts else "created", "alive")
+    # It may have ended between the two looks.
+    facts = _facts(folder) or facts
+    record = _ended(job_id, folder, facts)
+    if record is not None:
+        return record
+    lost = Record(job_id, folder, facts, "failed", None, "supervisor_lost")
+    if lost.identity is not None and identify(lost.identity.pid) == lost.identity:
+        return Record(job_id, folder, facts, "running", "lost")
+    return lost
+
+
+def _ended(job_id: str, folder: str, facts: "dict[str, Any]") -> Record | None:
+    state = facts.get("state")
+    return Record(job_id, folder, facts, state, None, facts.get("reason")) if state in ENDED else None
+
+
+def _facts(folder: str) -> "dict[str, Any] | None":
+    """Give what all whole lines say together; None unless the first one is whole."""
+    try:
+        fd = os.open(os.path.join(folder, RECORD), os.O_RDONLY | _CLOEXEC | _NOFOLLOW | _BINARY)
+    except OSError:
+        return None
+    try:
+        data = os.read(fd, 1 << 16)
+        while data and len(data) % (1 << 16) == 0 and len(data) < _LARGEST:
+            more = os.read(fd, 1 << 16)
+            if not more:
+                break
+            data += more
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+    facts: dict[str, Any] = {}
+    for line in data.split(b"\n")[:-1]:
+        try:
+            said = load(line.decode())
+        except ValueError:
+            break
+        if not isinstance(said, dict):
+            break
+        facts.update(said)
+    return facts if "command" in facts else None
+
+
+class RecordWriter:
+    """The supervisor's hand on the record: makes it with its first line, and room for the others."""
+
+    __slots__ = ("_fd", "_position")
+
+    def __init__(self, folder: str, facts: "dict[str, Any]") -> None:
+        line = dump(facts).encode() + b"\n"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CLOEXEC | _NOFOLLOW | _BINARY
+        self._fd = os.open(os.path.join(folder, RECORD), flags, 0o600)
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(self._fd, 0, len(line) + _RESERVE)
+        _write(self._fd, line, 0)
+        self._position = len(line)
+
+    def append(self, facts: "dict[str, Any]") -> None:
+        """Write a line, in one piece, into the room that is reserved for it."""
+        line = dump(facts).encode() + b"\n"
+        if len(line) > _LONGEST_LINE and "message" in facts:
+            line = dump(facts | {"message": facts["message"][:200]}).encode() + b"\n"
+        _write(self._fd, line, self._position)
+        self._position += len(line)
+
+    def finish(self) -> None:
+        """Give back the room that was not needed, and have all of it on the disk."""
+        try:
+            os.truncate(self._fd, self._position)
+            os.fsync(self._fd)
+        except OSError:
+            pass  # said already, and as safe as this disk is
+        os.close(self._fd)
+
+
+def _write(fd: int, data: bytes, position: int) -> None:
+    if hasattr(os, "pwrite"):
+        while data:
+            sent = os.pwrite(fd, data, position)
+            data, position = data[sent:], position + sent
+        return
+    os.lseek(fd, position, os.SEEK_SET)
+    while data:
+        data = data[os.write(fd, data) :]

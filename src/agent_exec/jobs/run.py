@@ -1,0 +1,154 @@
+"""Starts a job and watches how it begins.
+
+Nothing more is loaded here than it takes to have a supervisor started: that
+one gets ready while the caller does.
+"""
+
+import os
+from marshal import dumps
+from time import monotonic
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from agent_exec.host import Interrupts, Report
+    from agent_exec.jobs.order import Order
+    from agent_exec.model.errors import AgentExecError
+
+    Detach = Callable[[str, Sequence[int]], None]
+
+SUPERVISOR = "agent_exec.jobs.supervise"
+
+_SECRET = ("env", "stdin", "--env", "--stdin")
+
+_PATIENCE = 10.0
+"""How long a supervisor may take to start the command; after that the job is `created`, and goes on."""
+
+
+def launch(words: "Iterable[str]" = (), stdin: int = -1) -> "Launcher":
+    """Have a supervisor forked from this process, which was called with these words.
+
+    Values of variables and input may be secrets, and anyone may read the
+    arguments of a process: they are hidden first.
+    """
+    from agent_exec.host import detach
+
+    if any(word.startswith(_SECRET) for word in words):
+        from agent_exec.host import hide_arguments
+
+        hide_arguments("agent-exec run")
+    return Launcher(detach, stdin)
+
+
+class Launcher:
+    """A supervisor that has been started and waits for its order; without one it goes away.
+
+    Made early, it gets ready while the order is still being put together.
+    `stdin` is a descriptor of the command's input, the caller's to close.
+    """
+
+    __slots__ = ("_order", "_report")
+
+    def __init__(self, detach: "Detach", stdin: int = -1) -> None:
+        from agent_exec.host import Report
+
+        self._report = Report()
+        reader, self._order = os.pipe()
+        try:
+            detach(SUPERVISOR, [reader, self._report.fd, stdin])
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            os.close(reader)
+            self._report.listen()
+
+    def start(self, root: str, order: "Order") -> "Started":
+        """Give it its order, for a store in this folder; `Started.begin` waits until it is carried out."""
+        request = dumps((root, order.fields()))
+        frame = memoryview(len(request).to_bytes(8, "little") + request)
+        try:
+            while frame:
+                frame = frame[os.write(self._order, frame) :]
+        except OSError:
+            pass  # it is gone, and we hear so
+        finally:
+            os.close(self._order)
+            self._order = -1
+        return Started(self._report)
+
+    def close(self) -> None:
+        """Let it go without an order; harmless when repeated, and after one."""
+        if self._order >= 0:
+            os.close(self._order)
+            self._order = -1
+            self._report.close()
+
+
+class Started:
+    """A job that has been ordered, and our ear at its supervisor."""
+
+    __slots__ = ("_heard", "_report", "_started", "ended", "id")
+
+    def __init__(self, report: "Report") -> None:
+        self._report = report
+        self._heard = b""
+        self._started = False
+        self.id = ""
+        self.ended = False
+
+    def begin(self) -> None:
+        """Wait until the command runs, or the job's record says why not; raise if there is no job."""
+        deadline = monotonic() + _PATIENCE
+        while not (self._started or self.ended) and (left := deadline - monotonic()) > 0:
+            self._hear(left)
+        if not self.id:
+            self._report.close()
+            from agent_exec.model.errors import LaunchFailed
+
+            raise LaunchFailed("the supervisor of the job went away before there was a job; try again")
+
+    def wait(self, seconds: float | None, interrupts: "Interrupts | None" = None) -> None:
+        """Wait until the job has ended with its output complete, for at most so long."""
+        deadline = None if seconds is None else monotonic() + seconds
+        while not self.ended and not (interrupts is not None and interrupts.caught):
+            left = None if deadline is None else deadline - monotonic()
+            if left is not None and left <= 0:
+                return
+            self._hear(left, interrupts)
+
+    def close(self) -> None:
+        """Listen no more; the job goes on."""
+        self._report.close()
+
+    def _hear(self, seconds: float | None, interrupts: "Interrupts | None" = None) -> None:
+        """Take what the supervisor tells next."""
+        from agent_exec.jobs.order import ENDED, JOB, REFUSED, STARTED
+
+        said = self._report.hear(seconds, interrupts)
+        if said is None:
+            self.ended = True
+            return
+        *lines, self._heard = (self._heard + said).split(b"\n")
+        for line in lines:
+            word, _, rest = line.decode().partition(" ")
+            if word == JOB:
+                self.id = rest
+            elif word == STARTED:
+                self._started = True
+            elif word == ENDED:
+                self.ended = True
+            elif word == REFUSED:
+                self._report.close()
+                raise _error(rest)
+
+
+def _error(text: str) -> "AgentExecError":
+    """Give the error that a supervisor has sent."""
+    from agent_exec.model.errors import LaunchFailed, StoreFailed
+    from agent_exec.model.jsonline import load
+
+    told = load(text)
+    kind = StoreFailed if told["code"] == StoreFailed.code else LaunchFailed
+    return kind(told["message"], **told["details"])

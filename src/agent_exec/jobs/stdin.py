@@ -1,0 +1,83 @@
+"""The input of a job: kept nowhere but in a file without a name, so that it goes when it is not needed."""
+
+import os
+import stat
+
+from agent_exec.jobs.ids import new_id
+from agent_exec.jobs.store import broken
+from agent_exec.model.errors import InputTooLarge, InvalidArgument
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from agent_exec.jobs.store import Store
+
+SPOOL = ".stdin-"
+_BLOCK = 1 << 16
+_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+def from_descriptor(store: "Store", fd: int, limit: int) -> int:
+    """Read a descriptor to its end, at most so many bytes, and give one to read the same from."""
+    return _spool(store, iter(lambda: os.read(fd, _BLOCK), b""), limit)
+
+
+def from_bytes(store: "Store", data: bytes, limit: int) -> int:
+    """Give a descriptor to read these bytes from."""
+    return _spool(store, (data,), limit)
+
+
+def from_file(path: str) -> int:
+    """Open a file for reading; only one that can be read to its end without waiting for anyone."""
+    try:
+        fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _FLAGS)
+    except OSError as error:
+        raise InvalidArgument(f"--stdin-file {path!r} cannot be read: {error.strerror}", path=path) from None
+    mode = os.fstat(fd).st_mode
+    if stat.S_ISREG(mode) or stat.S_ISCHR(mode):
+        return fd
+    os.close(fd)
+    raise InvalidArgument(f"--stdin-file {path!r} is no file; pass a pipe with --stdin - instead", path=path)
+
+
+def _spool(store: "Store", chunks: "Iterable[bytes]", limit: int) -> int:
+    size = 0
+    try:
+        fd = _nameless(store.root)
+        try:
+            for chunk in chunks:
+                size += len(chunk)
+                if size > limit:
+                    raise InputTooLarge(
+                        f"the input is larger than {limit} bytes; "
+                        "use --stdin-file, or raise --stdin-max-bytes",
+                        limit=limit,
+                    )
+                view = memoryview(chunk)
+                while view:
+                    view = view[os.write(fd, view) :]
+            os.lseek(fd, 0, os.SEEK_SET)
+        except BaseException:
+            os.close(fd)
+            raise
+    except OSError as error:
+        raise broken(error, store.root) from error
+    return fd
+
+
+def _nameless(root: str) -> int:
+    """Open a file that has no name, or loses it at once."""
+    if not os.path.isdir(root):
+        os.makedirs(os.path.dirname(root), exist_ok=True)
+        os.makedirs(root, 0o700, exist_ok=True)
+    if hasattr(os, "O_TMPFILE"):
+        try:
+            return os.open(root, os.O_RDWR | os.O_TMPFILE | _FLAGS, 0o600)
+        except OSError:
+            pass  # a file system that has none
+    path = os.path.join(root, f"{SPOOL}{new_id()}")
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_TEMPORARY", 0) | _FLAGS, 0o600)
+    if not hasattr(os, "O_TEMPORARY"):
+        os.unlink(path)
+    return fd

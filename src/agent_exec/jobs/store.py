@@ -1,0 +1,204 @@
+"""The folder of all jobs: makes them, finds them by their ids, takes them away.
+
+Two small indexes stand beside the jobs: `.live` names those that may still
+run, and `.cwd` those of each working directory. A job is entered before it
+exists and taken out after it is gone, so an index may name too many and
+never too few; the record has the last word.
+"""
+
+import errno
+import os
+import stat
+
+from agent_exec.jobs import ids, record
+from agent_exec.model.errors import AmbiguousJob, JobNotFound, StoreFailed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_exec.jobs.record import Record
+
+LIVE = ".live"
+CWD = ".cwd"
+TRASH = ".trash-"
+_CANDIDATES = 20
+_ATTEMPTS = 8  # an index may be taken away, when its last entry goes, just before we enter the next
+_CLOEXEC = getattr(os, "O_CLOEXEC", 0)
+
+
+class Store:
+    """A folder of jobs; nothing is made or changed by looking."""
+
+    __slots__ = ("root",)
+
+    def __init__(self, root: str) -> None:
+        self.root = os.path.abspath(root)
+
+    def folder(self, job_id: str) -> str:
+        """Give the folder of a job."""
+        return os.path.join(self.root, job_id)
+
+    def make(self, job_id: str, cwd: str) -> str:
+        """Make a job's folder, entered in the indexes, and give it; nobody sees it without a record."""
+        try:
+            self._enter(job_id, os.path.join(self.root, LIVE))
+            self._enter(job_id, self._cwd_folder(cwd))
+            folder = self.folder(job_id)
+            os.mkdir(folder, 0o700)
+        except OSError as error:
+            raise broken(error, self.root) from error
+        return folder
+
+    def read(self, job_id: str) -> "Record | None":
+        """Read the record of a job by its whole id; None if there is no such job."""
+        folder = self.folder(job_id)
+        return record.read(job_id, folder) if _is_folder(folder) else None
+
+    def find(self, text: str) -> "Record":
+        """Give the job that this id names, or the only one whose id begins or ends so."""
+        wanted = text.upper()
+        if not ids.is_part(wanted):
+            raise JobNotFound(
+                f"{text!r} is not the id of a job; `agent-exec list --all` shows them", job_id=text
+            )
+        found = [wanted] if ids.is_id(wanted) else self._matches(wanted)
+        readable = [job for job in map(self.read, found) if job is not None]
+        if len(readable) == 1:
+            return readable[0]
+        if not readable:
+            raise JobNotFound(
+                f"no job {text!r} under {self.root}; `agent-exec list --all` shows those there are",
+                job_id=text,
+            )
+        raise AmbiguousJob(
+            f"{len(readable)} jobs have ids that begin or end with {text!r}; give more of the id",
+            candidates=[job.id for job in readable[:_CANDIDATES]],
+            truncated=len(readable) > _CANDIDATES,
+        )
+
+    def _matches(self, part: str) -> list[str]:
+        return [job_id for job_id in self.ids() if job_id.startswith(part) or job_id.endswith(part)]
+
+    def ids(self) -> list[str]:
+        """Give the ids of all jobs, the newest first."""
+        return _ids_in(self.root)
+
+    def live_ids(self) -> list[str]:
+        """Give the ids of all jobs that may not be over, the newest first."""
+        return _ids_in(os.path.join(self.root, LIVE))
+
+    def ids_of(self, cwd: str) -> list[str]:
+        """Give the ids of all jobs that may belong to a working directory, the newest first."""
+        return _ids_in(self._cwd_folder(cwd))
+
+    def settle(self, job_id: str) -> None:
+        """Note that a job is over."""
+        _unlink(os.path.join(self.root, LIVE, job_id))
+
+    def remove(self, job_id: str, cwd: str | None) -> bool:
+        """Take a job away, at once for everyone who looks; False if it is not there.
+
+        What cannot be deleted stays under another name, for the next
+        collection to try again.
+        """
+        grave = os.path.join(self.root, f"{TRASH}{job_id}")
+        try:
+            os.rename(self.folder(job_id), grave)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            if not os.path.isdir(grave):
+                raise broken(error, self.root) from error
+            bury(grave)  # from a removal that was cut short
+            os.rename(self.folder(job_id), grave)
+        bury(grave)
+        self.settle(job_id)
+        if cwd is not None:
+            folder = self._cwd_folder(cwd)
+            _unlink(os.path.join(folder, job_id))
+            try:
+                os.rmdir(folder)
+            except OSError:
+                pass  # others are entered there
+        return True
+
+    def _enter(self, job_id: str, index: str) -> None:
+        """Enter a job in an index, which is made if it is not there."""
+        for _ in range(_ATTEMPTS):
+            try:
+                os.close(os.open(os.path.join(index, job_id), os.O_WRONLY | os.O_CREAT | _CLOEXEC, 0o600))
+            except FileNotFoundError:
+                if not os.path.isdir(self.root):
+                    os.makedirs(os.path.dirname(self.root), exist_ok=True)
+                for folder in (self.root, os.path.join(self.root, CWD), index):
+                    _mkdir(folder)
+            else:
+                return
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), index)
+
+    def _cwd_folder(self, cwd: str) -> str:
+        return os.path.join(self.root, CWD, f"{_digest(os.fsencode(cwd)):08x}")
+
+
+def _digest(data: bytes) -> int:
+    """Give a short number for a path (FNV-1a); two paths may share one, and then an index."""
+    number = 0x811C9DC5
+    for byte in data:
+        number = (number ^ byte) * 0x01000193 & 0xFFFFFFFF
+    return number
+
+
+def broken(error: OSError, root: str) -> StoreFailed:
+    """Give the typed error for what the system says about the store."""
+    return StoreFailed(
+        f"the folder of jobs cannot be used: {error.strerror} ({error.filename or root}). "
+        "Free some room, or name another with --root or AGENT_EXEC_ROOT",
+        root=root,
+        errno=error.errno,
+    )
+
+
+def bury(folder: str) -> None:
+    """Delete a folder and all in it, following no link; what cannot be deleted stays."""
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    bury(entry.path)
+                else:
+                    _unlink(entry.path)
+        os.rmdir(folder)
+    except OSError:
+        return
+
+
+def _ids_in(folder: str) -> list[str]:
+    try:
+        names = os.listdir(folder)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise broken(error, folder) from error
+    found = list(filter(ids.is_id, names))
+    found.sort(reverse=True)
+    return found
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def _mkdir(path: str) -> None:
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        return
+
+
+def _unlink(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        return

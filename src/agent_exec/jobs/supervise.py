@@ -1,0 +1,286 @@
+"""The supervisor: a process that owns one job, from the making of its folder to the record of its end.
+
+It is detached from whoever asked for the job, holds the job's lock for life,
+owns the tree of its command, and alone writes the job's files. To whoever
+waits for it it tells a word a line; the record says the rest.
+"""
+
+import os
+from marshal import loads
+from time import time
+
+from agent_exec.engine.loop import Loop
+from agent_exec.engine.run import Run
+from agent_exec.host import Control, FileLock, LocalSpawner, on_terminate, prepare, signal_number, tell
+from agent_exec.jobs.arrivals import ArrivalWriter
+from agent_exec.jobs.clock import stamp
+from agent_exec.jobs.ids import created, new_id
+from agent_exec.jobs.logs import STREAMS, LogWriter
+from agent_exec.jobs.order import ENDED, JOB, MARK, REFUSED, SIGNAL, STARTED
+from agent_exec.jobs.record import CONTROL, LOCK, RecordWriter
+from agent_exec.jobs.store import Store, broken
+from agent_exec.model.command import Command
+from agent_exec.model.errors import AgentExecError
+from agent_exec.model.limits import Limits
+from agent_exec.model.output import Head
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from agent_exec.model.command import Stream
+    from agent_exec.model.outcome import Outcome
+
+_REASONS = {"timeout": "timeout", "stopped": "killed"}
+
+
+def main(fds: list[int]) -> None:
+    """Take the order from the first descriptor, tell the second about it; the third is its input."""
+    orders, report, stdin = fds
+    spawner = LocalSpawner(stdin)
+    request = _take_order(orders)
+    if request is None:
+        return  # whoever wanted us has changed its mind
+    root, order = request
+    job_id = new_id()
+    spawner.name = f"AgentExec-{job_id}"
+    try:
+        job = Supervisor(Store(root), job_id, order, spawner, report)
+    except AgentExecError as error:
+        from agent_exec.model.jsonline import dump
+
+        told = {"code": error.code, "message": error.message, "details": dict(error.details)}
+        tell(report, f"{REFUSED} {dump(told)}\n".encode())
+        return
+    job.serve()
+
+
+def _take_order(fd: int) -> "tuple[str, dict[str, Any]] | None":
+    """Read the whole order; None if it never comes."""
+    data = b""
+    while len(data) < 8 or len(data) - 8 < int.from_bytes(data[:8], "little"):
+        more = os.read(fd, 1 << 20)
+        if not more:
+            return None
+        data += more
+    os.close(fd)
+    found: tuple[str, dict[str, Any]] = loads(data[8:])
+    return found
+
+
+class Supervisor:
+    """One job, and all that is held for it."""
+
+    __slots__ = (
+        "_arrivals",
+        "_control",
+        "_discard",
+        "_folder",
+        "_id",
+        "_lock",
+        "_logs",
+        "_loop",
+        "_order",
+        "_record",
+        "_report",
+        "_run",
+        "_spawner",
+        "_store",
+        "_terminated",
+    )
+
+    def __init__(
+        self, store: Store, job_id: str, order: "dict[str, Any]", spawner: LocalSpawner, report: int
+    ) -> None:
+        self._store = store
+        self._id = job_id
+        self._order = order
+        self._spawner = spawner
+        self._report = report
+        self._run: Run | None = None
+        self._terminated = False
+        self._discard = False
+        self._loop = Loop(many=False, wakeable=True)
+        cwd = os.path.realpath(order["cwd"])
+        self._folder = store.make(job_id, cwd)
+        try:
+            self._lock = FileLock(os.path.join(self._folder, LOCK))
+            self._lock.acquire()
+            self._control = Control.create(os.path.join(self._folder, CONTROL))
+            self._logs = {stream: LogWriter(self._folder, stream, order["quota"]) for stream in STREAMS}
+            self._arrivals = ArrivalWriter(self._folder)
+            # Last, for it makes the job one that others see.
+            self._record = RecordWriter(self._folder, _first_facts(job_id, cwd, order))
+        except OSError as error:
+            store.remove(job_id, cwd)
+            raise broken(error, store.root) from error
+
+    def serve(self) -> None:
+        """Run the command to its end, and record it."""
+        self._tell(f"{JOB} {self._id}")
+        try:
+            run = self._start()
+            while not run.done:
+                self._loop.turn()
+            facts = self._ending(run.outcome())
+        except AgentExecError as error:
+            self._spawner.gone = True
+            facts = _failure(error)
+        self._publish(facts)
+        if not self._spawner.gone:
+            self._stay()
+
+    def _start(self) -> Run:
+        """Start the command, and record who it is; raise why not."""
+        order = self._order
+        env = order["env"]
+        if order["mark"]:
+            env[MARK.encode()] = self._id.encode()
+        command = Command(
+            order["argv"],
+            cwd=order["cwd"],
+            env=env,
+            limits=Limits(timeout=order["timeout"], grace=order["grace"]),
+            leftovers=order["leftovers"],
+            keep=Head(0),
+            on_output=self._keep,
+        )
+        run = Run(command, prepare(command), self._loop, self._spawner, _nothing)
+        self._run = run
+        on_terminate(self._terminate)
+        self._control.listen(self._loop, self._heard)
+        run.launch()
+        if self._spawner.stdin >= 0:
+            os.close(self._spawner.stdin)
+        if not run.done:
+            identity = run.identity
+            self._record.append(
+                {
+                    "pid": run.pid,
+                    "start": identity.start if identity else 0,
+                    "boot": identity.boot if identity else "",
+                    "supervisor_pid": os.getpid(),
+                    "started_at": stamp(time()),
+                }
+            )
+            self._tell(STARTED)
+            self._tick()
+        return run
+
+    def _tell(self, line: str) -> None:
+        tell(self._report, f"{line}\n".encode())
+
+    def _keep(self, stream: "Stream", chunk: bytes) -> None:
+        """Write what the command has printed."""
+        if self._discard:
+            return
+        log = self._logs[stream]
+        self._arrivals.note(stream, log.total)
+        log.write(chunk)
+
+    def _heard(self, line: str) -> None:
+        """Do what someone asks of us."""
+        word, _, rest = line.partition(" ")
+        run = self._run
+        number = signal_number(rest)
+        if run is None or number is None:
+            return
+        if run.done:
+            self._spawner.end_left()
+        elif word == SIGNAL:
+            run.signal(number)
+        elif number == signal_number("KILL"):
+            run.kill()
+        else:
+            run.stop(number)
+
+    def _terminate(self) -> None:
+        """The system, or a person, wants this process to end; the job ends first."""
+        self._terminated = True
+        if self._run is not None:
+            self._run.stop()
+
+    def _tick(self) -> None:
+        """Show from time to time that we are there."""
+        every = self._order["progress"]
+        if every:
+            try:
+                os.utime(os.path.join(self._folder, LOCK))
+            except OSError:
+                pass  # the job is being taken away
+            self._loop.after(every, self._tick)
+
+    def _ending(self, outcome: "Outcome") -> "dict[str, Any]":
+        """Give the facts of how a command ended."""
+        lost = sum(log.lost for log in self._logs.values())
+        reason = _REASONS.get(outcome.cause or "")
+        if reason == "killed" and self._terminated:
+            reason = "supervisor_terminated"
+        return {
+            "state": "killed" if outcome.cause or outcome.signal else "exited",
+            "exit_code": None if outcome.signal else outcome.exit_code,
+            "signal": outcome.signal,
+            "reason": reason,
+            "timed_out": outcome.timed_out,
+            "duration_ms": round(outcome.duration * 1000),
+            "leaked": outcome.leaked,
+            "output_complete": not lost and self._spawner.gone,
+        }
+
+    def _publish(self, facts: "dict[str, Any]") -> None:
+        """Say how it ended: to the record first, then to who waits; then have it on the disk."""
+        facts |= {f"{stream}_total_bytes": log.total for stream, log in self._logs.items()}
+        facts["finished_at"] = stamp(time())
+        self._record.append(facts)
+        self._store.settle(self._id)
+        self._tell(ENDED)
+        os.close(self._report)
+        if self._spawner.gone:
+            self._control.close()
+        for log in self._logs.values():
+            log.sync()
+        self._record.finish()
+
+    def _stay(self) -> None:
+        """Go on taking the output of what was to be left alive, until it is gone."""
+        while not self._spawner.gone:
+            self._discard = any(log.abandoned for log in self._logs.values())
+            self._loop.turn()
+        self._control.close()
+
+
+def _nothing(_run: Run) -> None:
+    pass
+
+
+def _first_facts(job_id: str, cwd: str, order: "dict[str, Any]") -> "dict[str, Any]":
+    """Give the first line of the record: names of variables, never their values."""
+    timeout = order["timeout"]
+    return {
+        "job_id": job_id,
+        "command": order["argv"],
+        "cwd": cwd,
+        "created_at": stamp(created(job_id)),
+        "env_keys": order["env_keys"],
+        "tags": order["tags"],
+        "timeout_ms": None if timeout is None else round(timeout * 1000),
+        "kill_after_ms": round(order["grace"] * 1000),
+        "leftovers": order["leftovers"],
+        "max_log_bytes": order["quota"],
+    }
+
+
+def _failure(error: AgentExecError) -> "dict[str, Any]":
+    """Give the facts of a job whose command never ran."""
+    return {
+        "state": "failed",
+        "exit_code": None,
+        "signal": None,
+        "reason": "spawn_failed",
+        "code": error.code,
+        "message": error.message,
+        "timed_out": False,
+        "duration_ms": 0,
+        "leaked": False,
+        "output_complete": True,
+    }

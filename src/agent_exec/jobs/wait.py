@@ -1,0 +1,48 @@
+"""Waits for the end of a job, without looking again and again where the system can tell."""
+
+import os
+from time import monotonic
+
+from agent_exec.host import Watch
+from agent_exec.jobs.record import CONTROL
+from agent_exec.model.errors import JobNotFound
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_exec.host import Interrupts
+    from agent_exec.jobs.record import Record
+    from agent_exec.jobs.store import Store
+
+_LOOK = 0.02
+"""How often to look where nothing tells of the end: a lost supervisor, a file system without pipes."""
+_MOMENT = 0.002
+
+
+def wait_for_end(
+    store: "Store", job: "Record", seconds: float | None, interrupts: "Interrupts | None" = None
+) -> "Record":
+    """Give the job once it has ended with its output complete; as it stands when the time is over."""
+    deadline = None if seconds is None else monotonic() + seconds
+    hung_up = False
+    while not job.ended:
+        # Opened before the look, so that no end can fall between the two.
+        watch = Watch(os.path.join(job.folder, CONTROL))
+        try:
+            found = store.read(job.id)
+            if found is None:
+                raise JobNotFound(f"job {job.id} was taken away while we waited for it", job_id=job.id)
+            job = found
+            left = None if deadline is None else deadline - monotonic()
+            if job.ended or (left is not None and left <= 0) or (interrupts and interrupts.caught):
+                break
+            step: float | None = _LOOK
+            if hung_up:
+                step = _MOMENT  # it is going, and its lock goes with it
+            elif job.supervisor == "alive" and watch.hears:
+                step = left
+            if left is not None:
+                step = left if step is None else min(step, left)
+            hung_up = watch.wait(step, interrupts) and job.supervisor == "alive"
+        finally:
+            watch.close()
+    return job

@@ -1,0 +1,95 @@
+"""The installed `agent-exec` program, used from outside; every answer is checked against its schema."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import IO, Any
+
+import fastjsonschema
+
+PROGRAM = Path(sys.executable).parent / "agent-exec"
+SCHEMA = Path(__file__).parents[1] / "src" / "agent_exec" / "faces" / "verbs.schema.json"
+
+
+class Answer(dict[str, Any]):
+    """The object that a verb printed, with the exit status and what was said on stderr."""
+
+    def __init__(self, fields: Mapping[str, Any], code: int, stderr: str) -> None:
+        super().__init__(fields)
+        self.code = code
+        self.stderr = stderr
+
+
+@cache
+def validator() -> Any:
+    """Give the function that refuses what the schema does not allow."""
+    return fastjsonschema.compile(json.loads(SCHEMA.read_text()))
+
+
+def check(text: str) -> dict[str, Any]:
+    """Give the object on the one line of an answer, checked against the schema."""
+    assert text.endswith("\n"), text
+    assert len(text.splitlines()) == 1, text
+    fields: dict[str, Any] = json.loads(text)
+    validator()(fields)
+    return fields
+
+
+class Cli:
+    """The program with a store of its own."""
+
+    def __init__(self, root: Path, cwd: Path) -> None:
+        self.root = root
+        self.cwd = cwd
+        self.env = {**os.environ, "AGENT_EXEC_ROOT": str(root)}
+
+    def argv(self, *words: object) -> list[str]:
+        """Give the whole command line."""
+        return [str(PROGRAM), *map(str, words)]
+
+    def raw(
+        self,
+        *words: object,
+        input: bytes | None = None,  # noqa: A002
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        stdin: int | IO[bytes] | None = subprocess.DEVNULL,
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run the program and give what it printed."""
+        feed: dict[str, Any] = {"stdin": stdin} if input is None else {"input": input}
+        return subprocess.run(
+            self.argv(*words),
+            capture_output=True,
+            check=False,
+            cwd=cwd or self.cwd,
+            env={**self.env, **(env or {})},
+            timeout=60,
+            **feed,
+        )
+
+    def __call__(self, *words: object, **settings: Any) -> Answer:
+        """Run a verb and give its answer."""
+        out = self.raw(*words, **settings)
+        assert out.stdout, out.stderr.decode()
+        return Answer(check(out.stdout.decode()), out.returncode, out.stderr.decode())
+
+    def start(self, *words: object) -> str:
+        """Start a job without waiting for it; give its id."""
+        answer = self("run", "--no-wait", "--", *words)
+        assert answer["ok"], answer
+        return str(answer["job_id"])
+
+    def folder(self, job_id: str) -> Path:
+        """Give the folder of a job."""
+        return self.root / job_id
+
+    def close(self) -> None:
+        """End every job, and what is left of those whose supervisor was lost."""
+        if self.root.is_dir():
+            for entry in self.root.iterdir():
+                if len(entry.name) == 26:
+                    self.raw("kill", entry.name, "--signal", "KILL")
