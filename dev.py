@@ -1,6 +1,6 @@
 """Everything a developer does here, on any machine with Python 3.11 or later: see CONTRIBUTING.md.
 
-Usage: python3 dev.py demo | test [PYTEST ARGUMENTS] | fix | bench [BENCH ARGUMENTS] | setup
+Usage: python3 dev.py run [OPTIONS] -- COMMAND | test [PYTEST ARGUMENTS] | fix | bench [BENCH ARGUMENTS] | setup
 
 Each verb first installs what it needs into .venv inside this folder, and
 nothing anywhere else.
@@ -17,13 +17,8 @@ ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 BIN = VENV / ("Scripts" if sys.platform == "win32" else "bin")
 PYTHON = str(BIN / "python")
+PROGRAM = str(BIN / "agent-exec")
 STAMP = VENV / "stamp"
-
-DEMO = """
-import agent_exec
-out = agent_exec.run(["sh", "-c", "echo hello; setsid sleep 600 &"], timeout=30)
-print(out.stdout_text.strip(), f"(exit code {out.exit_code}, leaked {out.leaked}, {out.duration:.3f} s)")
-"""
 
 # In this order, because a wrong format is told in a second and a failing test in minutes.
 GATES = {
@@ -40,9 +35,9 @@ GATES = {
 
 def main(words: list[str]) -> int:
     match words:
-        case ["demo"]:
+        case ["run", *_]:
             set_up()
-            return call([PYTHON, "-c", DEMO])
+            return subprocess.run([PROGRAM, *words], check=False).returncode
         case ["test", *arguments]:
             set_up()
             return test(arguments)
@@ -87,7 +82,7 @@ def set_up() -> None:
     ).hexdigest()
     if STAMP.exists() and STAMP.read_text() == wanted:
         return
-    print("setting up .venv", flush=True)
+    print("setting up .venv", file=sys.stderr, flush=True)
     shutil.rmtree(VENV, ignore_errors=True)
     if call([sys.executable, "-m", "venv", str(VENV)]):
         shutil.rmtree(VENV, ignore_errors=True)

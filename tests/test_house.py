@@ -139,7 +139,7 @@ def test_the_version_has_one_place() -> None:
 
 def test_the_readme_tells_the_commands_that_ci_runs() -> None:
     readme = (ROOT / "README.md").read_text()
-    assert "python3 dev.py demo" in readme
+    assert "python3 dev.py run -- echo hello" in readme
     assert "python3 dev.py test" in readme
     assert (ROOT / ".ci" / "run").read_text().splitlines()[-1] == "exec python3 dev.py test"
 

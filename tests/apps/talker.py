@@ -1,4 +1,4 @@
-"""A job that says what it is told to, when it is told to."""
+"""Jobs whose output can be waited for: one that says what it is told to, and one that tells its tree."""
 
 import os
 from collections.abc import Iterator
@@ -63,3 +63,20 @@ def talker(cli: Cli, *options: object) -> Iterator[Talker]:
         answer = cli("run", "--no-wait", *options, "--", *argv)
         assert answer["ok"], answer
         yield Talker(cli, fd, answer["job_id"])
+
+
+def pids_of(cli: Cli, job_id: str, count: int) -> list[int]:
+    """Give the pids that a job prints, one a line, once there are so many."""
+    log = cli.folder(job_id) / "stdout.log"
+
+    def printed() -> list[int]:
+        return [int(line) for line in log.read_text().split("\n")[:-1] if line.isdecimal()]
+
+    wait_until(lambda: len(printed()) == count)
+    return printed()
+
+
+def ready(cli: Cli, job_id: str) -> str:
+    """Wait until a job has printed `ready`; give its id."""
+    wait_until(lambda: b"ready" in (cli.folder(job_id) / "stdout.log").read_bytes())
+    return job_id

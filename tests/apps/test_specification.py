@@ -12,8 +12,9 @@ from agent_exec.host.windows import signals as windows
 from agent_exec.jobs import kill
 from agent_exec.jobs.store import Store
 from agent_exec.settings import jobs_root
+from apps.talker import pids_of
 from cli import Cli, check
-from support import child, exists, wait_until
+from support import child, exists
 
 METRICS = ("stdout_observed_bytes", "stderr_observed_bytes", "stdout_included_bytes", "stderr_included_bytes")
 
@@ -21,13 +22,6 @@ METRICS = ("stdout_observed_bytes", "stderr_observed_bytes", "stdout_included_by
 def unset(cli: Cli, *names: str) -> None:
     for name in names:
         cli.env.pop(name, None)
-
-
-def pids_of(cli: Cli, job_id: str) -> list[int]:
-    """Give the pids that tests/children/tree.py prints, once it has printed them all."""
-    log = cli.folder(job_id) / "stdout.log"
-    wait_until(lambda: log.read_text().endswith("ready\n"))
-    return [int(line) for line in log.read_text().split() if line.isdigit()]
 
 
 def test_requirement_json_only_stdout(cli: Cli) -> None:
@@ -183,7 +177,7 @@ def test_requirement_kill_on_windows(
     monkeypatch.setattr(host, "signal_number", windows.signal_number)
     monkeypatch.setattr(host, "signal_name", windows.signal_name)
     job_id = cli.start(*child("tree", "session", 2))
-    pids = pids_of(cli, job_id)
+    pids = pids_of(cli, job_id, 2)
     answer = verbs.kill(Store(str(cli.root)), job_id, signal=asked)
     assert (answer["ok"], answer["signal"], answer["state"]) == (True, sent, "killed")
     assert answer["terminated_signal"] == sent
@@ -203,8 +197,7 @@ def test_the_signals_of_windows_are_those_it_can_deliver() -> None:
 def test_scenario_kill_ends_the_whole_tree(cli: Cli) -> None:
     """Scenario: Windows の kill 実行 (the same words, on this system)."""
     job_id = cli.start(*child("tree", "daemon", 3))
-    pids = pids_of(cli, job_id)
-    assert len(pids) == 3
+    pids = pids_of(cli, job_id, 3)
     answer = cli("kill", job_id, "--signal", "TERM")
     assert answer["ok"] is True
     assert not any(map(exists, pids))

@@ -8,7 +8,6 @@ from agent_exec.host import identify, signal_number
 from agent_exec.model.command import Terminal
 from agent_exec.model.errors import AgentExecError, InputClosed, InvalidArgument, InvalidState
 from agent_exec.model.lifecycle import step
-from agent_exec.model.outcome import Outcome
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from agent_exec.model.command import Command, Launch, Stream
     from agent_exec.model.identity import Identity
     from agent_exec.model.lifecycle import Effect, Event, Phase
-    from agent_exec.model.outcome import Cause
+    from agent_exec.model.outcome import Cause, Outcome
 
 
 class Run:
@@ -198,7 +197,7 @@ class Run:
             self._done.release()
         return self._over
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> "Outcome":
         """Wait until it is over and give its outcome; raise if it never ran."""
         self.wait()
         if self._error is not None:
@@ -384,6 +383,8 @@ class Run:
     def _finish(self) -> None:
         self._set_timer(None)
         if self._error is None:
+            from agent_exec.model.outcome import Outcome  # which whoever waits for the start can do without
+
             self._outcome = Outcome(
                 exit_code=self._exit_code,
                 signal=self._signal,

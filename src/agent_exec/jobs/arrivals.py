@@ -67,11 +67,12 @@ class ArrivalWriter:
             return
 
     def _open(self) -> int:
-        return os.open(
-            os.path.join(self._folder, ARRIVALS),
-            os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | _FLAGS,
-            0o600,
-        )
+        """Open a new index; -1 where the disk has no room for one."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | _FLAGS
+        try:
+            return os.open(os.path.join(self._folder, ARRIVALS), flags, 0o600)
+        except OSError:
+            return -1
 
 
 def since(folder: str, starts: "dict[str, int]") -> "list[tuple[float, Stream, int]]":

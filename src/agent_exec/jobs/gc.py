@@ -4,6 +4,7 @@ import os
 from time import time
 
 from agent_exec.host import FileLock, is_locked
+from agent_exec.jobs.kill import force, kill
 from agent_exec.jobs.record import LOCK
 from agent_exec.jobs.store import CWD, TRASH, broken, bury
 
@@ -95,11 +96,18 @@ def _collect(
         weight -= size
         if dry_run:
             done.freed += size
-        elif store.remove(job_id, job.facts.get("cwd")):
+        elif _end(store, job) and store.remove(job_id, job.facts.get("cwd")):
             done.deleted += 1
             done.freed += size
         else:
             done.failed += 1
+
+
+def _end(store: "Store", job: "Record") -> bool:
+    """End what lives of a job that has lost its supervisor: nobody could find it after this."""
+    if job.reason == "supervisor_lost":
+        kill(store, job, force())
+    return True
 
 
 def _measure(job: "Record") -> tuple[int, float]:

@@ -2,10 +2,20 @@
 
 import os
 
-from agent_exec.host import ask, end_orphans, signal_name, signal_number
+from agent_exec.host import (
+    Watch,
+    ask,
+    end_orphans,
+    identify,
+    is_locked,
+    send_signal,
+    signal_name,
+    signal_number,
+)
 from agent_exec.jobs.order import END, MARK, SIGNAL
-from agent_exec.jobs.record import CONTROL
+from agent_exec.jobs.record import CONTROL, LOCK
 from agent_exec.jobs.wait import wait_for_end
+from agent_exec.model.identity import Identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +26,7 @@ if TYPE_CHECKING:
 _ENDING = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGKILL", "SIGBREAK")
 """Signals that ask to end: a tree that does not heed them is ended by force. Others are only delivered."""
 
+_NOBODY = Identity(0, 0, "")
 _MARGIN = 5.0
 _GLANCE = 0.25
 
@@ -30,13 +41,33 @@ def kill(
     """
     ends = signal_name(number) in _ENDING
     grace = job.facts.get("kill_after_ms", 0) / 1000
-    if job.supervisor == "alive" or job.facts.get("leaked"):
-        ask(os.path.join(job.folder, CONTROL), f"{END if ends else SIGNAL} {number}")
+    request = f"{END if ends else SIGNAL} {number}"
+    left = bool(job.facts.get("leaked"))
+    if job.supervisor == "alive":
+        _rouse(job)
+        ask(os.path.join(job.folder, CONTROL), request)
         if wait:
             return wait_for_end(store, job, grace + _MARGIN if ends else _GLANCE, interrupts)
-    elif job.identity is not None and (job.supervisor == "lost" or job.reason == "supervisor_lost"):
-        end_orphans(job.identity, f"{MARK}={job.id}", number, grace if ends else _MARGIN)
+    elif left and is_locked(os.path.join(job.folder, LOCK)):
+        watch = Watch(os.path.join(job.folder, CONTROL))
+        ask(watch.path, request)
+        if wait and ends:
+            watch.wait(grace + _MARGIN, interrupts)
+        watch.close()
+    elif left or job.supervisor == "lost" or job.reason == "supervisor_lost":
+        if ends:
+            end_orphans(job.identity or _NOBODY, f"{MARK}={job.id}", number, grace)
+        elif job.identity is not None:
+            send_signal(job.identity, number)
     return store.read(job.id) or job
+
+
+def _rouse(job: "Record") -> None:
+    """Continue the supervisor, should its job have stopped it: who is stopped hears nothing."""
+    proceed = signal_number("CONT")
+    supervisor = identify(job.facts.get("supervisor_pid", 0))
+    if proceed is not None and supervisor is not None:
+        send_signal(supervisor, proceed)
 
 
 def force() -> int:

@@ -83,7 +83,7 @@ def read(job_id: str, folder: str) -> Record | None:
     record = _ended(job_id, folder, facts)
     if record is not None:
         return record
-    from agent_exec.host import identify, is_locked  # which most records do not need: they have ended
+    from agent_exec.host import is_alive, is_locked  # which most records do not need: they have ended
 
     if is_locked(os.path.join(folder, LOCK)):
         return Record(job_id, folder, facts, "running" if "pid" in facts else "created", "alive")
@@ -93,7 +93,7 @@ def read(job_id: str, folder: str) -> Record | None:
     if record is not None:
         return record
     lost = Record(job_id, folder, facts, "failed", None, "supervisor_lost")
-    if lost.identity is not None and identify(lost.identity.pid) == lost.identity:
+    if lost.identity is not None and is_alive(lost.identity):
         return Record(job_id, folder, facts, "running", "lost")
     return lost
 

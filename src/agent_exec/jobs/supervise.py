@@ -2,32 +2,29 @@
 
 It is detached from whoever asked for the job, holds the job's lock for life,
 owns the tree of its command, and alone writes the job's files. To whoever
-waits for it it tells a word a line; the record says the rest.
+waits for it it tells a word a line; the record says the rest. The command is
+started, and that told, before the engine is loaded that takes it over.
 """
 
 import os
 from marshal import loads
-from time import time
+from time import monotonic, time
 
-from agent_exec.engine.loop import Loop
-from agent_exec.engine.run import Run
-from agent_exec.host import Control, FileLock, LocalSpawner, on_terminate, prepare, signal_number, tell
-from agent_exec.jobs.arrivals import ArrivalWriter
+from agent_exec.host import Control, FileLock, LocalSpawner, boot_id, tell
 from agent_exec.jobs.clock import stamp
 from agent_exec.jobs.ids import created, new_id
 from agent_exec.jobs.logs import STREAMS, LogWriter
 from agent_exec.jobs.order import ENDED, JOB, MARK, REFUSED, SIGNAL, STARTED
 from agent_exec.jobs.record import CONTROL, LOCK, RecordWriter
 from agent_exec.jobs.store import Store, broken
-from agent_exec.model.command import Command
 from agent_exec.model.errors import AgentExecError
-from agent_exec.model.limits import Limits
-from agent_exec.model.output import Head
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from agent_exec.engine.run import Run
+    from agent_exec.jobs.arrivals import ArrivalWriter
     from agent_exec.model.command import Stream
     from agent_exec.model.outcome import Outcome
 
@@ -52,7 +49,11 @@ def main(fds: list[int]) -> None:
         told = {"code": error.code, "message": error.message, "details": dict(error.details)}
         tell(report, f"{REFUSED} {dump(told)}\n".encode())
         return
-    job.serve()
+    try:
+        job.serve()
+    except BaseException:
+        spawner.abandon()  # an error of ours, and no reason to leave an orphan
+        raise
 
 
 def _take_order(fd: int) -> "tuple[str, dict[str, Any]] | None":
@@ -73,6 +74,7 @@ class Supervisor:
 
     __slots__ = (
         "_arrivals",
+        "_began",
         "_control",
         "_discard",
         "_folder",
@@ -98,9 +100,10 @@ class Supervisor:
         self._spawner = spawner
         self._report = report
         self._run: Run | None = None
+        self._arrivals: ArrivalWriter | None = None
+        self._began = 0.0
         self._terminated = False
         self._discard = False
-        self._loop = Loop(many=False, wakeable=True)
         cwd = os.path.realpath(order["cwd"])
         self._folder = store.make(job_id, cwd)
         try:
@@ -108,7 +111,6 @@ class Supervisor:
             self._lock.acquire()
             self._control = Control.create(os.path.join(self._folder, CONTROL))
             self._logs = {stream: LogWriter(self._folder, stream, order["quota"]) for stream in STREAMS}
-            self._arrivals = ArrivalWriter(self._folder)
             # Last, for it makes the job one that others see.
             self._record = RecordWriter(self._folder, _first_facts(job_id, cwd, order))
         except OSError as error:
@@ -119,52 +121,77 @@ class Supervisor:
         """Run the command to its end, and record it."""
         self._tell(f"{JOB} {self._id}")
         try:
-            run = self._start()
+            self._note_start(
+                self._spawner.start(self._order["argv"], self._order["cwd"], self._environment())
+            )
+            run = self._take_over()
             while not run.done:
                 self._loop.turn()
             facts = self._ending(run.outcome())
         except AgentExecError as error:
-            self._spawner.gone = True
             facts = _failure(error)
+            self._spawner.abandon()
         self._publish(facts)
         if not self._spawner.gone:
             self._stay()
 
-    def _start(self) -> Run:
-        """Start the command, and record who it is; raise why not."""
-        order = self._order
-        env = order["env"]
-        if order["mark"]:
+    def _environment(self) -> dict[bytes, bytes]:
+        env: dict[bytes, bytes] = self._order["env"]
+        if self._order["mark"]:
             env[MARK.encode()] = self._id.encode()
+        return env
+
+    def _note_start(self, command: tuple[int, int] | None) -> None:
+        """Record who the command is, and tell that it runs; not where it is not started yet."""
+        if command is None:
+            return
+        pid, start = command
+        self._began = monotonic()
+        self._record.append(
+            {
+                "pid": pid,
+                "start": start,
+                "boot": boot_id(),
+                "supervisor_pid": os.getpid(),
+                "started_at": stamp(time()),
+            }
+        )
+        self._tell(STARTED)
+
+    def _take_over(self) -> "Run":
+        """Load the engine, and have it run the command to its end."""
+        from agent_exec.engine.loop import Loop
+        from agent_exec.engine.run import Run
+        from agent_exec.host import hide_arguments, on_terminate
+        from agent_exec.model.command import Command
+        from agent_exec.model.limits import Limits
+        from agent_exec.model.output import Head
+
+        order = self._order
+        self._loop = Loop(many=False, wakeable=True)
         command = Command(
             order["argv"],
             cwd=order["cwd"],
-            env=env,
+            env=order["env"],
             limits=Limits(timeout=order["timeout"], grace=order["grace"]),
             leftovers=order["leftovers"],
             keep=Head(0),
             on_output=self._keep,
         )
-        run = Run(command, prepare(command), self._loop, self._spawner, _nothing)
+        run = Run(command, self._spawner.prepare(command), self._loop, self._spawner, _nothing)
         self._run = run
         on_terminate(self._terminate)
         self._control.listen(self._loop, self._heard)
+        ahead = self._spawner.ahead
         run.launch()
         if self._spawner.stdin >= 0:
             os.close(self._spawner.stdin)
-        if not run.done:
-            identity = run.identity
-            self._record.append(
-                {
-                    "pid": run.pid,
-                    "start": identity.start if identity else 0,
-                    "boot": identity.boot if identity else "",
-                    "supervisor_pid": os.getpid(),
-                    "started_at": stamp(time()),
-                }
-            )
-            self._tell(STARTED)
-            self._tick()
+        identity = run.identity
+        if ahead is None and identity is not None:
+            self._note_start((identity.pid, identity.start))
+        self._tick()
+        # Whoever ends all processes that have some word in their command line does not mean this one.
+        hide_arguments(f"agent-exec: supervisor of {self._id}")
         return run
 
     def _tell(self, line: str) -> None:
@@ -175,11 +202,17 @@ class Supervisor:
         if self._discard:
             return
         log = self._logs[stream]
+        if self._arrivals is None:
+            from agent_exec.jobs.arrivals import ArrivalWriter
+
+            self._arrivals = ArrivalWriter(self._folder)
         self._arrivals.note(stream, log.total)
         log.write(chunk)
 
     def _heard(self, line: str) -> None:
         """Do what someone asks of us."""
+        from agent_exec.host import signal_number
+
         word, _, rest = line.partition(" ")
         run = self._run
         number = signal_number(rest)
@@ -222,7 +255,7 @@ class Supervisor:
             "signal": outcome.signal,
             "reason": reason,
             "timed_out": outcome.timed_out,
-            "duration_ms": round(outcome.duration * 1000),
+            "duration_ms": round((monotonic() - self._began) * 1000),
             "leaked": outcome.leaked,
             "output_complete": not lost and self._spawner.gone,
         }
@@ -249,7 +282,7 @@ class Supervisor:
         self._control.close()
 
 
-def _nothing(_run: Run) -> None:
+def _nothing(_run: "Run") -> None:
     pass
 
 

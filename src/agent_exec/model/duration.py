@@ -1,9 +1,7 @@
 """Spans of time as people write them: 250ms, 2s, 5m, 1h, 30d."""
 
 from agent_exec.model.errors import InvalidArgument
-
-LONGEST = 366 * 86400.0
-"""No clock of ours runs longer than a year: longer is a mistake of units."""
+from agent_exec.model.limits import LONGEST
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 

@@ -1,8 +1,10 @@
 """How long a run may take and how much it may print, with the bounds of each."""
 
-from agent_exec.model.duration import LONGEST
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.value import Value
+
+LONGEST = 366 * 86400.0
+"""No clock of ours runs longer than a year: longer is a mistake of units."""
 
 OVERFLOWS = ("cut", "stop")
 

@@ -52,6 +52,8 @@ def _status(asked: "Parsed", store: "Store") -> "dict[str, Any]":
 
 def _tail(asked: "Parsed", store: "Store") -> "dict[str, Any]":
     options = asked.options
+    if "merged" in options and "grep" in options:
+        raise UsageError("--merged and --grep contradict each other", "tail")
     return verbs.tail(
         store,
         _job(asked),

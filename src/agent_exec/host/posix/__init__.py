@@ -7,8 +7,8 @@ if TYPE_CHECKING:
     from agent_exec.host.posix.arguments import hide_arguments
     from agent_exec.host.posix.control import Control, Watch, ask
     from agent_exec.host.posix.detached import detach
-    from agent_exec.host.posix.identity import identify, is_alive, send_signal
-    from agent_exec.host.posix.interrupts import Interrupts, on_terminate
+    from agent_exec.host.posix.identity import boot_id, identify, is_alive, send_signal
+    from agent_exec.host.posix.interrupts import Interrupts
     from agent_exec.host.posix.local import LocalSpawner
     from agent_exec.host.posix.lock import FileLock, is_locked
     from agent_exec.host.posix.orphans import end_orphans
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from agent_exec.host.posix.process import Process
     from agent_exec.host.posix.program import prepare
     from agent_exec.host.posix.report import Report, tell
-    from agent_exec.host.posix.signals import signal_name, signal_number
+    from agent_exec.host.posix.signals import on_terminate, signal_name, signal_number
     from agent_exec.host.posix.spawner import Spawner
     from agent_exec.host.posix.surroundings import own_environment, shell
 
@@ -31,6 +31,7 @@ __all__ = [
     "Spawner",
     "Watch",
     "ask",
+    "boot_id",
     "detach",
     "end_orphans",
     "hide_arguments",
@@ -58,6 +59,7 @@ _HOMES = {
     "Spawner": "spawner",
     "Watch": "control",
     "ask": "control",
+    "boot_id": "identity",
     "detach": "detached",
     "end_orphans": "orphans",
     "hide_arguments": "arguments",
@@ -65,7 +67,7 @@ _HOMES = {
     "is_alive": "identity",
     "is_locked": "lock",
     "own_environment": "surroundings",
-    "on_terminate": "interrupts",
+    "on_terminate": "signals",
     "prepare": "program",
     "shell": "surroundings",
     "send_signal": "identity",

@@ -7,10 +7,7 @@ is gone, or has closed it, without a poll.
 
 import errno
 import os
-import select
 from time import monotonic
-
-from agent_exec.host.posix.poller import LONGEST_WAIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,8 +49,10 @@ class Control:
                 heard(line)
 
         if self.fd >= 0:
+            from select import POLLIN
+
             self._loop = loop
-            loop.watch(self.fd, select.POLLIN, ready)
+            loop.watch(self.fd, POLLIN, ready)
 
     def _receive(self) -> list[str]:
         """Give the whole lines that have come."""
@@ -91,12 +90,18 @@ def ask(path: str, line: str) -> bool:
 
 def wait_to_read(fds: list[int], seconds: float | None) -> list[int]:
     """Wait until a descriptor can be read or is hung up, for at most so long; give those. -1 is none."""
-    return wait_for([(fd, select.POLLIN) for fd in fds], seconds)
+    from select import POLLIN
+
+    return wait_for([(fd, POLLIN) for fd in fds], seconds)
 
 
 def wait_for(wanted: list[tuple[int, int]], seconds: float | None) -> list[int]:
     """Wait until a descriptor has its events, for at most so long; give those that do. -1 is none."""
-    poller = select.poll()
+    from select import poll
+
+    from agent_exec.host.posix.poller import LONGEST_WAIT
+
+    poller = poll()
     for fd, events in wanted:
         if fd >= 0:
             poller.register(fd, events)
@@ -128,8 +133,10 @@ class Watch:
 
     def wait(self, seconds: float | None, interrupts: "Interrupts | None" = None) -> bool:
         """Wait for the owner to hang up, or for an interrupt; False when the time is over."""
+        from select import POLLIN
+
         fd = -1 if interrupts is None else interrupts.fd
-        return bool(wait_for([(self._fd, 0), (fd, select.POLLIN)], seconds))
+        return bool(wait_for([(self._fd, 0), (fd, POLLIN)], seconds))
 
     def close(self) -> None:
         """Wait no more; harmless when repeated."""

@@ -13,9 +13,9 @@ import select
 import sys
 
 from agent_exec.host.posix import signals, tree, wire
-from agent_exec.host.posix.children import listen_for_children
 from agent_exec.host.posix.keeper import Keeper
 from agent_exec.host.posix.launch import STEP_KEEPER
+from agent_exec.host.posix.signals import listen_for_children
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

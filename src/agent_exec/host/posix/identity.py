@@ -3,12 +3,13 @@
 import os
 import sys
 
-from agent_exec.host.posix.tree import parent_and_start
-from agent_exec.model.identity import Identity
+from agent_exec.host.posix.tree import is_zombie, parent_and_start
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
+
+    from agent_exec.model.identity import Identity
 else:
     import _signal
 
@@ -28,8 +29,10 @@ def boot_id() -> str:
 _boot: str | None = None
 
 
-def identify(pid: int) -> Identity | None:
+def identify(pid: int) -> "Identity | None":
     """Give the identity of the process that has this pid now; None if there is none."""
+    from agent_exec.model.identity import Identity
+
     if sys.platform == "linux":
         try:
             _, start = parent_and_start(pid)
@@ -45,12 +48,14 @@ def identify(pid: int) -> Identity | None:
     return Identity(pid, 0, "")
 
 
-def is_alive(identity: Identity) -> bool:
-    """Whether exactly this process still exists; one that has exited and was not reaped counts."""
-    return identify(identity.pid) == identity
+def is_alive(identity: "Identity") -> bool:
+    """Whether exactly this process still runs; one that has exited and only waits to be reaped does not."""
+    if identify(identity.pid) != identity:
+        return False
+    return sys.platform != "linux" or not is_zombie(identity.pid)
 
 
-def send_signal(identity: Identity, number: int) -> bool:
+def send_signal(identity: "Identity", number: int) -> bool:
     """Signal exactly this process; False if it is gone, whoever has its pid now.
 
     Where the kernel has process descriptors, the identity is checked while

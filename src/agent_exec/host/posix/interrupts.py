@@ -5,7 +5,6 @@ import os
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
-    from collections.abc import Callable
 else:
     import _signal
 
@@ -30,9 +29,3 @@ class Interrupts:
 
     def _note(self, _number: int, _frame: object) -> None:
         self.caught = True
-
-
-def on_terminate(call: "Callable[[], object]") -> None:
-    """Call this when this process, a detached one, is asked to end by SIGTERM; all others stay blocked."""
-    _signal.signal(_signal.SIGTERM, lambda _number, _frame: call())
-    _signal.pthread_sigmask(_signal.SIG_UNBLOCK, (_signal.SIGTERM,))

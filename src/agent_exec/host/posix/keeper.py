@@ -10,7 +10,7 @@ import os
 import select
 
 from agent_exec.host.posix import launch, tree, wire
-from agent_exec.host.posix.children import listen_for_children
+from agent_exec.host.posix.signals import listen_for_children
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

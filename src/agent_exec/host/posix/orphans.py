@@ -4,6 +4,7 @@ import os
 from time import monotonic, sleep
 
 from agent_exec.host.posix import signals, tree
+from agent_exec.host.posix.identity import boot_id, identify, is_alive, send_signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,23 +17,51 @@ _FORCE = 5.0
 def end_orphans(leader: "Identity", mark: str, number: int, grace: float) -> bool:
     """Ask all that is left of a command to end, and force it after the grace; say whether nothing is left.
 
-    Found are the processes of the command's session and those below them,
-    and every process whose environment holds `mark`.
+    Found are the processes whose environment holds `mark`, those of the
+    command's session, and all below them. A session whose leader is gone
+    is the command's only if a marked process is in it: the system may have
+    given its number to another since.
     """
+    if leader.boot not in ("", boot_id()):
+        return True  # whatever has its pid now has it by chance
     deadline = monotonic() + (0 if number == signals.KILL else grace)
-    _signal_each(_find(leader, mark), number)
-    while left := _find(leader, mark):
+    # Those once found stay known: a parent that heeds the request is no longer there to find its children by.
+    known = _find(leader, mark)
+    _signal_each(known, number)
+    while known := {one for one in known | _find(leader, mark) if is_alive(one)}:
         now = monotonic()
         if now > deadline + _FORCE:
             return False
         if now >= deadline:
-            _signal_each(left, signals.KILL)
+            _signal_each(known, signals.KILL)
         sleep(_PAUSE)
     return True
 
 
-def _find(leader: "Identity", mark: str) -> set[int]:
-    found = set(tree.members(leader.pid, leader.start))
+def _find(leader: "Identity", mark: str) -> "set[Identity]":
+    found = _marked(mark)
+    if is_alive(leader) or any(_session(pid) == leader.pid for pid in found):
+        found.update(tree.members(leader.pid, leader.start))
+    spared = {1, os.getpid()}
+    found -= spared
+    ranks = found
+    while ranks := {child for pid in ranks for child in tree.children(pid)} - found - spared:
+        found |= ranks
+    identities = map(identify, found)
+    return {one for one in identities if one is not None and is_alive(one)}
+
+
+def _session(pid: int) -> int:
+    """Give the session of a process; -1 if that is gone."""
+    try:
+        return os.getsid(pid) or -1  # 0 is one that cannot be seen from here
+    except OSError:
+        return -1
+
+
+def _marked(mark: str) -> set[int]:
+    """Give the processes whose environment holds a mark."""
+    found: set[int] = set()
     wanted = mark.encode()
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -42,15 +71,14 @@ def _find(leader: "Identity", mark: str) -> set[int]:
                         found.add(int(name))
             except OSError:
                 continue  # gone, or another's
-    found.discard(os.getpid())
-    return {pid for pid in found if not tree.is_zombie(pid)}
+    return found
 
 
-def _signal_each(pids: set[int], number: int) -> None:
-    for pid in pids:
+def _signal_each(processes: "set[Identity]", number: int) -> None:
+    for process in processes:
         try:
-            os.kill(pid, number)
+            send_signal(process, number)
             if number != signals.KILL:
-                os.kill(pid, signals.CONT)  # a stopped process hears nothing else
+                send_signal(process, signals.CONT)  # a stopped process hears nothing else
         except OSError:
             continue

@@ -184,7 +184,9 @@ class Process(Streamed):
             self._drop_keeper()
         else:
             self._give_back()
-        self._sink.failed(launch_error(self._launch, step, error))
+        launch = self._launch
+        program, name, cwd = map(os.fsencode, (launch.program, launch.argv[0], launch.cwd))
+        self._sink.failed(launch_error(step, error, program, name, cwd))
 
     def _lost(self) -> None:
         """The keeper was killed; the factory, if it lives, has ended the tree before we could hear of it."""

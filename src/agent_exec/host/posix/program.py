@@ -5,8 +5,6 @@ import os
 import stat
 
 from agent_exec.host.posix.launch import STEP_CWD, STEP_KEEPER, STEP_TERMINAL
-from agent_exec.host.posix.surroundings import own_environment
-from agent_exec.model.command import Command, Launch
 from agent_exec.model.errors import (
     AgentExecError,
     CommandNotExecutable,
@@ -21,12 +19,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from agent_exec.model.command import Command, Launch
+
 DEFAULT_PATH = b"/usr/local/bin:/usr/bin:/bin"
 
 
-def prepare(command: Command) -> Launch:
+def prepare(command: "Command") -> "Launch":
     """Turn what was asked into what will be spawned; raise what stands in its way."""
-    cwd = _directory(command.cwd)
+    from agent_exec.model.command import Launch
+
+    cwd = directory(command.cwd)
     env = _environment(command.env)
     argv = tuple(os.fsencode(word) for word in command.argv)
     return Launch(
@@ -117,20 +119,18 @@ def directory_error(error: int, cwd: bytes) -> AgentExecError:
     )
 
 
-def launch_error(launch: Launch, step: int, error: int) -> AgentExecError:
-    """Give the typed error for a step of the launch that the system refused."""
+def launch_error(step: int, error: int, program: bytes, name: bytes, cwd: bytes) -> AgentExecError:
+    """Give the typed error for a step of a launch that the system refused."""
     if step == STEP_CWD:
-        return directory_error(error, os.fsencode(launch.cwd))
+        return directory_error(error, cwd)
     if step == STEP_KEEPER:
         return LaunchFailed(f"no helper process for the command: {os.strerror(error)}", errno=error)
     if step == STEP_TERMINAL:
         return LaunchFailed(f"no terminal for the command: {os.strerror(error)}", errno=error)
-    return program_error(
-        error, os.fsencode(launch.argv[0]), os.fsencode(launch.cwd), file=os.fsencode(launch.program)
-    )
+    return program_error(error, name, cwd, file=program)
 
 
-def _directory(cwd: str | bytes | None) -> bytes:
+def directory(cwd: str | bytes | None) -> bytes:
     """Give the absolute working directory, checked."""
     if cwd is not None and os.path.isabs(cwd):
         folder = os.fsencode(cwd)
@@ -158,6 +158,8 @@ def _directory(cwd: str | bytes | None) -> bytes:
 def _environment(env: "Mapping[str | bytes, str | bytes] | None") -> dict[bytes, bytes]:
     """Give the environment in the system's form; a snapshot of our own by default."""
     if env is None:
+        from agent_exec.host.posix.surroundings import own_environment
+
         return own_environment()
     return {os.fsencode(name): os.fsencode(value) for name, value in env.items()}
 

@@ -1,8 +1,11 @@
-"""Names and numbers of signals."""
+"""Names and numbers of signals, and how a helper process hears of those that concern it."""
+
+import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
+    from collections.abc import Callable
 else:
     import _signal
 
@@ -37,6 +40,22 @@ def forget_all() -> None:
                 _signal.signal(number, _signal.SIG_DFL)
             except OSError:
                 continue  # KILL and STOP
+
+
+def listen_for_children() -> int:
+    """Give a descriptor that becomes readable whenever a child has exited."""
+    reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    former = _signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    if former >= 0:
+        os.close(former)
+    _signal.signal(_signal.SIGCHLD, lambda _number, _frame: None)
+    return reader
+
+
+def on_terminate(call: "Callable[[], object]") -> None:
+    """Call this when this process, a detached one, is asked to end by SIGTERM; all others stay blocked."""
+    _signal.signal(_signal.SIGTERM, lambda _number, _frame: call())
+    _signal.pthread_sigmask(_signal.SIG_UNBLOCK, (_signal.SIGTERM,))
 
 
 def signal_name(number: int) -> str:

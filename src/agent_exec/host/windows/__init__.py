@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from agent_exec.host.windows.arguments import hide_arguments
     from agent_exec.host.windows.control import Control, Watch, ask
     from agent_exec.host.windows.detached import detach
-    from agent_exec.host.windows.identity import identify, is_alive, send_signal
+    from agent_exec.host.windows.identity import boot_id, identify, is_alive, send_signal
     from agent_exec.host.windows.interrupts import Interrupts, on_terminate
     from agent_exec.host.windows.local import LocalSpawner
     from agent_exec.host.windows.lock import FileLock, is_locked
@@ -31,6 +31,7 @@ __all__ = [
     "Spawner",
     "Watch",
     "ask",
+    "boot_id",
     "detach",
     "end_orphans",
     "hide_arguments",
@@ -58,6 +59,7 @@ _HOMES = {
     "Spawner": "spawner",
     "Watch": "control",
     "ask": "control",
+    "boot_id": "identity",
     "detach": "detached",
     "end_orphans": "orphans",
     "hide_arguments": "arguments",

@@ -4,6 +4,11 @@ from agent_exec.host.windows import console, kernel, signals
 from agent_exec.model.identity import Identity
 
 
+def boot_id() -> str:
+    """Give a name of this boot of the system; empty, for creation times are absolute here."""
+    return ""
+
+
 def identify(pid: int) -> Identity | None:
     """Give the identity of the process that has this pid now; None if there is none.
 

@@ -5,12 +5,15 @@ leaves alive, which is taken until that is gone.
 """
 
 from agent_exec.host.windows.process import Process
+from agent_exec.host.windows.program import prepare
 from agent_exec.model.errors import InvalidState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from agent_exec.host.ports import Loop, Sink
-    from agent_exec.model.command import Launch
+    from agent_exec.model.command import Command, Launch
 
 
 class LocalProcess(Process):
@@ -43,15 +46,30 @@ class LocalProcess(Process):
 class LocalSpawner:
     """Gives one launch a process; `stdin` is its input, and the taker's to close, `name` that of its job."""
 
-    __slots__ = ("_closed", "_process", "gone", "name", "stdin")
+    __slots__ = ("_closed", "_process", "ahead", "gone", "name", "stdin")
 
     def __init__(self, stdin: int = -1, name: str | None = None) -> None:
         self.stdin = stdin
         self.name = name
         self.gone = False
         """Whether nothing of the tree is left, also of what was to be left alive."""
+        self.ahead: tuple[int, int, tuple[int, int]] | None = None
+        """The command, once it is started ahead of its run; never here."""
         self._closed = False
         self._process: LocalProcess | None = None
+
+    def start(
+        self,
+        argv: "Sequence[str | bytes]",  # noqa: ARG002
+        cwd: str | bytes,  # noqa: ARG002
+        env: "Mapping[str, str] | Mapping[bytes, bytes]",  # noqa: ARG002
+    ) -> tuple[int, int] | None:
+        """Start the command ahead of its run; here it has to wait for that, and this does nothing."""
+        return None
+
+    def prepare(self, command: "Command") -> "Launch":
+        """Turn what was asked into what will be spawned."""
+        return prepare(command)
 
     def process(self, launch: "Launch", loop: "Loop", sink: "Sink") -> LocalProcess:
         """Give the process of a launch, not spawned yet."""
@@ -62,6 +80,12 @@ class LocalSpawner:
         """End by force what was left alive."""
         if self._process is not None:
             self._process.kill()
+
+    def abandon(self) -> None:
+        """End by force all that was started, and wait until it is gone."""
+        if self._process is not None:
+            self._process.abandon(0)
+        self.gone = True
 
     def check(self) -> None:
         """Refuse to spawn once it is closed."""
