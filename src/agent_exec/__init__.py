@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from agent_exec.model.limits import Limits
     from agent_exec.model.outcome import Outcome
     from agent_exec.model.output import Head, HeadTail, Lines, Tail, Text
+    from agent_exec.settings import open_jobs
     from agent_exec.version import __version__
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Terminal",
     "Text",
     "__version__",
+    "open_jobs",
     "run",
 ]
 
@@ -44,6 +46,7 @@ _HOMES = {
     "Terminal": "model.command",
     "Text": "model.output",
     "__version__": "version",
+    "open_jobs": "settings",
     "run": "engine.engine",
 }
 

@@ -7,7 +7,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from agent_exec.faces.jobs import Jobs
     from agent_exec.jobs.store import Store
+
+
+def open_jobs(root: str | None = None) -> "Jobs":
+    """Give the jobs of a folder, or of the one in force here."""
+    from agent_exec.faces.jobs import Jobs
+
+    return Jobs(jobs_store(root))
 
 
 def jobs_root(

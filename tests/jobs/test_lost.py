@@ -72,7 +72,7 @@ def test_a_job_whose_supervisor_is_killed_runs_on_and_every_verb_says_so(cli: Cl
 
 
 @pytest.mark.parametrize("verb", ["kill", "delete"])
-@pytest.mark.parametrize("kind", ["daemon", "session", "group", "deaf", "chain"])
+@pytest.mark.parametrize("kind", ["daemon", "session", "deaf"])
 @pytest.mark.parametrize("main", ["lives", "died"])
 def test_what_a_lost_supervisor_left_is_ended(cli: Cli, verb: str, kind: str, main: str) -> None:
     job_id = str(cli("run", "--no-wait", "--kill-after", "50ms", "--", *child("tree", kind, 3))["job_id"])

@@ -265,7 +265,7 @@ def run(
 def run_command(command: Command) -> "Outcome":
     """Run a command to its end inside this call, without a thread."""
     loop = Loop(many=False, wakeable=False)
-    run = Run(command, prepare(command), loop, _shared_spawner(), _nothing)
+    run = Run(command, prepare(command), loop, shared_spawner(), _nothing)
     try:
         run.launch()
         while not run.done:
@@ -290,7 +290,7 @@ def close_shared(*, wait: bool = True) -> None:
         shared.close(wait=wait)
 
 
-def _shared_spawner() -> Spawner:
+def shared_spawner() -> Spawner:
     """Give the spawner of all one-shot calls of this process, made when first needed."""
     global _shared  # noqa: PLW0603 - one for each process
     with _sharing:

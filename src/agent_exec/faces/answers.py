@@ -99,7 +99,8 @@ def updated(job: "Record") -> str:
         times.append(os.stat(os.path.join(job.folder, LOCK)).st_mtime)
     except OSError:
         pass
-    return stamp(max(times))
+    # Never before it began: the clock of the files is coarser than ours.
+    return max(stamp(max(times)), str(job.facts.get("started_at") or job.facts.get("created_at", "")))
 
 
 def paths(job: "Record") -> "Answer":

@@ -76,7 +76,7 @@ class ArrivalWriter:
 
 
 def since(folder: str, starts: "dict[str, int]") -> "list[tuple[float, Stream, int]]":
-    """Give the records that cover both streams from these offsets on: moment, stream, offset; in order."""
+    """Give the records that cover these streams from these offsets on: moment, stream, offset; in order."""
     found: list[tuple[float, Stream, int]] = []
     wanted = dict(starts)
     for name in (ARRIVALS, _OLDER):
@@ -94,8 +94,10 @@ def since(folder: str, starts: "dict[str, int]") -> "list[tuple[float, Stream, i
                     moment = int.from_bytes(data[place : place + 8], "little") / 1e6
                     offset, which = divmod(int.from_bytes(data[place + 8 : place + _SIZE], "little"), 2)
                     stream = STREAMS[which]
+                    if stream not in wanted:
+                        continue  # all of it is covered, or none of it was asked for
                     found.append((moment, stream, offset))
-                    if stream in wanted and offset <= wanted[stream]:
+                    if offset <= wanted[stream]:
                         del wanted[stream]
                         if not wanted:
                             break

@@ -4,6 +4,7 @@ import os
 from time import time
 
 from agent_exec.host import FileLock, is_locked
+from agent_exec.jobs.ids import created, is_id
 from agent_exec.jobs.kill import force, kill
 from agent_exec.jobs.record import LOCK
 from agent_exec.jobs.store import CWD, TRASH, broken, bury
@@ -55,7 +56,7 @@ def collect(
     try:
         _collect(store, done, older_than, max_jobs, max_bytes, dry_run=dry_run)
         if not dry_run:
-            _tidy(store)
+            _tidy(store, time())
     finally:
         lock.release()
     return done
@@ -137,18 +138,33 @@ def _clear_debris(folder: str, now: float, *, dry_run: bool) -> bool:
     return True
 
 
-def _tidy(store: "Store") -> None:
+def _tidy(store: "Store", now: float) -> None:
     """Finish removals that were cut short, and strike jobs from the indexes that are gone or over."""
     for name in os.listdir(store.root):
         if name.startswith(TRASH):
             bury(os.path.join(store.root, name))
     for job_id in store.live_ids():
         job = store.read(job_id)
-        if (job is None and not os.path.isdir(store.folder(job_id))) or (job is not None and job.ended):
+        if _vanished(store, job_id, now) if job is None else job.ended:
             store.settle(job_id)
     by_cwd = os.path.join(store.root, CWD)
-    for name in os.listdir(by_cwd) if os.path.isdir(by_cwd) else []:
-        index = os.path.join(by_cwd, name)
-        for job_id in os.listdir(index):
-            if not os.path.isdir(store.folder(job_id)):
-                os.unlink(os.path.join(index, job_id))
+    for name in _names(by_cwd):
+        for job_id in filter(is_id, _names(os.path.join(by_cwd, name))):
+            if _vanished(store, job_id, now):
+                try:
+                    os.unlink(os.path.join(by_cwd, name, job_id))
+                except OSError:
+                    continue  # someone else was faster
+
+
+def _vanished(store: "Store", job_id: str, now: float) -> bool:
+    """Whether an entry of an index is of a job that is gone, and not of one that is being made."""
+    return now - created(job_id) > _UNFINISHED and not os.path.isdir(store.folder(job_id))
+
+
+def _names(folder: str) -> list[str]:
+    """Give the names in a folder; none if it has just gone, is none, or is a link to elsewhere."""
+    try:
+        return [] if os.path.islink(folder) else os.listdir(folder)
+    except OSError:
+        return []

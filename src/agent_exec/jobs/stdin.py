@@ -4,7 +4,7 @@ import os
 import stat
 
 from agent_exec.jobs.ids import new_id
-from agent_exec.jobs.store import broken
+from agent_exec.jobs.store import broken, make_folder
 from agent_exec.model.errors import InputTooLarge, InvalidArgument
 
 TYPE_CHECKING = False
@@ -68,9 +68,7 @@ def _spool(store: "Store", chunks: "Iterable[bytes]", limit: int) -> int:
 
 def _nameless(root: str) -> int:
     """Open a file that has no name, or loses it at once."""
-    if not os.path.isdir(root):
-        os.makedirs(os.path.dirname(root), exist_ok=True)
-        os.makedirs(root, 0o700, exist_ok=True)
+    make_folder(root)
     if hasattr(os, "O_TMPFILE"):
         try:
             return os.open(root, os.O_RDWR | os.O_TMPFILE | _FLAGS, 0o600)

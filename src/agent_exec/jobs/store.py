@@ -45,6 +45,7 @@ class Store:
             folder = self.folder(job_id)
             os.mkdir(folder, 0o700)
         except OSError as error:
+            self._strike(job_id, cwd)
             raise broken(error, self.root) from error
         return folder
 
@@ -111,6 +112,11 @@ class Store:
             bury(grave)  # from a removal that was cut short
             os.rename(self.folder(job_id), grave)
         bury(grave)
+        self._strike(job_id, cwd)
+        return True
+
+    def _strike(self, job_id: str, cwd: str | None) -> None:
+        """Take a job out of the indexes."""
         self.settle(job_id)
         if cwd is not None:
             folder = self._cwd_folder(cwd)
@@ -119,7 +125,6 @@ class Store:
                 os.rmdir(folder)
             except OSError:
                 pass  # others are entered there
-        return True
 
     def _enter(self, job_id: str, index: str) -> None:
         """Enter a job in an index, which is made if it is not there."""
@@ -127,10 +132,9 @@ class Store:
             try:
                 os.close(os.open(os.path.join(index, job_id), os.O_WRONLY | os.O_CREAT | _CLOEXEC, 0o600))
             except FileNotFoundError:
-                if not os.path.isdir(self.root):
-                    os.makedirs(os.path.dirname(self.root), exist_ok=True)
-                for folder in (self.root, os.path.join(self.root, CWD), index):
-                    _mkdir(folder)
+                make_folder(self.root)
+                for folder in (os.path.join(self.root, CWD), index):
+                    make_folder(folder)
             else:
                 return
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), index)
@@ -159,6 +163,8 @@ def broken(error: OSError, root: str) -> StoreFailed:
 
 def bury(folder: str) -> None:
     """Delete a folder and all in it, following no link; what cannot be deleted stays."""
+    if os.path.islink(folder):
+        return
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
@@ -190,11 +196,15 @@ def _is_folder(path: str) -> bool:
         return False
 
 
-def _mkdir(path: str) -> None:
+def make_folder(path: str) -> None:
+    """Make a folder, and those above it that are missing, for their owner alone; it may be there already."""
     try:
         os.mkdir(path, 0o700)
     except FileExistsError:
         return
+    except FileNotFoundError:
+        make_folder(os.path.dirname(path))
+        make_folder(path)
 
 
 def _unlink(path: str) -> None:

@@ -56,6 +56,15 @@ def main(fds: list[int]) -> None:
         raise
 
 
+def preload() -> None:
+    """Load all that a supervisor will need, for a process that forks many."""
+    import agent_exec.engine.loop
+    import agent_exec.engine.run
+    import agent_exec.jobs.arrivals  # noqa: F401
+
+    LocalSpawner.preload()
+
+
 def _take_order(fd: int) -> "tuple[str, dict[str, Any]] | None":
     """Read the whole order; None if it never comes."""
     data = b""

@@ -72,7 +72,7 @@ class Piece:
 
 def merged(job: "Record", excerpts: "dict[Stream, Excerpt]") -> list[Piece]:
     """Give these excerpts as one sequence of pieces, in the order in which they arrived."""
-    known = arrivals.since(job.folder, {stream: part.start for stream, part in excerpts.items()})
+    known = arrivals.since(job.folder, {stream: part.start for stream, part in excerpts.items() if part.data})
     pieces: list[Piece] = []
     place = {stream: part.start for stream, part in excerpts.items()}
     moments: dict[Stream, float | None] = dict.fromkeys(place)

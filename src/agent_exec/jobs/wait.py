@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 _LOOK = 0.02
 """How often to look where nothing tells of the end: a lost supervisor, a file system without pipes."""
 _MOMENT = 0.002
+_LONGEST = 1.0
+"""How long to trust in being told: a pipe that was opened between the owner's hang-up and its end stays silent."""
 
 
 def wait_for_end(
@@ -35,13 +37,13 @@ def wait_for_end(
             left = None if deadline is None else deadline - monotonic()
             if job.ended or (left is not None and left <= 0) or (interrupts and interrupts.caught):
                 break
-            step: float | None = _LOOK
+            step = _LOOK
             if hung_up:
                 step = _MOMENT  # it is going, and its lock goes with it
             elif job.supervisor == "alive" and watch.hears:
-                step = left
+                step = _LONGEST
             if left is not None:
-                step = left if step is None else min(step, left)
+                step = min(step, left)
             hung_up = watch.wait(step, interrupts) and job.supervisor == "alive"
         finally:
             watch.close()

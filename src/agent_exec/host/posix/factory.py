@@ -133,6 +133,9 @@ class Factory:
         """Fork a process that lives on without us, into a module's `main`; its descriptors come by socket."""
         try:
             __import__(entry)  # here, so that the next one has it already
+            preload = getattr(sys.modules[entry], "preload", None)
+            if preload is not None:
+                preload()
             pid = os.fork()
         except OSError:
             os.close(sock)
@@ -182,7 +185,8 @@ class Factory:
         """End what a killed keeper had owned, round by round, until nothing of it comes to us."""
         immune: set[int] = set()
         while True:
-            orphans = set(tree.children(os.getpid())) - self._keepers.keys() - self._left - immune
+            found = set(tree.children(os.getpid())) - self._keepers.keys() - self._left - immune
+            orphans = tree.attached(found)
             if not orphans:
                 return
             for pid in orphans:

@@ -156,6 +156,9 @@ class Keeper:
                 empty = True
                 break
             if pid == 0:
+                # Whoever owns a job is not of this run, and may live for days.
+                over = self._exited or status is not None
+                empty = over and tree.only_others_left()
                 break
             if os.WIFSTOPPED(code):
                 tree.let_go(pid, code)

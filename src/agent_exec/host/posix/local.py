@@ -38,8 +38,13 @@ class LocalSpawner:
         self._process: LocalProcess | None = None
         self.gone = False
         """Whether nothing of the tree is left, also of what was to be left alive."""
-        tree.become_reaper()
+        tree.become_reaper(tree.DETACHED)
         self.wake = listen_for_children()
+
+    @staticmethod
+    def preload() -> None:
+        """Load what `process` will need."""
+        import agent_exec.host.posix.localprocess  # noqa: F401
 
     def start(
         self,

@@ -82,6 +82,9 @@ class LocalProcess(Streamed):
                 empty = True
                 break
             if pid == 0:
+                # Whoever owns another job is not of this run, and may live for days.
+                over = self._exited or status is not None
+                empty = over and tree.only_others_left()
                 break
             if os.WIFSTOPPED(code):
                 tree.let_go(pid, code)

@@ -123,7 +123,8 @@ class Spawner:
         """Start a process that outlives this one, in the `main(fds)` of a module.
 
         It gets copies of the descriptors; -1 is none. It is forked by the
-        factory, whatever this process has grown to.
+        factory, whatever this process has grown to; a `preload` of the module
+        is called there first, to load what all such processes need.
         """
         try:
             with self._lock:

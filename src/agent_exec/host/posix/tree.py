@@ -13,7 +13,7 @@ from time import monotonic, sleep
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Iterable
 else:
     import _signal  # without the enums, whose import costs as much as half an interpreter start
 
@@ -21,17 +21,49 @@ _PTRACE_DETACH = 17
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
 _PATIENT_ROUNDS = 8
+DETACHED = b"agent-exec-job"
+"""What the owner of a job is called."""
 _PAUSE = 0.0005
 
 
-def become_reaper() -> None:
+def become_reaper(name: bytes = b"agent-exec") -> None:
     """Let every descendant that loses its parent become this process's child."""
     if sys.platform != "linux":
         return
     from agent_exec.host.posix.libc import prctl
 
-    prctl(_PR_SET_NAME, b"agent-exec")  # a command that kills all of Python does not mean us
+    prctl(_PR_SET_NAME, name)  # a command that kills all of Python does not mean us
     prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def is_detached(pid: int) -> bool:
+    """Whether a child of ours is an owner itself, of a job that is to outlive whoever asked for it.
+
+    A command below us may have asked for one. It comes to us because we
+    adopt all that lose their parent, and is not ours to signal or to end.
+    """
+    try:
+        return sys.platform == "linux" and _read(f"/proc/{pid}/comm") == DETACHED + b"\n"
+    except OSError:
+        return False
+
+
+def only_others_left(immune: "Collection[int]" = ()) -> bool:
+    """Whether there are children of ours, and all of them are owners themselves or immune.
+
+    Looked at twice: the kernel may leave one out of its list while another exits.
+    """
+    me = os.getpid()
+    for _ in range(2):
+        found = children(me)
+        if not found or not set(attached(found)) <= set(immune):
+            return False
+    return True
+
+
+def attached(pids: "Iterable[int]") -> list[int]:
+    """Give those children of ours that belong to the run."""
+    return [pid for pid in pids if not is_detached(pid)]
 
 
 def children(pid: int) -> list[int]:
@@ -63,7 +95,7 @@ def descendants() -> dict[int, int]:
     while ranks:
         below: list[int] = []
         for parent in ranks:
-            for child in children(parent):
+            for child in attached(children(me)) if parent == me else children(parent):
                 if child not in found and child != me:
                     found[child] = parent
                     below.append(child)
@@ -124,7 +156,7 @@ def sweep(reaped: "Callable[[int, int], None]") -> int:
         if rounds > _PATIENT_ROUNDS:
             signal_all(_signal.SIGKILL)
         doomed: set[int] = set()
-        for pid in children(me):
+        for pid in attached(children(me)):
             try:
                 os.kill(pid, _signal.SIGKILL)
             except ProcessLookupError:
@@ -146,7 +178,7 @@ def sweep(reaped: "Callable[[int, int], None]") -> int:
             doomed.discard(pid)
             immune.discard(pid)
             reaped(pid, status)
-        if immune and immune.issuperset(children(me)):
+        if only_others_left(immune):
             return len(immune)
         if rounds > _PATIENT_ROUNDS:
             sleep(_PAUSE)  # someone comes to us as fast as we look; let others work too

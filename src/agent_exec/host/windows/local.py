@@ -58,6 +58,10 @@ class LocalSpawner:
         self._closed = False
         self._process: LocalProcess | None = None
 
+    @staticmethod
+    def preload() -> None:
+        """Load what `process` will need: it is loaded."""
+
     def start(
         self,
         argv: "Sequence[str | bytes]",  # noqa: ARG002

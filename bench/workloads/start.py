@@ -1,0 +1,33 @@
+"""Starting a background job from a shell, until its name is known."""
+
+from bench.blocks import at_most, errors, interleave, remarks
+from bench.commands import COLUMNS, PASS, contestants, ours, pythons, rows
+from bench.home import Home
+from bench.peers import Peers
+from bench.stage import Stage
+from bench.table import Result
+
+OURS = "agent-exec run --no-wait"
+
+
+def measure(stage: Stage) -> Result:
+    """Give milliseconds until the id is printed, beside a Python that does nothing and beside others."""
+    with Home() as home, Peers(home.folder) as peers:
+        call = ours("run", "--no-wait", "--", "true", until="answer", expect='"job_id":')
+        measured = interleave(
+            contestants({**pythons(), OURS: call, **peers.starting()}, {**home.env, **peers.env}),
+            stage.gate,
+            rounds=stage.pick(20, 6),
+            count=8,
+        )
+    return Result(
+        "12. Starting `true` in the background, until its id is printed",
+        COLUMNS,
+        rows(measured),
+        [at_most(f"{OURS} / {PASS}", measured[OURS], measured[PASS], 1.8, 1.3)],
+        [
+            *remarks(measured),
+            "Of the others none owns the processes it starts, and only task-spooler records how they end.",
+        ],
+        errors(measured),
+    )

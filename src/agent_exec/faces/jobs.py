@@ -1,0 +1,164 @@
+"""Durable jobs for Python callers: the verbs as methods, which give what the program prints."""
+
+import os
+
+from agent_exec.faces import verbs
+from agent_exec.faces.environment import Environment
+from agent_exec.faces.tags import check_tags
+from agent_exec.model.command import Command
+from agent_exec.model.limits import Limits
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from agent_exec.jobs.order import Order
+    from agent_exec.jobs.store import Store
+
+    Answer = dict[str, Any]
+
+_INPUT = 1 << 40
+
+
+class Jobs:
+    """The jobs of one store; any thread may use it.
+
+    Every method gives an answer as a dict, the same object that the program
+    prints; what is refused is raised as an AgentExecError. A job outlives
+    this process, however that ends. Seconds throughout; None waits for ever.
+    """
+
+    __slots__ = ("_store",)
+
+    def __init__(self, store: "Store") -> None:
+        self._store = store
+
+    @property
+    def root(self) -> str:
+        """The folder of jobs."""
+        return self._store.root
+
+    def run(
+        self,
+        argv: "Sequence[str]",
+        *,
+        cwd: str | None = None,
+        env: "Mapping[str, str] | None" = None,
+        stdin: bytes | None = None,
+        timeout: float | None = None,
+        grace: float = 2.0,
+        tags: "Sequence[str]" = (),
+        leftovers: str = "kill",
+        max_log_bytes: int = 1 << 30,
+        observe: float | None = verbs.SNAPSHOT_CAP,
+        tail_lines: int = verbs.TAIL_LINES,
+        max_bytes: int = verbs.MAX_BYTES,
+    ) -> "Answer":
+        """Start a job and watch it until its end, or for `observe` seconds; `env` is added to ours."""
+        from agent_exec.engine.engine import shared_spawner
+        from agent_exec.jobs.run import Launcher
+        from agent_exec.jobs.stdin import from_bytes
+
+        order = _order(argv, cwd, env, timeout, grace, tags, leftovers, max_log_bytes)
+        input_fd = -1 if stdin is None else from_bytes(self._store, stdin, _INPUT)
+        try:
+            launcher = Launcher(shared_spawner().detach, input_fd)
+        finally:
+            if input_fd >= 0:
+                os.close(input_fd)
+        job = launcher.start(self.root, order)
+        return verbs.run(self._store, job, observe=observe, lines=tail_lines, size=max_bytes)
+
+    def status(self, job_id: str) -> "Answer":
+        """Tell all about one job but its output."""
+        return verbs.status(self._store, job_id)
+
+    def tail(
+        self,
+        job_id: str,
+        *,
+        tail_lines: int = verbs.TAIL_LINES,
+        max_bytes: int = verbs.MAX_BYTES,
+        cursor: str | None = None,
+        merged: bool = False,
+        grep: str | None = None,
+    ) -> "Answer":
+        """Give the end of a job's output, or what came since a cursor."""
+        return verbs.tail(
+            self._store, job_id, lines=tail_lines, size=max_bytes, cursor=cursor, merged=merged, grep=grep
+        )
+
+    def wait(
+        self,
+        job_id: str,
+        *,
+        seconds: float | None = verbs.WAIT,
+        tail_lines: int = verbs.TAIL_LINES,
+        max_bytes: int = verbs.MAX_BYTES,
+    ) -> "Answer":
+        """Wait for the end of a job, and give the end of its output."""
+        return verbs.wait(self._store, job_id, seconds=seconds, lines=tail_lines, size=max_bytes)
+
+    def kill(self, job_id: str, *, signal: str = "TERM", wait: bool = True) -> "Answer":
+        """End a job with all its processes, or send them a signal."""
+        return verbs.kill(self._store, job_id, signal=signal, wait=wait)
+
+    def list(
+        self,
+        *,
+        cwd: str | None = None,
+        states: "Sequence[str]" = (),
+        tags: "Sequence[str]" = (),
+        limit: int = 50,
+    ) -> "Answer":
+        """Tell of the newest jobs, of one working directory or of all."""
+        return verbs.list_(self._store, cwd=cwd, states=states, tags=tags, limit=limit)
+
+    def delete(self, job_id: str) -> "Answer":
+        """Take away a job that has ended."""
+        return verbs.delete(self._store, job_id)
+
+    def gc(
+        self, *, older_than: float = 30 * 86400.0, max_jobs: int | None = None, max_bytes: int | None = None
+    ) -> "Answer":
+        """Take away ended jobs that are older than so many seconds, or beyond so many jobs or bytes."""
+        return verbs.gc(
+            self._store,
+            older_than=older_than,
+            given=f"{older_than:g}s",
+            max_jobs=max_jobs,
+            max_bytes=max_bytes,
+        )
+
+
+def _order(
+    argv: "Sequence[str]",
+    cwd: str | None,
+    env: "Mapping[str, str] | None",
+    timeout: float | None,
+    grace: float,
+    tags: "Sequence[str]",
+    leftovers: str,
+    quota: int,
+) -> "Order":
+    from agent_exec.host import own_environment
+    from agent_exec.jobs.order import Order
+
+    # Checked here: what is wrong is told to the caller, and no supervisor meets it.
+    command = Command(
+        argv, cwd=cwd, env=env, limits=Limits(timeout=timeout, grace=grace), leftovers=leftovers
+    )
+    given = [f"{name}={value}" for name, value in (env or {}).items()]
+    environment = Environment(own_environment(), given=given)
+    return Order(
+        [os.fsdecode(word) for word in command.argv],
+        cwd=os.getcwd() if cwd is None else os.fspath(cwd),
+        env=environment.values,
+        env_keys=environment.given,
+        tags=check_tags(tags),
+        timeout=timeout,
+        grace=grace,
+        leftovers=leftovers,
+        quota=quota,
+    )
