@@ -16,7 +16,7 @@ COLUMNS = ("contestant", "median ms", "p10 ms", "until it exits: ms", f"x {PASS}
 
 @dataclass(frozen=True)
 class Call:
-    """A program with its words, what it has to print, until when it is timed, and a line to tidy up after it."""
+    """A program with its words, what it has to print, until when it is timed, and what tidies up after it."""
 
     argv: Sequence[str]
     expect: str = ""

@@ -1,4 +1,4 @@
-"""A store of jobs for one measurement, on the disk that holds the user's own; all of it is gone afterwards."""
+"""A store of jobs for one measurement, on the disk that holds the user's own; it leaves nothing behind."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import time
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from agent_exec.host import is_locked
 from agent_exec.jobs.kill import force, kill
@@ -29,7 +29,7 @@ class Home:
         self.env = {**installed.ENV, "AGENT_EXEC_ROOT": self.store.root}
         """The variables of a worker whose jobs are to be here."""
 
-    def __enter__(self) -> "Home":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

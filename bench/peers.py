@@ -5,6 +5,7 @@ import shlex
 import shutil
 import subprocess
 from types import TracebackType
+from typing import Self
 
 from bench.commands import Call
 
@@ -28,7 +29,7 @@ class Peers:
         self._tidy = f"rm -f {shlex.quote(folder)}/,* {shlex.quote(folder)}/ts-out.*"
         self._spooler()  # whose first call starts the server
 
-    def __enter__(self) -> "Peers":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -16,7 +16,7 @@ class Called:
         answered: float | None = None
         printed = b""
         start = perf_counter()
-        pid = os.posix_spawn(argv[0], argv, env, file_actions=[(os.POSIX_SPAWN_DUP2, writer, 1)])
+        pid = os.posix_spawn(argv[0], [*argv], env, file_actions=[(os.POSIX_SPAWN_DUP2, writer, 1)])
         os.close(writer)
         while data := os.read(reader, 1 << 20):
             printed += data

@@ -6,15 +6,24 @@ from bench.stage import Stage
 from bench.table import Result
 from bench.workloads import (
     ending,
+    finish,
     first,
+    launch,
     lines,
+    listing,
+    log,
     overrun,
     roundtrip,
     sessions,
     spawn,
+    start,
+    status,
+    supervisors,
+    tailing,
     terminal,
     throughput,
     volume,
+    waiting,
 )
 
 WORKLOADS: dict[str, Callable[[Stage], Result]] = {
@@ -28,4 +37,13 @@ WORKLOADS: dict[str, Callable[[Stage], Result]] = {
     "overrun": overrun.measure,
     "sessions": sessions.measure,
     "first": first.measure,
+    "status": status.measure,
+    "start": start.measure,
+    "finish": finish.measure,
+    "supervisors": supervisors.measure,
+    "waiting": waiting.measure,
+    "launch": launch.measure,
+    "tail": tailing.measure,
+    "list": listing.measure,
+    "log": log.measure,
 }

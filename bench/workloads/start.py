@@ -27,7 +27,7 @@ def measure(stage: Stage) -> Result:
         [at_most(f"{OURS} / {PASS}", measured[OURS], measured[PASS], 1.8, 1.3)],
         [
             *remarks(measured),
-            "Of the others none owns the processes it starts, and only task-spooler records how they end.",
+            "None of the others owns all that its command starts; the line of the shell keeps no record at all.",
         ],
         errors(measured),
     )

@@ -21,11 +21,12 @@ def test_an_unknown_job_is_told_by_every_verb(cli: Cli, verb: str) -> None:
 
 
 @pytest.mark.parametrize("verb", ["status", "tail", "wait", "kill", "delete"])
-@pytest.mark.parametrize("name", ["", ".", "..", "/", "/etc", "a/b", "*", "ILOU", "0" * 27, "日本", "a b\n"])
-def test_what_can_be_no_id_names_no_job(cli: Cli, verb: str, name: str) -> None:
+def test_what_can_be_no_id_names_no_job(cli: Cli, verb: str) -> None:
     cli("run", "--", "true")
     before = sorted(cli.root.rglob("*"))
-    assert cli(verb, name)["error"]["code"] == "job_not_found"
+    for name in ("", ".", "..", "/", "/etc", "a/b", "*", "ILOU", "0" * 27, "日本", "a b\n"):
+        answer = cli(verb, name)
+        assert (answer["error"]["code"], answer["error"]["details"]) == ("job_not_found", {"job_id": name})
     assert sorted(cli.root.rglob("*")) == before
 
 
@@ -178,9 +179,12 @@ def test_a_whole_id_is_never_ambiguous(cli: Cli) -> None:
 
 def test_no_more_than_twenty_candidates_are_told(cli: Cli) -> None:
     job_id = cli("run", "--", "true")["job_id"]
-    for number in range(21):
-        another(cli, job_id, f"Z{number:025}")
+    copies = [f"Z{number:025}" for number in range(21)]
+    for copy in copies:
+        another(cli, job_id, copy)
     details = cli("status", "Z")["error"]["details"]
+    for copy in copies:
+        shutil.rmtree(cli.folder(copy))
     assert len(details["candidates"]) == 20
     assert details["truncated"] is True
 

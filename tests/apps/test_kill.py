@@ -97,12 +97,17 @@ def test_what_ignores_the_request_is_ended_by_force(cli: Cli) -> None:
     job_id = cli("run", "--no-wait", "--kill-after", "50ms", "--", *child("tree", "deaf", 2))["job_id"]
     pids = pids_of(cli, ready(cli, job_id), 2)
     answer = cli("kill", job_id)
-    assert (answer["signal"], answer["terminated_signal"], answer["state"]) == ("SIGTERM", "SIGKILL", "killed")
+    assert (answer["signal"], answer["terminated_signal"], answer["state"]) == (
+        "SIGTERM",
+        "SIGKILL",
+        "killed",
+    )
     assert not any(map(exists, pids))
 
 
 def test_a_child_that_ignores_the_request_does_not_outlive_its_parent(cli: Cli) -> None:
-    code = "(trap '' TERM; exec sleep 60) & echo $!; (trap '' TERM; exec setsid sleep 60) & echo $!; exec sleep 60"
+    deaf = """sh -c 'trap "" TERM; echo $$; exec sleep 60'"""
+    code = f"{deaf} & setsid {deaf} & exec sleep 60"
     job_id = cli("run", "--no-wait", "--kill-after", "50ms", "--", "sh", "-c", code)["job_id"]
     pids = pids_of(cli, job_id, 2)
     assert cli("kill", job_id)["state"] == "killed"

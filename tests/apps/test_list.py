@@ -60,13 +60,14 @@ def test_limit_and_truncated(cli: Cli) -> None:
 
 def test_fifty_are_shown_unless_asked(cli: Cli) -> None:
     job_id = run(cli, "--", "true")
-    for number in range(50):
-        copy = cli.folder(f"00{number:024}")
+    copies = [cli.folder(f"00{number:024}") for number in range(50)]
+    for copy in copies:
         shutil.copytree(cli.folder(job_id), copy, ignore=shutil.ignore_patterns("control"))
-    answer = cli("list", "--all")
-    assert (len(answer["jobs"]), answer["truncated"]) == (50, True)
-    assert answer["jobs"][0]["job_id"] == job_id
-    assert len(cli("list", "--all", "--limit", 0)["jobs"]) == 51
+    some, everything = cli("list", "--all"), cli("list", "--all", "--limit", 0)
+    for copy in copies:
+        shutil.rmtree(copy)
+    assert (len(some["jobs"]), some["truncated"], some["jobs"][0]["job_id"]) == (50, True, job_id)
+    assert (len(everything["jobs"]), everything["truncated"]) == (51, False)
 
 
 def test_jobs_of_this_working_directory_unless_asked(cli: Cli, tmp_path: Path) -> None:

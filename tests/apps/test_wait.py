@@ -98,7 +98,9 @@ def test_a_wait_that_is_interrupted_answers_and_leaves_the_job(cli: Cli) -> None
     watched = f"{cli.folder(job_id)}/control"
 
     def watches() -> bool:
-        out = subprocess.run(["ls", "-l", f"/proc/{call.pid}/fd"], capture_output=True, text=True, check=False)
+        out = subprocess.run(
+            ["ls", "-l", f"/proc/{call.pid}/fd"], capture_output=True, text=True, check=False
+        )
         return watched in out.stdout
 
     wait_until(watches)

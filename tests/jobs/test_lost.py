@@ -237,7 +237,7 @@ def test_what_a_job_left_is_ended_by_kill_also_when_its_supervisor_is_lost(cli: 
 
 
 def test_a_job_that_stops_its_supervisor_can_be_killed(cli: Cli) -> None:
-    line = 'grep -qx agent-exec /proc/$PPID/comm && kill -STOP $PPID; sleep 600'
+    line = "grep -q ^agent-exec /proc/$PPID/comm && kill -STOP $PPID; sleep 600"
     job_id = cli.start("sh", "-c", line)
     supervisor = supervisor_of(cli, job_id)
     wait_until(lambda: Path(f"/proc/{supervisor}/stat").read_text().rpartition(")")[2].split()[0] == "T")

@@ -53,6 +53,10 @@ class LogWriter:
         view = memoryview(data)
         while view:
             if self._fd < 0 or self._room == 0:
+                excess = len(view) - _TAIL_PARTS * self._step if self._step else 0
+                if excess > 0:  # what would go again at once is not even written
+                    self.total += excess
+                    view = view[excess:]
                 self._open_part()
             piece = view if self._room < 0 else view[: max(1, self._room)]
             self._put(piece)

@@ -161,7 +161,6 @@ class Supervisor:
                 "pid": pid,
                 "start": start,
                 "boot": boot_id(),
-                "supervisor_pid": os.getpid(),
                 "started_at": stamp(time()),
             }
         )
@@ -303,6 +302,7 @@ def _first_facts(job_id: str, cwd: str, order: "dict[str, Any]") -> "dict[str, A
         "command": order["argv"],
         "cwd": cwd,
         "created_at": stamp(created(job_id)),
+        "supervisor_pid": os.getpid(),
         "env_keys": order["env_keys"],
         "tags": order["tags"],
         "timeout_ms": None if timeout is None else round(timeout * 1000),

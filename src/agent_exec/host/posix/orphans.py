@@ -20,7 +20,7 @@ def end_orphans(leader: "Identity", mark: str, number: int, grace: float) -> boo
     Found are the processes whose environment holds `mark`, those of the
     command's session, and all below them. A session whose leader is gone
     is the command's only if a marked process is in it: the system may have
-    given its number to another since.
+    given its number to another since. Owners of other jobs are spared.
     """
     if leader.boot not in ("", boot_id()):
         return True  # whatever has its pid now has it by chance
@@ -43,9 +43,9 @@ def _find(leader: "Identity", mark: str) -> "set[Identity]":
     if is_alive(leader) or any(_session(pid) == leader.pid for pid in found):
         found.update(tree.members(leader.pid, leader.start))
     spared = {1, os.getpid()}
-    found -= spared
+    found = set(tree.attached(found)) - spared
     ranks = found
-    while ranks := {child for pid in ranks for child in tree.children(pid)} - found - spared:
+    while ranks := {child for pid in ranks for child in tree.attached(tree.children(pid))} - found - spared:
         found |= ranks
     identities = map(identify, found)
     return {one for one in identities if one is not None and is_alive(one)}

@@ -35,11 +35,7 @@ def measure(stage: Stage) -> Result:
                 calls[name] = home, _call(home, words, truncated=full)
         calls[QUIET] = large, _call(large, ["list", "--cwd", "quiet"], truncated=False)
         measured = interleave(
-            [
-                one
-                for name, (home, call) in calls.items()
-                for one in contestants({name: call}, home.env)
-            ],
+            [one for name, (home, call) in calls.items() for one in contestants({name: call}, home.env)],
             stage.gate,
             rounds=stage.pick(12, 4),
             count=6,

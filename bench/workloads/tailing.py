@@ -32,9 +32,7 @@ def measure(stage: Stage) -> Result:
             LONG: ours("tail", long.id, expect=last),
             TAIL: Call([plain, "-n", "50", path(long.folder, "stdout")], last) if plain else None,
         }
-        measured = interleave(
-            contestants(calls, home.env), stage.gate, rounds=stage.pick(20, 6), count=8
-        )
+        measured = interleave(contestants(calls, home.env), stage.gate, rounds=stage.pick(20, 6), count=8)
     return Result(
         "17. `agent-exec tail` of a log of 10 GiB and of 10 KiB",
         COLUMNS,
