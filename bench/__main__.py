@@ -32,7 +32,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         programs, compiler = compile_all(folder)
         facts.append(("C compiler", compiler))
-        stage = Stage(asked.quick, programs, machine.Gate(8 if asked.quick else 60))
+        stage = Stage(asked.quick, programs, machine.Gate(16 if asked.quick else 120))
         for name in names:
             result = WORKLOADS[name](stage)
             result.notes.extend(filter(None, [stage.gate.report()]))

@@ -10,7 +10,6 @@ from bench.blocks import Contestant, Measured
 from bench.table import fast_ratio, milli, ratio, times
 
 PASS = "python -c pass"
-BARE = "python -IS -c pass"
 COLUMNS = ("contestant", "median ms", "p10 ms", "until it exits: ms", f"x {PASS}", "p10 x", "n")
 
 
@@ -29,12 +28,9 @@ def ours(*words: str, expect: str = '"ok":true', until: Literal["exit", "answer"
     return Call([installed.program(), *words], expect, until)
 
 
-def pythons() -> dict[str, Call]:
-    """Give the calls of the same Python that do nothing."""
-    return {
-        PASS: Call([installed.interpreter(), "-c", "pass"]),
-        BARE: Call([installed.interpreter(), "-IS", "-c", "pass"]),
-    }
+def python_pass(*flags: str) -> Call:
+    """Give the call of the same Python that does nothing."""
+    return Call([installed.interpreter(), *flags, "-c", "pass"])
 
 
 def contestants(calls: Mapping[str, Call | None], env: Mapping[str, str]) -> list[Contestant]:

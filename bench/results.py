@@ -19,6 +19,9 @@ _METHOD = """\
   No number makes it fail.
 - The C programs are in `bench/c`, compiled with `-O2`. "Inline" is an Engine with `threaded=False`, driven by
   the thread that waits.
+- In the workloads from 11 on the program and the library are as pip installs them into a virtual environment
+  that holds nothing else, and `python -c pass` is of the same one. Stores of jobs are on the disk of the
+  user's own. A pause of 30 ms after each call lets end what it started.
 - reached: the stretch goal is met; must only: the must is, the stretch is not; short: neither is; disturbed:
   other load left too few calm blocks to tell; missing: a contestant is not on this machine."""
 

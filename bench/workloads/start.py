@@ -1,7 +1,7 @@
 """Starting a background job from a shell, until its name is known."""
 
 from bench.blocks import at_most, errors, interleave, remarks
-from bench.commands import COLUMNS, PASS, contestants, ours, pythons, rows
+from bench.commands import COLUMNS, PASS, contestants, ours, python_pass, rows
 from bench.home import Home
 from bench.peers import Peers
 from bench.stage import Stage
@@ -15,9 +15,9 @@ def measure(stage: Stage) -> Result:
     with Home() as home, Peers(home.folder) as peers:
         call = ours("run", "--no-wait", "--", "true", until="answer", expect='"job_id":')
         measured = interleave(
-            contestants({**pythons(), OURS: call, **peers.starting()}, {**home.env, **peers.env}),
+            contestants({PASS: python_pass(), OURS: call, **peers.starting()}, {**home.env, **peers.env}),
             stage.gate,
-            rounds=stage.pick(20, 6),
+            rounds=stage.pick(16, 6),
             count=8,
         )
     return Result(

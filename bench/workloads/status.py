@@ -1,20 +1,26 @@
 """`agent-exec status`: the least that a call of the program costs."""
 
 from bench.blocks import at_most, errors, interleave, remarks
-from bench.commands import COLUMNS, PASS, contestants, ours, pythons, rows
+from bench.commands import COLUMNS, PASS, contestants, ours, python_pass, rows
 from bench.home import Home
 from bench.stage import Stage
 from bench.table import Result
 
 OURS = "agent-exec status"
+BARE = "python -IS -c pass, the program's own flags"
 
 
 def measure(stage: Stage) -> Result:
     """Give milliseconds of a call, and the ratio to a Python that does nothing."""
     with Home() as home:
         job = home.run("--", "true")
+        calls = {
+            PASS: python_pass(),
+            BARE: python_pass("-IS"),
+            OURS: ours("status", job.id, expect='"state":"exited"'),
+        }
         measured = interleave(
-            contestants({**pythons(), OURS: ours("status", job.id, expect='"state":"exited"')}, home.env),
+            contestants(calls, home.env),
             stage.gate,
             rounds=stage.pick(20, 6),
             count=8,

@@ -7,7 +7,7 @@ import shutil
 from agent_exec.jobs.logs import path
 from agent_exec.jobs.record import RECORD, Record
 from bench.blocks import at_most, errors, interleave, remarks
-from bench.commands import COLUMNS, Call, contestants, ours, pythons, rows
+from bench.commands import COLUMNS, PASS, Call, contestants, ours, python_pass, rows
 from bench.home import Home
 from bench.stage import Stage
 from bench.table import Result
@@ -27,12 +27,12 @@ def measure(stage: Stage) -> Result:
         last = f"{LINES:063d}"
         plain = shutil.which("tail")
         calls = {
-            **pythons(),
+            PASS: python_pass(),
             SHORT: ours("tail", short.id, expect=last),
             LONG: ours("tail", long.id, expect=last),
             TAIL: Call([plain, "-n", "50", path(long.folder, "stdout")], last) if plain else None,
         }
-        measured = interleave(contestants(calls, home.env), stage.gate, rounds=stage.pick(20, 6), count=8)
+        measured = interleave(contestants(calls, home.env), stage.gate, rounds=stage.pick(16, 6), count=8)
     return Result(
         "17. `agent-exec tail` of a log of 10 GiB and of 10 KiB",
         COLUMNS,

@@ -301,3 +301,48 @@ def test_the_tail_of_a_command_that_never_ran_is_empty(cli: Cli) -> None:
 def test_the_tail_grows_while_the_job_runs(cli: Cli) -> None:
     job_id = cli.start("sh", "-c", "for i in 1 2 3; do echo $i; sleep 0.05; done; sleep 60")
     wait_until(lambda: cli("tail", job_id)["stdout_tail"] == "1\n2\n3")
+
+
+def test_a_cursor_takes_lines_from_the_oldest_on(cli: Cli) -> None:
+    job_id = cli("run", "--", "seq", "5")["job_id"]
+    cursor = f"{job_id[-10:]}-0-0"
+    answer = cli("tail", job_id, "--cursor", cursor, "--tail-lines", 2)
+    assert (answer["stdout"], answer["more"]) == ("1\n2\n", True)
+    answer = cli("tail", job_id, "--cursor", answer["cursor"])
+    assert (answer["stdout"], answer["more"]) == ("3\n4\n5\n", False)
+
+
+def test_a_search_from_a_cursor_waits_for_the_whole_line(cli: Cli) -> None:
+    with talker(cli) as job:
+        job.out(b"first error\nan err")
+        answer = cli("tail", job.id, "--grep", "error")
+        assert answer["stdout_tail"] == "first error"
+        job.out(b"or\nnothing\n")
+        answer = cli("tail", job.id, "--grep", "error", "--cursor", answer["cursor"])
+        assert answer["stdout_tail"] == "an error"
+        answer = cli("tail", job.id, "--grep", "error", "--cursor", answer["cursor"])
+        assert (answer["stdout_tail"], answer["more"]) == ("", False)
+        job.out(b"error at the very end")
+        job.end()
+        cli("wait", job.id)
+        answer = cli("tail", job.id, "--grep", "error", "--cursor", answer["cursor"])
+        assert answer["stdout_tail"] == "error at the very end"
+
+
+def test_a_search_from_a_cursor_goes_on_where_it_stopped(cli: Cli) -> None:
+    job_id = cli("run", "--", "seq", "100")["job_id"]
+    cursor = f"{job_id[-10:]}-0-0"
+    seen: list[str] = []
+    for _ in range(10):
+        answer = cli("tail", job_id, "--grep", "5", "--cursor", cursor, "--tail-lines", 4)
+        seen += answer["stdout_tail"].split()
+        cursor = answer["cursor"]
+        if not answer["more"]:
+            break
+    assert seen == [str(n) for n in range(101) if "5" in str(n)]
+
+
+def test_empty_lines_can_be_searched_for(cli: Cli) -> None:
+    job_id = cli("run", "--", "printf", r"a\n\nb\n\n")["job_id"]
+    answer = cli("tail", job_id, "--grep", "^$")
+    assert (answer["grep"]["stdout_matches"], answer["stdout_tail"]) == (2, "\n")

@@ -78,7 +78,7 @@ class Jobs:
         self,
         job_id: str,
         *,
-        tail_lines: int = verbs.TAIL_LINES,
+        tail_lines: int | None = None,
         max_bytes: int = verbs.MAX_BYTES,
         cursor: str | None = None,
         merged: bool = False,

@@ -54,6 +54,8 @@ def run(
         waited = min(waited, observe)  # the cap is literal, however late we are woken
     fields: Answer = {"job_id": found.id, "short_job_id": short(found.id), **answers.condition(found)}
     fields["tags"] = found.facts.get("tags", [])
+    for name in ("timeout_ms", "kill_after_ms"):
+        fields[name] = found.facts.get(name)
     if env_vars:
         fields["env_vars"] = list(env_vars)
     fields |= answers.paths(found)
@@ -102,27 +104,32 @@ def tail(
     store: "Store",
     job_id: str,
     *,
-    lines: int = TAIL_LINES,
+    lines: int | None = None,
     size: int = MAX_BYTES,
     cursor: str | None = None,
     merged: bool = False,
     grep: str | None = None,
 ) -> "Answer":
-    """Give the end of a job's output, or what came since a cursor."""
+    """Give the end of a job's output, at most 50 lines of it, or all that came since a cursor."""
     from agent_exec.jobs import tail as tailing
 
     job = store.find(job_id)
     place = None if cursor is None else tailing.Cursor.parse(cursor, job.id)
     fields: Answer = {"job_id": job.id, "state": job.state}
+    if lines is None:
+        lines = TAIL_LINES if place is None else 0
     if grep is not None:
-        found = tailing.search(job, grep, lines=lines, size=size, cursor=place)
+        from agent_exec.jobs.search import search
+
+        found = search(job, grep, lines=lines, size=size, cursor=place)
         excerpts = {stream: excerpt for stream, (excerpt, _) in found.items()}
         fields["grep"] = {"pattern": grep} | {f"{s}_matches": count for s, (_, count) in found.items()}
     elif place is not None:
-        excerpts = tailing.since(job, place, size=size)
-        fields["more"] = any(excerpt.more for excerpt in excerpts.values())
+        excerpts = tailing.since(job, place, lines=lines, size=size)
     else:
         excerpts = tailing.tail(job, lines=lines, size=size)
+    if place is not None:
+        fields["more"] = any(excerpt.more for excerpt in excerpts.values())
     if merged and grep is None:
         pieces = tailing.merged(job, excerpts)
         fields["merged"] = answers.merged(pieces, lines if place is None else 0)
@@ -195,6 +202,8 @@ def kill(
         **condition,
         "observed_within_ms": observed,
     }
+    if interrupts is not None and interrupts.caught:
+        fields["interrupted"] = True
     return answers.answer("kill", fields)
 
 
@@ -287,7 +296,8 @@ def schema() -> "Answer":
 def exit_code(told: "Answer") -> int:
     """Give the exit code that a job's answer stands for, where the caller asks for it.
 
-    The job's own; 128 + n for signal n; 124 if it has not ended; 127 if it never ran.
+    The job's own; 128 + n for signal n; 124 if it has not ended, 125 if
+    nobody knows how it ended, 127 if it never ran.
     """
     if told.get("state") not in ("exited", "killed", "failed"):
         return 124
@@ -295,7 +305,7 @@ def exit_code(told: "Answer") -> int:
         return int(told["exit_code"])
     if told.get("signal_number"):
         return 128 + int(told["signal_number"])
-    return 127
+    return 125 if told.get("reason") == "supervisor_lost" else 127
 
 
 def _tail(job: "Record", lines: int, size: int) -> "dict[Stream, Excerpt]":

@@ -49,5 +49,6 @@ def _remove(store: "Store", job: "Record", reason: str, *, dry_run: bool) -> Rem
         return Removal(job, "would_delete", reason)
     if job.supervisor == "lost" or job.reason == "supervisor_lost":
         kill(store, job, force())
-    store.remove(job.id, job.facts.get("cwd"))
+    if not store.remove(job.id, job.facts.get("cwd")):
+        return Removal(job, "skipped", "already_gone")
     return Removal(job, "deleted", reason)

@@ -57,9 +57,9 @@ def last(folder: str, stream: "Stream", *, lines: int, size: int, final: bool) -
     return _steadily(folder, stream, lambda log: _last(log, lines, size, final))
 
 
-def following(folder: str, stream: "Stream", offset: int, *, size: int, final: bool) -> Excerpt:
-    """Give what follows an offset, at most so many bytes of it."""
-    return _steadily(folder, stream, lambda log: _following(log, offset, size, final))
+def following(folder: str, stream: "Stream", offset: int, *, lines: int, size: int, final: bool) -> Excerpt:
+    """Give what follows an offset, at most so many lines and bytes of it; 0 lines is no limit."""
+    return _steadily(folder, stream, lambda log: _following(log, offset, lines, size, final))
 
 
 def _steadily(folder: str, stream: "Stream", take: "Callable[[Log], Excerpt]") -> Excerpt:
@@ -95,12 +95,19 @@ def _last(log: Log, lines: int, size: int, final: bool) -> Excerpt:
     return Excerpt(data[skip:], begin, log, cut=begin > 0)
 
 
-def _following(log: Log, offset: int, size: int, final: bool) -> Excerpt:
+def _following(log: Log, offset: int, lines: int, size: int, final: bool) -> Excerpt:
     begin, end = log.piece(offset)
     stop = min(end, begin + size)
     data = log.read(begin, stop) if stop > begin else b""
     if not final or stop < log.total:
         data = data[: _whole(data)] or (data if stop < log.total else b"")
+    place = -1
+    for _ in range(lines):
+        place = data.find(b"\n", place + 1)
+        if place < 0:
+            break
+    if place >= 0:
+        data = data[: place + 1]
     skipped = begin - offset if data else 0
     return Excerpt(data, begin, log, cut=skipped > 0, more=begin + len(data) < log.total, skipped=skipped)
 

@@ -1,20 +1,14 @@
-"""Reads a job's output: its end, what came since a cursor, both streams in order of arrival, or a search."""
+"""Reads a job's output: its end, what came since a cursor, both streams in order of arrival."""
 
 from agent_exec.jobs import arrivals
 from agent_exec.jobs.excerpt import Excerpt, following, last
-from agent_exec.jobs.logs import STREAMS, Log, Moved
+from agent_exec.jobs.logs import STREAMS
 from agent_exec.model.errors import InvalidArgument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from agent_exec.jobs.record import Record
     from agent_exec.model.command import Stream
-
-_BLOCK = 1 << 20
-_SEARCHED = 256 << 20
-"""How far back a search goes; the answer says so when it was not far enough."""
 
 
 class Cursor:
@@ -51,10 +45,10 @@ def tail(job: "Record", *, lines: int, size: int) -> "dict[Stream, Excerpt]":
     return {stream: last(job.folder, stream, lines=lines, size=size, final=job.ended) for stream in STREAMS}
 
 
-def since(job: "Record", cursor: Cursor, *, size: int) -> "dict[Stream, Excerpt]":
-    """Give what came since a cursor, the oldest first; at most so much of each stream."""
+def since(job: "Record", cursor: Cursor, *, lines: int, size: int) -> "dict[Stream, Excerpt]":
+    """Give what came since a cursor, the oldest first; at most so much of each stream; 0 lines: no limit."""
     return {
-        stream: following(job.folder, stream, cursor.offsets[stream], size=size, final=job.ended)
+        stream: following(job.folder, stream, cursor.offsets[stream], lines=lines, size=size, final=job.ended)
         for stream in STREAMS
     }
 
@@ -102,61 +96,3 @@ def merged(job: "Record", excerpts: "dict[Stream, Excerpt]") -> list[Piece]:
     for stream in STREAMS:
         take(stream, excerpts[stream].end)
     return pieces
-
-
-def search(
-    job: "Record", pattern: str, *, lines: int, size: int, cursor: Cursor | None = None
-) -> "dict[Stream, tuple[Excerpt, int]]":
-    """Give the last lines of each stream that match, or those since a cursor, and how many were found."""
-    import re
-
-    try:
-        wanted = re.compile(pattern)
-    except re.error as error:
-        raise InvalidArgument(f"{pattern!r} is no regular expression: {error}", pattern=pattern) from None
-    found: dict[Stream, tuple[Excerpt, int]] = {}
-    for stream in STREAMS:
-        log = Log(job.folder, stream)
-        start = 0 if cursor is None else cursor.offsets[stream]
-        hits: list[bytes] = []
-        room = size
-        reached = log.total
-        for place, line in _lines_back(log, start):
-            reached = place
-            if wanted.search(line.decode("utf-8", "replace")):
-                room -= len(line) + 1
-                if room < 0 or (lines and len(hits) == lines):
-                    break
-                hits.append(line)
-        data = b"\n".join(reversed(hits))
-        excerpt = Excerpt(data, reached, log, cut=reached > start)
-        excerpt.end = log.total
-        found[stream] = excerpt, len(hits)
-    return found
-
-
-def _lines_back(log: Log, start: int) -> "Iterator[tuple[int, bytes]]":
-    """Give the lines of a log with their offsets, from its end back to `start`, as far as they are kept."""
-    floor = max(start, log.total - _SEARCHED)
-    for begin, end in reversed(log.pieces):
-        rest = b""
-        place = end
-        while place > max(begin, floor):
-            first = max(begin, floor, place - _BLOCK)
-            try:
-                data = log.read(first, place) + rest
-            except Moved:
-                return
-            rest, *whole = data.split(b"\n")
-            place = first + len(data)
-            for line in reversed(whole):
-                place -= len(line)
-                if line or place < log.total:  # what follows the last newline is no line
-                    yield place, line.removesuffix(b"\r")
-                place -= 1
-            place = first
-            if len(rest) > _BLOCK:
-                yield place, rest
-                rest = b""
-        if rest:
-            yield place, rest.removesuffix(b"\r")

@@ -57,7 +57,7 @@ def _tail(asked: "Parsed", store: "Store") -> "dict[str, Any]":
     return verbs.tail(
         store,
         _job(asked),
-        lines=options.get("tail-lines", verbs.TAIL_LINES),
+        lines=options.get("tail-lines"),
         size=options.get("max-bytes", verbs.MAX_BYTES),
         cursor=options.get("cursor"),
         merged="merged" in options,

@@ -32,7 +32,7 @@ _EXIT: "Option" = (
     "exit-code",
     "flag",
     "",
-    "exit as the job did; with 124 if it still runs, 127 if it never did",
+    "exit as the job did; 124: it runs, 125: nobody knows, 127: it never ran",
 )
 _DRY: "Option" = ("dry-run", "flag", "", "only say what would be done")
 

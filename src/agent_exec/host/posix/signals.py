@@ -68,9 +68,13 @@ def signal_name(number: int) -> str:
 
 
 def signal_number(name: str) -> int | None:
-    """Give the number of a signal named "TERM", "SIGTERM" or "15"; None if there is none."""
+    """Give the number of a signal named "TERM", "SIGTERM", "SIGRTMIN+1" or "15"; None if there is none."""
     word = name.upper()
     if word.isdecimal():
         number = int(word)
         return number if number in _NAMES or (_FIRST and _FIRST <= number <= _LAST) else None
-    return _NUMBERS.get(word if word.startswith("SIG") else f"SIG{word}")
+    word = word if word.startswith("SIG") else f"SIG{word}"
+    name, plus, offset = word.partition("+")
+    if plus and name == "SIGRTMIN" and offset.isdecimal():
+        return _FIRST + int(offset) if _FIRST and _FIRST + int(offset) <= _LAST else None
+    return _NUMBERS.get(word)

@@ -1,0 +1,179 @@
+"""Jobs that a big program with many threads starts: they outlive it, and cost it nothing."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import agent_exec
+from cli import Cli
+from jobs.seen import Gate, at_once, below, printed, stat
+from support import exists, wait_until
+
+SOURCE = str(Path(agent_exec.__file__).parent.parent)
+
+START = """
+import json, os, sys, threading, time
+sys.path.append(sys.argv[1])
+from agent_exec.host import Spawner
+from agent_exec.jobs.order import Order
+from agent_exec.jobs.run import Launcher
+
+root, count, then, *argv = sys.argv[2:]
+ballast = bytearray(200 << 20)
+ballast[::4096] = bytes(len(range(0, len(ballast), 4096)))
+stop = threading.Event()
+busy = [threading.Thread(target=stop.wait, daemon=True) for _ in range(20)]
+for thread in busy:
+    thread.start()
+spawner = Spawner()
+
+def start():
+    order = Order(argv, cwd="/", env=dict(os.environb))
+    job = Launcher(spawner.detach).start(root, order)
+    job.begin()
+    job.close()
+    return job.id
+
+def seen():
+    fds = {}
+    for fd in os.listdir("/proc/self/fd"):
+        try:
+            fds[fd] = os.readlink(f"/proc/self/fd/{fd}")
+        except FileNotFoundError:
+            pass
+    children = [open(f"/proc/self/task/{task}/children").read() for task in os.listdir("/proc/self/task")]
+    return fds, " ".join(children).split()
+
+ids = [start()]
+before = seen()
+lock = threading.Lock()
+
+def work():
+    mine = [start() for _ in range(int(count) // 4)]
+    with lock:
+        ids.extend(mine)
+
+workers = [threading.Thread(target=work) for _ in range(4)]
+for worker in workers:
+    worker.start()
+for worker in workers:
+    worker.join()
+print(json.dumps([ids, before, seen()]), flush=True)
+if then == "close":
+    spawner.close()
+elif then == "wait":
+    time.sleep(3600)
+"""
+
+
+def _library(cli: Cli, count: int, then: str, *argv: object) -> "subprocess.Popen[bytes]":
+    words = [sys.executable, "-c", START, SOURCE, cli.root, count, then, *argv]
+    return subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, cwd=cli.cwd, env=cli.env)
+
+
+def _told(caller: "subprocess.Popen[bytes]") -> tuple[list[str], list[object], list[object]]:
+    assert caller.stdout is not None
+    line = caller.stdout.readline()
+    caller.stdout.close()
+    ids, before, after = json.loads(line)
+    return ids, before, after
+
+
+def test_a_big_program_s_jobs_outlive_its_death(cli: Cli, tmp_path: Path) -> None:
+    gate = Gate(tmp_path / "gate")
+    caller = _library(cli, 0, "wait", *gate.job())
+    (job_id,), _, _ = _told(caller)
+    found = cli("status", job_id)
+    assert found["supervisor_pid"] not in below(caller.pid)
+    assert stat(found["supervisor_pid"])[3] != stat(caller.pid)[3], "a session of its own"
+    wait_until(lambda: printed(cli, job_id))
+    for pid in below(caller.pid):
+        os.kill(pid, signal.SIGKILL)
+    caller.wait()
+    found = cli("status", job_id)
+    assert (found["state"], found["supervisor"]) == ("running", "alive")
+    gate.open()
+    out = cli("wait", job_id)
+    assert (out["state"], out["exit_code"], out["stdout"]) == ("exited", 7, "before\nafter\n")
+    wait_until(lambda: not exists(found["supervisor_pid"]))
+
+
+@pytest.mark.parametrize("then", ["close", "exit"])
+def test_a_big_program_s_jobs_outlive_its_end(cli: Cli, tmp_path: Path, then: str) -> None:
+    gate = Gate(tmp_path / "gate")
+    caller = _library(cli, 0, then, *gate.job())
+    (job_id,), _, _ = _told(caller)
+    assert caller.wait() == 0
+    gate.open()
+    assert cli("wait", job_id)["exit_code"] == 7
+
+
+def test_many_jobs_leave_a_big_program_no_zombie_and_no_descriptor(cli: Cli) -> None:
+    caller = _library(cli, 40, "wait", "true")
+    try:
+        ids, before, after = _told(caller)
+        assert len(set(ids)) == 41
+        assert after == before, "the same descriptors, and no child"
+        assert after[1] == []
+        states = at_once([lambda job_id=job_id: cli("wait", job_id)["state"] for job_id in ids], width=4)
+        assert set(states) == {"exited"}
+        # Nor are they anyone else's zombies: they were forked by a helper that reaps them.
+        supervisors = [int(cli("status", job_id)["supervisor_pid"]) for job_id in ids]
+        wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in supervisors))
+    finally:
+        caller.kill()
+        caller.wait()
+
+
+def test_a_supervisor_of_a_big_program_is_small_and_holds_nothing_of_it(cli: Cli, tmp_path: Path) -> None:
+    caller = _library(cli, 0, "wait", *Gate(tmp_path / "gate").job())
+    try:
+        (job_id,), _, _ = _told(caller)
+        supervisor = int(cli("status", job_id)["supervisor_pid"])
+        lines = Path(f"/proc/{supervisor}/status").read_text().splitlines()
+        memory = next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
+        assert memory < 40 << 10, f"{memory} KiB"
+        ours = set(os.listdir(f"/proc/{caller.pid}/fd"))
+        held = [os.readlink(f"/proc/{supervisor}/fd/{fd}") for fd in os.listdir(f"/proc/{supervisor}/fd")]
+        pipes = {os.readlink(f"/proc/{caller.pid}/fd/{fd}") for fd in ours} - {"/dev/null"}
+        assert not pipes.intersection(held)
+    finally:
+        caller.kill()
+        caller.wait()
+
+
+def test_a_lost_factory_is_replaced_and_its_jobs_go_on(cli: Cli, tmp_path: Path) -> None:
+    """Whoever kills a program's helpers does not end its jobs, nor keep it from starting more."""
+    code = START.replace(
+        "ids = [start()]",
+        "ids = [start()]\n"
+        "parent = int(open(f'/proc/{json.loads(sys.stdin.readline())}/stat').read().rpartition(')')[2].split()[1])\n"
+        "os.kill(parent, 9)\n"
+        "while os.path.exists(f'/proc/{parent}'): time.sleep(0.001)",
+    ).replace("ids = [start()]\n", "ids = [start()]\nprint(ids[0], flush=True)\n")
+    gate = Gate(tmp_path / "gate")
+    words = [sys.executable, "-c", code, SOURCE, cli.root, 4, "exit", *gate.job()]
+    caller = subprocess.Popen(
+        [str(word) for word in words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=cli.cwd,
+        env=cli.env,
+    )
+    assert caller.stdout is not None
+    first = caller.stdout.readline().decode().strip()
+    supervisor = int(cli("status", first)["supervisor_pid"])
+    name = Path(f"/proc/{stat(supervisor)[1]}/comm").read_text().strip()
+    if name != "agent-exec":
+        caller.kill()
+        caller.communicate()
+        pytest.fail(f"the supervisor is a child of {name}")
+    out, _ = caller.communicate(json.dumps(supervisor).encode() + b"\n")
+    ids = json.loads(out)[0]
+    assert len(ids) == 5
+    assert {cli("status", job_id)["state"] for job_id in ids} == {"running"}
