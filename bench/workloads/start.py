@@ -27,7 +27,7 @@ def measure(stage: Stage) -> Result:
         [at_most(f"{OURS} / {PASS}", measured[OURS], measured[PASS], 1.8, 1.3)],
         [
             *remarks(measured),
-            "None of the others owns all that its command starts; the line of the shell keeps no record at all.",
+            "None of the others owns all that its command starts, and the line of the shell keeps no record.",
         ],
         errors(measured),
     )

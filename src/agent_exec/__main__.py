@@ -1,7 +1,5 @@
 """`python -m agent_exec` is the `agent-exec` program."""
 
-import sys
+from agent_exec.apps.cli.main import program
 
-from agent_exec.apps.cli.main import main
-
-sys.exit(main())
+program()

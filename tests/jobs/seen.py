@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cli import Answer, Cli
-from support import exists, wait_until
+from support import exists, python, wait_until
 
 ENDED = ("exited", "killed", "failed")
 
@@ -127,6 +127,12 @@ def popen(cli: Cli, *words: object, **settings: Any) -> subprocess.Popen[bytes]:
             **settings,
         },
     )
+
+
+def on_terminal(cli: Cli, slave: int, argv: Sequence[str]) -> subprocess.Popen[bytes]:
+    """Start a program in a session of its own, on a terminal."""
+    code = "import os, sys; os.login_tty(int(sys.argv[1])); os.execvp(sys.argv[2], sys.argv[2:])"
+    return subprocess.Popen(python(code, slave, *argv), pass_fds=[slave], cwd=cli.cwd, env=cli.env)
 
 
 def at_once(calls: Iterable[Callable[[], Any]], *, width: int = 20) -> list[Any]:

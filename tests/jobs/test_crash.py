@@ -5,6 +5,7 @@ import random
 import signal
 import subprocess
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,9 @@ def _has_new_folder(cli: Cli, known: set[str]) -> bool:
 def test_a_crash_at_any_moment_leaves_every_job_readable(cli: Cli, victim: str, length: str) -> None:
     """Two hundred rounds in all; every moment of the start, and of the end of a short job."""
     chance = random.Random(f"{victim} {length}")
-    command = ["sh", "-c", "echo out; echo err >&2"] if length == "short" else ["sh", "-c", "echo out; sleep 600"]
+    command = (
+        ["sh", "-c", "echo out; echo err >&2"] if length == "short" else ["sh", "-c", "echo out; sleep 600"]
+    )
     answered = 0
     for index in range(ROUNDS):
         jobs = _folders(cli)
@@ -105,6 +108,6 @@ def _check_all(cli: Cli) -> None:
             assert (found["stdout"], found["output_complete"]) == ("out\n", True), found
         assert cli("delete", job_id)["deleted"] == 1
 
-    at_once([lambda job_id=job["job_id"]: check(job_id) for job in listed], width=3)
+    at_once([partial(check, job["job_id"]) for job in listed], width=3)
     assert cli("list", "--all")["jobs"] == []
     assert cli("gc")["ok"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cli import Cli, check
-from jobs.seen import Gate, below, only_job, popen, printed, stat, status_line, supervisor_of
+from jobs.seen import Gate, below, on_terminal, only_job, popen, printed, stat, status_line, supervisor_of
 from support import exists, wait_until
 
 
@@ -19,17 +19,7 @@ def test_a_supervisor_and_its_job_have_sessions_of_their_own_and_no_terminal(
 ) -> None:
     master, slave = pty.openpty()
     try:
-        caller = popen(
-            cli,
-            "run",
-            "--wait",
-            "--",
-            *Gate(tmp_path / "gate").job(),
-            stdin=slave,
-            preexec_fn=lambda: os.login_tty(slave),
-            stdout=slave,
-            stderr=slave,
-        )
+        caller = on_terminal(cli, slave, cli.argv("run", "--wait", "--", *Gate(tmp_path / "gate").job()))
         job_id = only_job(cli)
         supervisor = supervisor_of(cli, job_id)
         command = cli("status", job_id)["pid"]
@@ -66,9 +56,9 @@ def test_a_job_outlives_the_end_of_its_caller_s_process_group(
     )
     job_id = only_job(cli)
     os.killpg(caller.pid, number)
-    if number == signal.SIGINT and waits:
-        wait_until(lambda: cli("status", job_id)["ok"])
-        os.killpg(caller.pid, signal.SIGKILL)  # the shell has waited for its program, and goes on
+    if number == signal.SIGINT:
+        assert cli("status", job_id)["ok"]
+        os.killpg(caller.pid, signal.SIGKILL)  # a shell whose program did not die of it goes on
     caller.wait()
     _check_goes_on(cli, job_id, gate)
 
@@ -98,12 +88,7 @@ def test_a_job_outlives_the_terminal_it_was_started_in(cli: Cli, tmp_path: Path,
     gate = Gate(tmp_path / "gate")
     words = cli.argv("run", "--wait" if waits else "--no-wait", "--", *gate.job())
     master, slave = pty.openpty()
-    caller = subprocess.Popen(
-        ["sh", "-c", '"$@"; sleep 600', "sh", *words],
-        cwd=cli.cwd,
-        env=cli.env,
-        preexec_fn=lambda: os.login_tty(slave),
-    )
+    caller = on_terminal(cli, slave, ["sh", "-c", '"$@"; sleep 600', "sh", *words])
     os.close(slave)
     job_id = only_job(cli)
     os.close(master)

@@ -25,7 +25,13 @@ class Disk(Cli):
 
     def __init__(self, mount: Path, keeper: int) -> None:
         super().__init__(mount / "jobs", mount / "work")
-        self._enter = ["nsenter", "-t", str(keeper), "-m", *([] if os.getuid() == 0 else ["-U", "--preserve-credentials"])]
+        self._enter = [
+            "nsenter",
+            "-t",
+            str(keeper),
+            "-m",
+            *([] if os.getuid() == 0 else ["-U", "--preserve-credentials"]),
+        ]
         self.seen = Path(f"/proc/{keeper}/root{mount}")
         """The disk as this process can see it."""
 
@@ -125,7 +131,7 @@ def test_wherever_the_making_of_a_job_fails_nothing_of_it_is_left(disk: Callable
     """A disk with room for ever one name more: each step of the making fails once."""
     cli = disk("size=1m,nr_inodes=40")
     first = str(cli("run", "--", "true")["job_id"])
-    fillers = []
+    fillers: list[Path] = []
     while True:
         try:
             path = cli.seen / f"filler{len(fillers)}"
@@ -155,7 +161,10 @@ def test_output_beyond_the_disk_is_counted_and_later_output_is_kept_once_there_i
     filler = cli.fill(leave=400 << 10)
     gate = Gate(tmp_path / "gate")
     total = 4_000_000
-    code = COUNT + "sys.stdout.flush(); open(sys.argv[2]).read(); sys.stdout.write('later\\n' * 1000); sys.exit(3)"
+    code = (
+        COUNT
+        + "sys.stdout.flush(); open(sys.argv[2]).read(); sys.stdout.write('later\\n' * 1000); sys.exit(3)"
+    )
     job_id = cli.start(*python(code, total // 10, gate.path))
     supervisor = supervisor_of(cli, job_id)
     reached = []
@@ -212,7 +221,9 @@ def test_how_a_job_ends_is_recorded_on_a_disk_that_is_full_to_the_last_byte(
 
 
 @pytest.mark.parametrize("words", [["--signal", "TERM"], ["--signal", "KILL"]])
-def test_a_job_can_be_killed_and_deleted_on_a_full_disk(disk: Callable[[str], Disk], words: list[str]) -> None:
+def test_a_job_can_be_killed_and_deleted_on_a_full_disk(
+    disk: Callable[[str], Disk], words: list[str]
+) -> None:
     cli = disk("size=512k")
     job_id = cli.start("sleep", "600")
     cli.fill()

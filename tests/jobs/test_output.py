@@ -107,9 +107,7 @@ def test_a_cursor_falls_behind_a_job_that_prints_on(cli: Cli, tmp_path: Path) ->
     """It was given before the gap came to be."""
     gate = Gate(tmp_path / "gate")
     code = COUNT.format(0, 10) + "sys.stdout.flush(); open(sys.argv[1]).read()\n" + COUNT.format(10, 50_000)
-    job_id = str(
-        cli("run", "--no-wait", "--max-log-bytes", 4096, "--", *python(code, gate.path))["job_id"]
-    )
+    job_id = str(cli("run", "--no-wait", "--max-log-bytes", 4096, "--", *python(code, gate.path))["job_id"])
     wait_until(lambda: len(printed(cli, job_id)) == 100)
     early = cli("tail", job_id)
     assert early["stdout"].encode() == _numbers(0, 100)
@@ -128,7 +126,9 @@ def test_a_flood_is_bounded_on_the_disk_and_in_memory_while_it_lasts(cli: Cli) -
     """The job goes on, and its supervisor holds nothing of what has passed."""
     quota = 1 << 20
     job_id = str(
-        cli("run", "--no-wait", "--max-log-bytes", quota, "--", "sh", "-c", "yes flood; yes more >&2")["job_id"]
+        cli("run", "--no-wait", "--max-log-bytes", quota, "--", "sh", "-c", "yes flood; yes more >&2")[
+            "job_id"
+        ]
     )
     supervisor = supervisor_of(cli, job_id)
 
@@ -190,7 +190,13 @@ def test_a_look_at_a_million_lines_reads_no_more_than_it_shows(cli: Cli) -> None
     job_id = str(out["job_id"])
     assert (out["stdout_total_bytes"], out["stdout"].count("\n")) == (100_000_000, 50)
     small = _peak(cli, "tail", cli("run", "--", "true")["job_id"])
-    for words in ([], ["--tail-lines", 0], ["--merged"], ["--cursor", f"{job_id[-10:]}-0-0"], ["--grep", "y"]):
+    for words in (
+        [],
+        ["--tail-lines", 0],
+        ["--merged"],
+        ["--cursor", f"{job_id[-10:]}-0-0"],
+        ["--grep", "y"],
+    ):
         assert _peak(cli, "tail", job_id, *words) - small < 16 << 10, words
     assert _peak(cli, "wait", job_id) - small < 16 << 10
 

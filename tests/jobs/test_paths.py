@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from cli import Cli
-from jobs.seen import Gate, printed
-from support import wait_until
+from jobs.seen import Gate, printed, supervisor_of
+from support import exists, wait_until
 
 ULID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
@@ -65,6 +65,8 @@ def test_a_link_with_the_name_of_a_job_is_none(cli: Cli, outside: Path) -> None:
     """Also when it leads to a real job in another store."""
     other = Cli(cli.root.with_name("other"), cli.cwd)
     foreign = str(other("run", "--", "echo", "foreign")["job_id"])
+    supervisor = supervisor_of(other, foreign)
+    wait_until(lambda: not exists(supervisor))  # which tidies up behind itself
     before = _content(other.folder(foreign))
     (cli.root / "x").parent.mkdir()
     names = {ULID: outside, foreign: other.folder(foreign)}
@@ -80,9 +82,7 @@ def test_a_link_with_the_name_of_a_job_is_none(cli: Cli, outside: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["stdout.log", "stderr.log", "stdout.log.5", "arrivals", "control", "lock"])
-def test_a_link_inside_a_job_is_neither_read_nor_written_through(
-    cli: Cli, outside: Path, name: str
-) -> None:
+def test_a_link_inside_a_job_is_neither_read_nor_written_through(cli: Cli, outside: Path, name: str) -> None:
     job_id = str(cli("run", "--", "echo", "mine")["job_id"])
     path = cli.folder(job_id) / name
     path.unlink(missing_ok=True)

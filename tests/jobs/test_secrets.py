@@ -11,7 +11,9 @@ from cli import Cli, check
 from jobs.seen import Gate, only_job, popen, printed, supervisor_of
 from support import wait_until
 
-GIVEN, FILED, FED, OURS, MASKED = (f"value-{name}-0d9f" for name in ("given", "filed", "fed", "ours", "masked"))
+GIVEN, FILED, FED, OURS, MASKED = (
+    f"value-{name}-0d9f" for name in ("given", "filed", "fed", "ours", "masked")
+)
 SECRETS = (GIVEN, FILED, FED, OURS, MASKED)
 
 
@@ -75,9 +77,7 @@ def test_values_are_in_no_argument_of_ours_and_in_no_file(cli: Cli, tmp_path: Pa
 
 def test_input_from_a_pipe_is_in_no_file(cli: Cli, tmp_path: Path) -> None:
     gate = Gate(tmp_path / "gate")
-    out = cli(
-        "run", "--no-wait", "--stdin", "-", "--", *gate.job(after="wc -c"), input=FED.encode() * 10_000
-    )
+    out = cli("run", "--no-wait", "--stdin", "-", "--", *gate.job(after="wc -c"), input=FED.encode() * 10_000)
     assert _stored(cli.root) == []
     gate.open()
     assert int(cli("wait", out["job_id"])["stdout"].split()[-1]) == len(FED) * 10_000
@@ -96,7 +96,9 @@ def test_files_are_for_their_owner_alone_whatever_the_umask(cli: Cli, tmp_path: 
         env=cli.env,
     )
     out = check(done.stdout.decode())
-    assert (root / out["job_id"] / "stdout.log").read_text().split()[0] == f"{mask:04o}", "the job's is its caller's"
+    assert (root / out["job_id"] / "stdout.log").read_text().split()[0] == f"{mask:04o}", (
+        "the job's is its caller's"
+    )
     cli("gc", "--root", root)
     paths = [tmp_path / "made", tmp_path / "made" / "by", root, *root.rglob("*")]
     kinds = {stat.S_IFDIR: 0o700, stat.S_IFREG: 0o600, stat.S_IFIFO: 0o600}

@@ -4,6 +4,7 @@ import os
 import subprocess
 import threading
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,14 +23,14 @@ def test_a_hundred_jobs_at_once(cli: Cli, tmp_path: Path) -> None:
     holder = os.open(gate, os.O_RDWR)  # whoever opens it for reading waits no more, but for its end
     try:
         line = 'echo "job $1"; cat "$0"; exit "$1"'
-        jobs = at_once([lambda at=at: cli.start("sh", "-c", line, gate, at) for at in range(100)], width=6)
+        jobs = at_once([partial(cli.start, "sh", "-c", line, gate, at) for at in range(100)], width=6)
         found = cli("ps", "--all", "--limit", 0)["jobs"]
         assert sorted(job["job_id"] for job in found) == sorted(jobs)
         assert {job["supervisor"] for job in found} == {"alive"}
         assert cli("gc", "--older-than", "0s", "--max-jobs", 0, "--max-bytes", 0)["deleted"] == 0, "all live"
     finally:
         os.close(holder)
-    results = at_once([lambda job=job: cli("wait", job, "--forever") for job in jobs], width=6)
+    results = at_once([partial(cli, "wait", job, "--forever") for job in jobs], width=6)
     assert [out["exit_code"] for out in results] == list(range(100))
     assert [out["stdout"] for out in results] == [f"job {at}\n" for at in range(100)]
     assert cli("ps", "--all")["jobs"] == []
@@ -60,10 +61,10 @@ def test_twenty_verbs_at_once_on_one_job(cli: Cli, length: str) -> None:
     for _ in range(4):
         out = cli("run", "--no-wait", "--kill-after", "100ms", "--", "sh", "-c", lines[length])
         job_id = out["job_id"]
-        calls = [lambda verb=verb: cli(verb[0], job_id, *verb[1:]) for verb in words + words[:6]]
-        calls += [lambda verb=verb: cli(*verb) for verb in everyone]
+        calls = [partial(cli, verb[0], job_id, *verb[1:]) for verb in words + words[:6]]
+        calls += [partial(cli, *verb) for verb in everyone]
         assert len(calls) == 20
-        codes = Counter()
+        codes: Counter[str] = Counter()
         for answer in at_once(calls):
             if answer["ok"]:
                 codes["ok"] += 1
@@ -167,8 +168,8 @@ def test_an_entry_made_just_before_its_job_is_not_struck_by_gc(cli: Cli) -> None
 
 def test_deletions_and_collections_at_once_do_not_fail(cli: Cli) -> None:
     jobs = at_once([lambda: str(cli("run", "--", "true")["job_id"])] * 12, width=3)
-    calls = [lambda job=job: cli("delete", job) for job in jobs * 2]
-    calls += [lambda: cli("gc", "--older-than", "0s"), lambda: cli("delete", "--all")] * 4
+    calls = [partial(cli, "delete", job) for job in jobs * 2]
+    calls += [partial(cli, "gc", "--older-than", "0s"), partial(cli, "delete", "--all")] * 4
     for answer in at_once(calls, width=8):
         assert answer["ok"] or answer["error"]["code"] == "job_not_found", answer
     assert cli("list", "--all")["jobs"] == []

@@ -107,6 +107,11 @@ class Started:
             self._report.close()
             from agent_exec.model.errors import LaunchFailed
 
+            if not self.ended:
+                raise LaunchFailed(
+                    f"the supervisor has made no job within {_PATIENCE:g} s, and may yet; "
+                    "`agent-exec list --all` shows it if it does"
+                )
             raise LaunchFailed("the supervisor of the job went away before there was a job; try again")
 
     def wait(self, seconds: float | None, interrupts: "Interrupts | None" = None) -> None:

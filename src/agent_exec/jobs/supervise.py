@@ -14,7 +14,7 @@ from agent_exec.host import Control, FileLock, LocalSpawner, boot_id, tell
 from agent_exec.jobs.clock import stamp
 from agent_exec.jobs.ids import created, new_id
 from agent_exec.jobs.logs import STREAMS, LogWriter
-from agent_exec.jobs.order import ENDED, JOB, MARK, REFUSED, SIGNAL, STARTED
+from agent_exec.jobs.order import END, ENDED, JOB, MARK, REFUSED, SIGNAL, STARTED
 from agent_exec.jobs.record import CONTROL, LOCK, RecordWriter
 from agent_exec.jobs.store import Store, broken
 from agent_exec.model.errors import AgentExecError
@@ -63,6 +63,7 @@ def preload() -> None:
     import agent_exec.jobs.arrivals  # noqa: F401
 
     LocalSpawner.preload()
+    boot_id()
 
 
 def _take_order(fd: int) -> "tuple[str, dict[str, Any]] | None":
@@ -227,7 +228,8 @@ class Supervisor:
         if run is None or number is None:
             return
         if run.done:
-            self._spawner.end_left()
+            if word == END:
+                self._spawner.end_left()
         elif word == SIGNAL:
             run.signal(number)
         elif number == signal_number("KILL"):
@@ -238,7 +240,9 @@ class Supervisor:
     def _terminate(self) -> None:
         """The system, or a person, wants this process to end; the job ends first."""
         self._terminated = True
-        if self._run is not None:
+        if self._run is not None and self._run.done:
+            self._spawner.end_left()
+        elif self._run is not None:
             self._run.stop()
 
     def _tick(self) -> None:

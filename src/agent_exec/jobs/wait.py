@@ -17,7 +17,7 @@ _LOOK = 0.02
 """How often to look where nothing tells of the end: a lost supervisor, a file system without pipes."""
 _MOMENT = 0.002
 _LONGEST = 1.0
-"""How long to trust in being told: a pipe that was opened between the owner's hang-up and its end stays silent."""
+"""How long to trust in being told: a pipe opened between its owner's hang-up and end stays silent."""
 
 
 def wait_for_end(

@@ -10,12 +10,20 @@ from agent_exec.apps.cli.usage import UsageError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import Any, NoReturn
 
     from agent_exec.jobs.run import Launcher
 
 _LATER = ("--stdin", "--help", "-h")
 """Words of `run` that have something else done before a supervisor is started."""
+
+
+def program() -> "NoReturn":
+    """Be the program: serve this process's command line, and end without taking the interpreter apart."""
+    status = main()
+    if os.environ.get("AGENT_EXEC_SITE"):
+        sys.exit(status)  # whoever watches this process from inside has things to do at its end
+    os._exit(status)
 
 
 def main(arguments: "Sequence[str] | None" = None) -> int:
@@ -114,7 +122,3 @@ def _complain(text: str) -> None:
         os.write(2, text.encode("utf-8", "backslashreplace"))
     except OSError:
         return
-
-
-if __name__ == "__main__":
-    sys.exit(main())

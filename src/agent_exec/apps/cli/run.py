@@ -31,12 +31,12 @@ def run(asked: "Parsed", began: float, launcher: "Launcher | None") -> "tuple[di
     from agent_exec.host import Interrupts
     from agent_exec.jobs.run import launch
 
-    interrupts = Interrupts()
     if launcher is None:
         stdin = _input(asked)
         launcher = launch(asked.texts, stdin)
         if stdin >= 0:
             os.close(stdin)
+    interrupts = Interrupts()  # not before: whoever waits for our own input may be interrupted at once
     try:
         environment = _environment(asked)
         root = os.path.abspath(jobs_root(options.get("root")))

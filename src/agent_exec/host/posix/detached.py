@@ -31,9 +31,11 @@ def detach(entry: str, fds: "Sequence[int]") -> None:
         os.setsid()
         if os.fork():
             os._exit(0)
+        go(entry, list(fds))
     except OSError as error:
         os._exit(error.errno or 1)
-    go(entry, list(fds))
+    except BaseException:
+        os._exit(1)  # an interrupt, which is the caller's to tell of
 
 
 def _no_process(error: int) -> Exception:

@@ -131,6 +131,8 @@ class Factory:
 
     def _detach(self, entry: str, sock: int) -> None:
         """Fork a process that lives on without us, into a module's `main`; its descriptors come by socket."""
+        from agent_exec.host.posix.detached import take_and_go
+
         try:
             __import__(entry)  # here, so that the next one has it already
             preload = getattr(sys.modules[entry], "preload", None)
@@ -144,8 +146,6 @@ class Factory:
             self._left.add(pid)
             os.close(sock)
             return
-        from agent_exec.host.posix.detached import take_and_go
-
         for other in (self._control.detach(), self._wake, self._leaving, *self._keepers.values()):
             os.close(other)
         os.setsid()

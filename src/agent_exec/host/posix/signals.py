@@ -35,7 +35,7 @@ def forget_all() -> None:
     _signal.pthread_sigmask(_signal.SIG_SETMASK, _signal.valid_signals() - {_signal.SIGCHLD})
     for number in _signal.valid_signals():
         # Python itself needs these two ignored; a launch restores them for the command.
-        if number not in (_signal.SIGPIPE, _signal.SIGXFSZ):
+        if number not in (_signal.SIGPIPE, _signal.SIGXFSZ) and _signal.getsignal(number) != _signal.SIG_DFL:
             try:
                 _signal.signal(number, _signal.SIG_DFL)
             except OSError:
