@@ -1,6 +1,6 @@
 """Everything a developer does here, on any machine with Python 3.11 or later: see CONTRIBUTING.md.
 
-Usage: python3 dev.py run [OPTIONS] -- COMMAND | test [PYTEST ARGUMENTS] | fix | bench [BENCH ARGUMENTS] | setup
+Usage: python3 dev.py run … -- COMMAND | test [PYTEST ARGUMENTS] | bench [BENCH ARGUMENTS] | fix | setup
 
 Each verb first installs what it needs into .venv inside this folder, and
 nothing anywhere else.

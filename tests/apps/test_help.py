@@ -7,7 +7,7 @@ import pytest
 
 import agent_exec
 from agent_exec.apps.cli import help as helping
-from agent_exec.apps.cli.options import ALIASES, GLOBAL, VERBS
+from agent_exec.apps.cli.options import GLOBAL, SAME_VERBS, VERBS
 from agent_exec.apps.cli.parse import parse
 from cli import Cli
 
@@ -64,11 +64,10 @@ def test_every_verb_has_help(cli: Cli, verb: str) -> None:
     for words in ((verb, "--help"), ("-h", verb)):
         out = cli.raw(*words)
         assert (out.returncode, out.stderr) == (0, b"")
-        assert out.stdout.decode() == helping.of_verb(ALIASES.get(verb, verb))
+        assert out.stdout.decode() == helping.of_verb(SAME_VERBS.get(verb, verb))
     assert not cli.root.exists()
 
 
 def test_the_module_is_the_program() -> None:
-    for module in ("agent_exec", "agent_exec.apps.cli.main"):
-        out = agent_exec.run([sys.executable, "-m", module, "--version"])
-        assert out.stdout_text == f"agent-exec {agent_exec.__version__}\n"
+    out = agent_exec.run([sys.executable, "-m", "agent_exec", "--version"])
+    assert out.stdout_text == f"agent-exec {agent_exec.__version__}\n"

@@ -4,7 +4,7 @@ import pytest
 
 from agent_exec.faces import answers, verbs
 from agent_exec.jobs.logs import STREAMS
-from agent_exec.jobs.tail import Piece
+from agent_exec.jobs.tail import Piece, cut
 from agent_exec.model.errors import AgentExecError, JobNotFound, LaunchFailed
 from agent_exec.model.jsonline import dump
 from cli import check, validator
@@ -13,7 +13,10 @@ OUT, ERR = STREAMS
 
 
 def shown(pieces: list[Piece], lines: int) -> list[tuple[str, str]]:
-    return [(entry["stream"], entry["text"]) for entry in answers.merged(pieces, lines)]
+    before = sum(len(piece.data) for piece in pieces)
+    gone = cut(pieces, lines) if lines else {}
+    assert sum(gone.values()) == before - sum(len(piece.data) for piece in pieces)
+    return [(entry["stream"], entry["text"]) for entry in answers.merged(pieces, final=False)]
 
 
 def test_a_refusal_says_why() -> None:
@@ -55,9 +58,16 @@ def test_merged_pieces_are_cut_to_the_last_lines(lines: int, texts: list[str]) -
 
 
 def test_a_line_may_be_unfinished_or_of_several_pieces() -> None:
-    pieces = [Piece(1.0, OUT, b"1\n2"), Piece(2.0, OUT, b"2\n3")]
-    assert shown(pieces, 2) == [(OUT, "2"), (OUT, "2\n3")]
-    assert shown(pieces, 1) == [(OUT, "3")]
+    def pieces() -> list[Piece]:
+        return [Piece(1.0, OUT, b"1\n2"), Piece(2.0, OUT, b"2\n3")]
+
+    assert shown(pieces(), 2) == [(OUT, "2"), (OUT, "2\n3")]
+    assert shown(pieces(), 1) == [(OUT, "3")]
+
+
+def test_an_unfinished_character_at_the_very_end_is_told() -> None:
+    told = answers.merged([Piece(1.0, OUT, b"a\xc3")], final=True)
+    assert [entry["text"] for entry in told] == ["a", "\ufffd"]
 
 
 def test_a_character_in_two_pieces_is_whole() -> None:
@@ -66,7 +76,7 @@ def test_a_character_in_two_pieces_is_whole() -> None:
 
 
 def test_a_time_that_is_not_known_is_null() -> None:
-    told = answers.merged([Piece(None, OUT, b"x"), Piece(1_700_000_000.25, OUT, b"y")], 0)
+    told = answers.merged([Piece(None, OUT, b"x"), Piece(1_700_000_000.25, OUT, b"y")], final=True)
     assert [entry["time"] for entry in told] == [None, "2023-11-14T22:13:20.250Z"]
 
 
@@ -79,7 +89,8 @@ def test_a_time_that_is_not_known_is_null() -> None:
         ({"state": "exited", "exit_code": 3}, 3),
         ({"state": "killed", "exit_code": 0, "signal": None}, 0),
         ({"state": "killed", "exit_code": None, "signal_number": 15}, 143),
-        ({"state": "failed", "exit_code": None}, 127),
+        ({"state": "failed", "exit_code": None, "reason": "spawn_failed"}, 127),
+        ({"state": "failed", "exit_code": None, "reason": "supervisor_lost"}, 125),
     ],
 )
 def test_the_exit_code_that_an_answer_stands_for(told: dict[str, object], code: int) -> None:

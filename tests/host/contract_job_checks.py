@@ -130,7 +130,7 @@ class Sink:
     def output(self, stream, chunk):
         self.data += chunk
         if how == "end" and b"late" in self.data:
-            spawner.end_left()
+            spawner.current.kill()
 
     def exited(self, pid, exit_code, signal, *, alone):
         self.told.append((exit_code, signal, alone))

@@ -48,7 +48,7 @@ def test_the_engine_finds_what_it_asks_of_a_spawner(member: str) -> None:
     assert parameters(getattr(windows.Spawner, member)) == parameters(getattr(posix.Spawner, member))
 
 
-@pytest.mark.parametrize("member", ["close", "end_left", "process"])
+@pytest.mark.parametrize("member", ["abandon", "close", "prepare", "process", "start"])
 def test_a_supervisor_finds_what_it_asks_of_a_spawner(member: str) -> None:
     assert parameters(getattr(windows.LocalSpawner, member)) == parameters(
         getattr(posix.LocalSpawner, member)

@@ -203,12 +203,18 @@ def test_output_beyond_the_disk_is_counted_and_later_output_is_kept_once_there_i
 def test_how_a_job_ends_is_recorded_on_a_disk_that_is_full_to_the_last_byte(
     disk: Callable[[str], Disk], quota: int
 ) -> None:
-    """The room for it was taken when the job was made."""
+    """The room for it was taken when the job was made: its last line begins where a block of the disk ends."""
     cli = disk("size=512k")
     code = COUNT + "sys.stdout.flush(); sys.stderr.write('failing\\n' * 10000); sys.exit(5)"
+    job = ["--max-log-bytes", quota, "--", *python(code, 100_000)]
+    first = str(cli("run", "--no-wait", *job, "")["job_id"])
+    assert cli("wait", first)["exit_code"] == 5
+    used = _before_the_last_line(cli, first)
+    cli("delete", first)
     cli.fill(leave=64 << 10)
-    out = cli("run", "--wait", "--max-log-bytes", quota, "--", *python(code, 100_000))
+    out = cli("run", "--wait", *job, "x" * (4080 - used))
     job_id = str(out["job_id"])
+    assert 4064 < _before_the_last_line(cli, job_id) <= 4096
     assert (out["state"], out["exit_code"], out["output_complete"]) == ("exited", 5, False)
     for stream, total in (("stdout", 1_000_000), ("stderr", 80_000)):
         kept = log_bytes(cli.folder(job_id), stream)
@@ -216,8 +222,15 @@ def test_how_a_job_ends_is_recorded_on_a_disk_that_is_full_to_the_last_byte(
         assert out[f"{stream}_dropped_bytes"] == total - kept
     found = cli("status", job_id)
     assert (found["state"], found["exit_code"]) == ("exited", 5)
-    assert found["command"][-1] == "100000"
+    assert found["command"][-2] == "100000"
     assert cli("gc", "--older-than", "0s")["deleted"] == 1
+
+
+def _before_the_last_line(cli: Disk, job_id: str) -> int:
+    """Give how much of a job's record was written before it had ended."""
+    *lines, _ = (cli.folder(job_id) / "record.jsonl").read_bytes().rstrip(b"\0").splitlines()
+    assert len(lines) == 2, "what it is, and that it runs"
+    return sum(len(line) + 1 for line in lines)
 
 
 @pytest.mark.parametrize("words", [["--signal", "TERM"], ["--signal", "KILL"]])

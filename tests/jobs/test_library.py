@@ -34,7 +34,7 @@ for thread in busy:
 spawner = Spawner()
 
 def start():
-    order = Order(argv, cwd="/", env=dict(os.environb))
+    order = Order(argv, cwd="/", env=dict(os.environb), grace=2.0, quota=1 << 30)
     job = Launcher(spawner.detach).start(root, order)
     job.begin()
     job.close()

@@ -144,12 +144,18 @@ def _waits(pid: int, folder: Path) -> bool:
 
 
 def test_run_hears_of_a_supervisor_that_is_killed_while_it_watches(cli: Cli, tmp_path: Path) -> None:
-    caller = popen(cli, "run", "--wait", "--", *Gate(tmp_path / "gate").job())
-    wait_until(lambda: cli("ps", "--all")["jobs"])
-    (job,) = cli("ps", "--all")["jobs"]
-    lose_supervisor(cli, job["job_id"])
-    told = check(caller.communicate()[0].decode())
-    assert (told["state"], told["supervisor"], told["job_id"]) == ("running", "lost", job["job_id"])
+    for option, state in (("--until=1", "running"), ("--wait", "failed")):
+        gate = tmp_path / option
+        caller = popen(cli, "run", option, "--", *Gate(gate).job())
+        wait_until(lambda: cli("ps", "--all")["jobs"])
+        (job,) = cli("ps", "--all")["jobs"]
+        lose_supervisor(cli, job["job_id"])
+        if option == "--wait":  # it goes on until the command itself is gone
+            os.kill(cli("status", job["job_id"])["pid"], signal.SIGKILL)
+        told = check(caller.communicate()[0].decode())
+        assert (told["state"], told["job_id"]) == (state, job["job_id"])
+        assert told.get("supervisor") == ("lost" if state == "running" else None)
+        cli("kill", job["job_id"])
 
 
 def test_supervisors_killed_while_many_wait_leave_no_waiter_behind(cli: Cli) -> None:
@@ -237,14 +243,25 @@ def test_what_a_job_left_is_ended_by_kill_also_when_its_supervisor_is_lost(cli: 
 
 
 def test_a_job_that_stops_its_supervisor_can_be_killed(cli: Cli) -> None:
+    wait = "while [ ! -e go ]; do sleep 0.01; done; "
     line = "grep -q ^agent-exec /proc/$PPID/comm && kill -STOP $PPID; sleep 600"
-    job_id = cli.start("sh", "-c", line)
+    job_id = cli.start("sh", "-c", wait + line)
     supervisor = supervisor_of(cli, job_id)
+    (cli.cwd / "go").touch()
     wait_until(lambda: Path(f"/proc/{supervisor}/stat").read_text().rpartition(")")[2].split()[0] == "T")
     found = cli("status", job_id)
     assert (found["state"], found["supervisor"]) == ("running", "alive")
     assert cli("kill", job_id)["state"] == "killed"
     assert dead([found["pid"]])
+
+
+def test_a_job_that_stops_its_supervisor_at_once_is_heard_of(cli: Cli) -> None:
+    line = "grep -q ^agent-exec /proc/$PPID/comm && kill -STOP $PPID; sleep 0.1; exit 3"
+    for words in (("run", "--no-wait"), ("run", "--wait")):
+        told = cli(*words, "--", "sh", "-c", line)
+        assert told["ok"], told
+        told = cli("wait", told["job_id"], "--forever")
+        assert (told["state"], told["exit_code"]) == ("exited", 3)
 
 
 def test_sigterm_to_the_supervisor_ends_the_job_politely_and_records_it(cli: Cli) -> None:

@@ -35,9 +35,10 @@ def answer(kind: str, fields: "Answer") -> "Answer":
     return {"schema_version": SCHEMA_VERSION, "ok": True, "type": kind, **fields}
 
 
-def refusal(error: AgentExecError, fields: "Answer | None" = None) -> "Answer":
+def refusal(error: AgentExecError, fields: "Answer | None" = None, code: str | None = None) -> "Answer":
     """Give an answer that says no, and why."""
-    code = "internal_error" if type(error) is AgentExecError else error.code
+    if code is None:
+        code = "internal_error" if type(error) is AgentExecError else error.code
     told: Answer = {"code": code, "message": error.message, "retryable": error.retryable}
     if error.details:
         told["details"] = dict(error.details)
@@ -126,13 +127,13 @@ def measures(job: "Record", excerpts: "dict[Stream, Excerpt]") -> "Answer":
     return fields
 
 
-def texts(job: "Record", excerpts: "dict[Stream, Excerpt]", *, texts: bool = True) -> "Answer":
+def texts(job: "Record", excerpts: "dict[Stream, Excerpt]", *, shown: bool = True) -> "Answer":
     """Give both streams as they are, with the ranges they are of, and the cursor to go on from."""
     from agent_exec.jobs.tail import Cursor
 
     fields: Answer = {}
     for stream, excerpt in excerpts.items():
-        if texts:
+        if shown:
             fields[stream] = excerpt.text
         fields[f"{stream}_range"] = [excerpt.start, excerpt.end]
         fields |= amounts(job, stream, excerpt.total, excerpt.kept)
@@ -157,8 +158,8 @@ def _total(job: "Record", stream: "Stream", seen: int) -> int:
     return max(seen, int(job.facts.get(f"{stream}_total_bytes", 0)))
 
 
-def merged(pieces: "Sequence[Piece]", lines: int) -> "list[Answer]":
-    """Give pieces of both streams as text, characters whole, at most so many lines of them."""
+def merged(pieces: "Sequence[Piece]", *, final: bool) -> "list[Answer]":
+    """Give pieces of both streams as text, characters whole."""
     from agent_exec.model.output import Text
 
     decoders = {stream: Text() for stream in STREAMS}
@@ -167,25 +168,9 @@ def merged(pieces: "Sequence[Piece]", lines: int) -> "list[Answer]":
         text = decoders[piece.stream].feed(piece.data)
         moment = None if piece.moment is None else stamp(piece.moment)
         told.append({"time": moment, "stream": piece.stream, "text": text})
-    if lines:
-        _keep_last(told, lines)
+    for stream, decoder in decoders.items() if final else ():
+        told.append({"time": None, "stream": stream, "text": decoder.finish()})
     return [entry for entry in told if entry["text"]]
-
-
-def _keep_last(told: "list[Answer]", lines: int) -> None:
-    """Cut pieces off the front until so many lines are left."""
-    count = 0
-    for place in range(len(told) - 1, -1, -1):
-        text = told[place]["text"]
-        newlines = text.count("\n") - (place == len(told) - 1 and text.endswith("\n"))
-        if count + newlines < lines:
-            count += newlines
-            continue
-        parts = text.split("\n")
-        excess = count + newlines - lines + 1
-        told[place]["text"] = "\n".join(parts[excess:])
-        del told[:place]
-        return
 
 
 def removals(store: "Store", done: "Sequence[Removal]", *, dry_run: bool, cwd: str | None = None) -> "Answer":

@@ -2,10 +2,11 @@
 
 import os
 
-from agent_exec.faces import verbs
+from agent_exec.faces import defaults, verbs
 from agent_exec.faces.environment import Environment
 from agent_exec.faces.tags import check_tags
 from agent_exec.model.command import Command
+from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.limits import Limits
 
 TYPE_CHECKING = False
@@ -47,19 +48,21 @@ class Jobs:
         env: "Mapping[str, str] | None" = None,
         stdin: bytes | None = None,
         timeout: float | None = None,
-        grace: float = 2.0,
+        grace: float = defaults.GRACE,
         tags: "Sequence[str]" = (),
         leftovers: str = "kill",
-        max_log_bytes: int = 1 << 30,
-        observe: float | None = verbs.SNAPSHOT_CAP,
-        tail_lines: int = verbs.TAIL_LINES,
-        max_bytes: int = verbs.MAX_BYTES,
+        max_log_bytes: int = defaults.QUOTA,
+        observe: float | None = defaults.SNAPSHOT_CAP,
+        tail_lines: int = defaults.TAIL_LINES,
+        max_bytes: int = defaults.MAX_BYTES,
     ) -> "Answer":
         """Start a job and watch it until its end, or for `observe` seconds; `env` is added to ours."""
         from agent_exec.engine.engine import shared_spawner
         from agent_exec.jobs.run import Launcher
         from agent_exec.jobs.stdin import from_bytes
 
+        if observe is not None and not observe >= 0:
+            raise InvalidArgument(f"observe must be 0 seconds or more, or None for ever; got {observe!r}")
         order = _order(argv, cwd, env, timeout, grace, tags, leftovers, max_log_bytes)
         input_fd = -1 if stdin is None else from_bytes(self._store, stdin, _INPUT)
         try:
@@ -79,7 +82,7 @@ class Jobs:
         job_id: str,
         *,
         tail_lines: int | None = None,
-        max_bytes: int = verbs.MAX_BYTES,
+        max_bytes: int = defaults.MAX_BYTES,
         cursor: str | None = None,
         merged: bool = False,
         grep: str | None = None,
@@ -93,9 +96,9 @@ class Jobs:
         self,
         job_id: str,
         *,
-        seconds: float | None = verbs.WAIT,
-        tail_lines: int = verbs.TAIL_LINES,
-        max_bytes: int = verbs.MAX_BYTES,
+        seconds: float | None = defaults.WAIT,
+        tail_lines: int = defaults.TAIL_LINES,
+        max_bytes: int = defaults.MAX_BYTES,
     ) -> "Answer":
         """Wait for the end of a job, and give the end of its output."""
         return verbs.wait(self._store, job_id, seconds=seconds, lines=tail_lines, size=max_bytes)
@@ -110,7 +113,7 @@ class Jobs:
         cwd: str | None = None,
         states: "Sequence[str]" = (),
         tags: "Sequence[str]" = (),
-        limit: int = 50,
+        limit: int = defaults.LIST_LIMIT,
     ) -> "Answer":
         """Tell of the newest jobs, of one working directory or of all."""
         return verbs.list_(self._store, cwd=cwd, states=states, tags=tags, limit=limit)
@@ -120,7 +123,11 @@ class Jobs:
         return verbs.delete(self._store, job_id)
 
     def gc(
-        self, *, older_than: float = 30 * 86400.0, max_jobs: int | None = None, max_bytes: int | None = None
+        self,
+        *,
+        older_than: float = defaults.OLDER_THAN,
+        max_jobs: int | None = None,
+        max_bytes: int | None = None,
     ) -> "Answer":
         """Take away ended jobs that are older than so many seconds, or beyond so many jobs or bytes."""
         return verbs.gc(
@@ -149,11 +156,13 @@ def _order(
     command = Command(
         argv, cwd=cwd, env=env, limits=Limits(timeout=timeout, grace=grace), leftovers=leftovers
     )
-    given = [f"{name}={value}" for name, value in (env or {}).items()]
+    given = [f"{os.fsdecode(name)}={os.fsdecode(value)}" for name, value in (command.env or {}).items()]
     environment = Environment(own_environment(), given=given)
+    if quota and quota < defaults.SMALLEST_QUOTA:
+        raise InvalidArgument(f"max_log_bytes must be 0 or {defaults.SMALLEST_QUOTA} at least; got {quota!r}")
     return Order(
-        [os.fsdecode(word) for word in command.argv],
-        cwd=os.getcwd() if cwd is None else os.fspath(cwd),
+        command.argv,
+        cwd=os.getcwd() if command.cwd is None else command.cwd,
         env=environment.values,
         env_keys=environment.given,
         tags=check_tags(tags),

@@ -4,9 +4,18 @@ import os
 from time import monotonic
 
 from agent_exec.faces import answers
+from agent_exec.faces.defaults import (
+    LIST_LIMIT,
+    MAX_BYTES,
+    OLDER_THAN,
+    OLDER_THAN_TEXT,
+    SNAPSHOT_CAP,
+    TAIL_LINES,
+    WAIT,
+)
 from agent_exec.jobs.ids import short
 from agent_exec.jobs.logs import STREAMS, Log
-from agent_exec.model.errors import AgentExecError, InvalidArgument
+from agent_exec.model.errors import AgentExecError, InvalidArgument, LaunchFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,11 +30,6 @@ if TYPE_CHECKING:
     from agent_exec.model.command import Stream
 
     Answer = dict[str, Any]
-
-SNAPSHOT_CAP = 10.0
-TAIL_LINES = 50
-MAX_BYTES = 65536
-WAIT = 30.0
 
 
 def run(
@@ -46,8 +50,13 @@ def run(
     try:
         if observe != 0:
             job.wait(observe, interrupts)
-        waited = 0.0 if observe == 0 else monotonic() - waited
         found = store.find(job.id)
+        if job.hung_up and observe != 0 and not found.ended:
+            from agent_exec.jobs.wait import wait_for_end  # the supervisor is lost, and its command is not
+
+            left = None if observe is None else observe - (monotonic() - waited)
+            found = wait_for_end(store, found, left, interrupts)
+        waited = 0.0 if observe == 0 else monotonic() - waited
     finally:
         job.close()
     if observe is not None:
@@ -74,11 +83,10 @@ def run(
 
 def _refuse_spawn(job: "Record", fields: "Answer") -> "Answer":
     """Give the answer for a command that could not be started: the job is there, and says why."""
-    error = AgentExecError(job.facts.get("message", ""))
-    refused = answers.refusal(error, fields)
-    refused["error"]["code"] = job.facts.get("code", "launch_failed")
-    refused["error"]["retryable"] = refused["error"]["code"] == "launch_failed"
-    return refused
+    told = job.facts.get("message", "")
+    code = job.facts.get("code", LaunchFailed.code)
+    error = LaunchFailed(told) if code == LaunchFailed.code else AgentExecError(told)
+    return answers.refusal(error, fields, code)
 
 
 def status(store: "Store", job_id: str) -> "Answer":
@@ -131,12 +139,12 @@ def tail(
     if place is not None:
         fields["more"] = any(excerpt.more for excerpt in excerpts.values())
     if merged and grep is None:
-        pieces = tailing.merged(job, excerpts)
-        fields["merged"] = answers.merged(pieces, lines if place is None else 0)
+        pieces = tailing.merged(job, excerpts, lines=lines if place is None else 0)
+        fields["merged"] = answers.merged(pieces, final=job.ended)
         fields |= answers.measures(job, excerpts)
     else:
         fields |= answers.tails(job, excerpts)
-    fields |= answers.texts(job, excerpts, texts=not (merged or grep is not None))
+    fields |= answers.texts(job, excerpts, shown=not (merged or grep is not None))
     fields |= answers.paths(job)
     return answers.answer("tail", fields)
 
@@ -213,7 +221,7 @@ def list_(
     cwd: str | None = None,
     states: "Sequence[str]" = (),
     tags: "Sequence[str]" = (),
-    limit: int = 50,
+    limit: int = LIST_LIMIT,
 ) -> "Answer":
     """Tell of the newest jobs, of one working directory or of all (None)."""
     from agent_exec.jobs.list import list_jobs
@@ -248,7 +256,7 @@ def delete_all(store: "Store", cwd: str, *, dry_run: bool = False) -> "Answer":
 def gc(
     store: "Store",
     *,
-    older_than: float = 30 * 86400.0,
+    older_than: float = OLDER_THAN,
     given: str | None = None,
     max_jobs: int | None = None,
     max_bytes: int | None = None,
@@ -261,7 +269,7 @@ def gc(
     fields: Answer = {
         "root": store.root,
         "dry_run": dry_run,
-        "older_than": given or "30d",
+        "older_than": given or OLDER_THAN_TEXT,
         "older_than_source": "default" if given is None else "flag",
         "max_jobs": max_jobs,
         "max_bytes": max_bytes,

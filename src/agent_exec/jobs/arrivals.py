@@ -7,8 +7,9 @@ between, is one record; so the index stays small, and no byte is stored twice.
 """
 
 import os
-from time import time
+from time import monotonic, time
 
+from agent_exec.jobs.files import create, open_to_read
 from agent_exec.jobs.logs import STREAMS
 
 TYPE_CHECKING = False
@@ -21,7 +22,6 @@ _SIZE = 16
 _RESOLUTION = 0.01
 _LARGEST = 32 << 20
 _BLOCK = 1 << 16
-_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
 class ArrivalWriter:
@@ -38,7 +38,7 @@ class ArrivalWriter:
 
     def note(self, stream: "Stream", offset: int) -> None:
         """Note that output of a stream has come, which begins at this offset."""
-        now = time()
+        now = monotonic()
         which = stream == STREAMS[1]
         if which == self._last and now < self._until:
             return
@@ -46,7 +46,7 @@ class ArrivalWriter:
         self._until = now + _RESOLUTION
         if self._size >= _LARGEST:
             self._turn_over()
-        entry = round(now * 1e6).to_bytes(8, "little") + (offset * 2 + which).to_bytes(8, "little")
+        entry = round(time() * 1e6).to_bytes(8, "little") + (offset * 2 + which).to_bytes(8, "little")
         try:
             # A record that a full disk cuts in half would shift all that follow.
             if os.write(self._fd, entry) != _SIZE:
@@ -68,9 +68,8 @@ class ArrivalWriter:
 
     def _open(self) -> int:
         """Open a new index; -1 where the disk has no room for one."""
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | _FLAGS
         try:
-            return os.open(os.path.join(self._folder, ARRIVALS), flags, 0o600)
+            return create(os.path.join(self._folder, ARRIVALS))
         except OSError:
             return -1
 
@@ -81,7 +80,7 @@ def since(folder: str, starts: "dict[str, int]") -> "list[tuple[float, Stream, i
     wanted = dict(starts)
     for name in (ARRIVALS, _OLDER):
         try:
-            fd = os.open(os.path.join(folder, name), os.O_RDONLY | _FLAGS)
+            fd = open_to_read(os.path.join(folder, name))
         except OSError:
             continue
         try:

@@ -2,8 +2,8 @@
 
 from agent_exec.jobs.kill import force, kill
 from agent_exec.jobs.list import list_jobs
-from agent_exec.jobs.record import ENDED
-from agent_exec.model.errors import InvalidState
+from agent_exec.jobs.record import OVER
+from agent_exec.model.errors import InvalidState, StoreFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def delete_all(store: "Store", cwd: str, *, dry_run: bool = False) -> list[Remov
     """Take away every job of a working directory that has ended; say what became of each one there."""
     done: list[Removal] = []
     for job in list_jobs(store, cwd=cwd, limit=0).jobs:
-        if job.state in ENDED:
+        if job.state in OVER:
             done.append(_remove(store, job, "terminal_in_cwd", dry_run=dry_run))
         else:
             done.append(Removal(job, "skipped", job.state))
@@ -47,8 +47,16 @@ def delete_all(store: "Store", cwd: str, *, dry_run: bool = False) -> list[Remov
 def _remove(store: "Store", job: "Record", reason: str, *, dry_run: bool) -> Removal:
     if dry_run:
         return Removal(job, "would_delete", reason)
+    try:
+        if not remove(store, job):
+            return Removal(job, "skipped", "already_gone")
+        return Removal(job, "deleted", reason)
+    except StoreFailed:
+        return Removal(job, "failed", "delete_failed")
+
+
+def remove(store: "Store", job: "Record") -> bool:
+    """Take away a job that is over; what still lives of a lost one is ended: nobody could find it later."""
     if job.supervisor == "lost" or job.reason == "supervisor_lost":
         kill(store, job, force())
-    if not store.remove(job.id, job.facts.get("cwd")):
-        return Removal(job, "skipped", "already_gone")
-    return Removal(job, "deleted", reason)
+    return store.remove(job.id, job.facts.get("cwd"))

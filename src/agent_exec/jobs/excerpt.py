@@ -35,6 +35,13 @@ class Excerpt:
         self.skipped = skipped
         """How many bytes were to be read before it and are no longer kept."""
 
+    def drop(self, size: int) -> None:
+        """Leave out some bytes at its beginning."""
+        if size:
+            self.data = self.data[size:]
+            self.start += size
+            self.cut = True
+
     @property
     def text(self) -> str:
         """All of it, as text."""
@@ -74,10 +81,9 @@ def _steadily(folder: str, stream: "Stream", take: "Callable[[Log], Excerpt]") -
 
 
 def _last(log: Log, lines: int, size: int, final: bool) -> Excerpt:
-    total = log.total
     pieces = log.pieces
     begin, end = pieces[-1] if pieces else (0, 0)
-    begin = max(begin, total - size)
+    begin = max(begin, end - size)
     data = log.read(begin, end) if end > begin else b""
     data = data[: _whole(data)] if not final else data
     skip = 0

@@ -4,10 +4,11 @@ import os
 from time import time
 
 from agent_exec.host import FileLock, is_locked
+from agent_exec.jobs.delete import remove
 from agent_exec.jobs.ids import created, is_id
-from agent_exec.jobs.kill import force, kill
-from agent_exec.jobs.record import LOCK
+from agent_exec.jobs.record import LOCK, RECORD
 from agent_exec.jobs.store import CWD, TRASH, broken, bury
+from agent_exec.model.errors import StoreFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,52 +78,48 @@ def _collect(
         done.scanned += 1
         job = store.read(job_id)
         if job is None:
-            done.kept += not _clear_debris(store.folder(job_id), now, dry_run=dry_run)
+            if _clear_debris(store.folder(job_id), now, dry_run=dry_run):
+                done.candidates += 1
+                done.deleted += not dry_run
+            else:
+                done.kept += 1
             continue
         if not job.ended:
             done.kept += 1
             continue
         size, ended = _measure(job)
-        jobs += 1
-        weight += size
-        if not (
-            now - ended > older_than
-            or (max_jobs is not None and jobs > max_jobs)
-            or (max_bytes is not None and weight > max_bytes)
-        ):
+        old = now - ended > older_than
+        if not old:
+            jobs += 1
+            weight += size
+        beyond = (max_jobs is not None and jobs > max_jobs) or (max_bytes is not None and weight > max_bytes)
+        if not (old or beyond):
             done.kept += 1
             continue
         done.candidates += 1
-        jobs -= 1
-        weight -= size
         if dry_run:
             done.freed += size
-        elif _end(store, job) and store.remove(job_id, job.facts.get("cwd")):
-            done.deleted += 1
-            done.freed += size
-        else:
-            done.failed += 1
-
-
-def _end(store: "Store", job: "Record") -> bool:
-    """End what lives of a job that has lost its supervisor: nobody could find it after this."""
-    if job.reason == "supervisor_lost":
-        kill(store, job, force())
-    return True
+            continue
+        try:
+            removed = remove(store, job)
+        except StoreFailed:
+            removed = False
+        done.deleted += removed
+        done.failed += not removed
+        done.freed += size if removed else 0
 
 
 def _measure(job: "Record") -> tuple[int, float]:
     """Give how much a job holds on the disk, and when it last changed."""
     size, latest = 0, 0.0
-    try:
-        with os.scandir(job.folder) as entries:
-            for entry in entries:
-                status = entry.stat(follow_symlinks=False)
-                size += status.st_size
-                latest = max(latest, status.st_mtime)
-    except OSError:
-        return size, latest
-    return size, latest
+    for name in _names(job.folder):
+        try:
+            status = os.lstat(os.path.join(job.folder, name))
+        except OSError:
+            continue  # a part of a log that has just gone
+        size += status.st_size
+        latest = max(latest, status.st_mtime)
+    return size, latest or created(job.id)
 
 
 def _clear_debris(folder: str, now: float, *, dry_run: bool) -> bool:
@@ -131,7 +128,9 @@ def _clear_debris(folder: str, now: float, *, dry_run: bool) -> bool:
         old = now - os.lstat(folder).st_mtime > _UNFINISHED
     except OSError:
         return True
-    if not old or is_locked(os.path.join(folder, LOCK)) or os.path.islink(folder):
+    if not old or os.path.lexists(os.path.join(folder, RECORD)) or os.path.islink(folder):
+        return False  # a record that cannot be read now may be readable again
+    if is_locked(os.path.join(folder, LOCK)):
         return False
     if not dry_run:
         bury(folder)

@@ -14,7 +14,9 @@ from agent_exec.host import (
 )
 from agent_exec.jobs.order import END, MARK, SIGNAL
 from agent_exec.jobs.record import CONTROL, LOCK
+from agent_exec.jobs.rouse import rouse
 from agent_exec.jobs.wait import wait_for_end
+from agent_exec.model.errors import Unsupported
 from agent_exec.model.identity import Identity
 
 TYPE_CHECKING = False
@@ -44,8 +46,9 @@ def kill(
     request = f"{END if ends else SIGNAL} {number}"
     left = bool(job.facts.get("leaked"))
     if job.supervisor == "alive":
-        _rouse(job)
-        ask(os.path.join(job.folder, CONTROL), request)
+        rouse(job)
+        if not ask(os.path.join(job.folder, CONTROL), request):
+            _insist(store, job, ends=ends)
         if wait:
             return wait_for_end(store, job, grace + _MARGIN if ends else _GLANCE, interrupts)
     elif left and is_locked(os.path.join(job.folder, LOCK)):
@@ -62,12 +65,15 @@ def kill(
     return store.read(job.id) or job
 
 
-def _rouse(job: "Record") -> None:
-    """Continue the supervisor, should its job have stopped it: who is stopped hears nothing."""
-    proceed = signal_number("CONT")
+def _insist(store: "Store", job: "Record", *, ends: bool) -> None:
+    """Reach a supervisor that has no pipe to hear by, as on a file system that has none."""
+    job = store.read(job.id) or job
     supervisor = identify(job.facts.get("supervisor_pid", 0))
-    if proceed is not None and supervisor is not None:
-        send_signal(supervisor, proceed)
+    term = signal_number("TERM")
+    if job.supervisor != "alive":
+        return  # it has ended meanwhile
+    if not ends or supervisor is None or term is None or not send_signal(supervisor, term):
+        raise Unsupported(f"the supervisor of job {job.id} cannot be asked; end it with --signal TERM")
 
 
 def force() -> int:

@@ -9,6 +9,9 @@ between parts.
 """
 
 import os
+import stat
+
+from agent_exec.jobs.files import create, open_to_read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +21,6 @@ if TYPE_CHECKING:
 
 STREAMS: "tuple[Stream, Stream]" = ("stdout", "stderr")
 
-_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _TAIL_PARTS = 4
 _BLOCK = 1 << 20
 
@@ -37,9 +39,9 @@ class LogWriter:
         self._folder = folder
         self._stream = stream
         self._parts: list[list[int]] = []  # of the later parts: where each begins, and how much it holds
-        self._step = max(1, quota // (2 * _TAIL_PARTS)) if quota else 0
-        self._fd = os.open(path(folder, stream), os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600)
-        self._room = max(1, quota // 2) if quota else -1
+        self._step = quota // (2 * _TAIL_PARTS)
+        self._fd = create(path(folder, stream))
+        self._room = quota - _TAIL_PARTS * self._step if quota else -1
         self.total = 0
         """How many bytes have come."""
         self.lost = 0
@@ -87,7 +89,7 @@ class LogWriter:
         while self._step and self._parts and self._tail + self._step > _TAIL_PARTS * self._step:
             self._drop(0)
         try:
-            self._fd = os.open(self._part(self.total), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _FLAGS, 0o600)
+            self._fd = create(self._part(self.total))
         except OSError:
             self._fd = -1
         else:
@@ -114,12 +116,18 @@ class LogWriter:
             self._fd = -1
 
     def sync(self) -> None:
-        """Have what was written on the disk."""
-        if self._fd >= 0 and self.total:
+        """Have what is kept on the disk, once no more comes."""
+        if not self.total:
+            return
+        if self._parts and not self._parts[-1][1]:
+            self._drop(-1)
+        for name in (path(self._folder, self._stream), *(self._part(start) for start, _ in self._parts)):
             try:
-                os.fsync(self._fd)
+                fd = open_to_read(name)
+                os.fsync(fd)
+                os.close(fd)
             except OSError:
-                return
+                continue
 
     @property
     def abandoned(self) -> bool:
@@ -206,7 +214,8 @@ def _find_parts(folder: str, stream: str) -> "Sequence[tuple[int, int, str]]":
             status = os.lstat(file)
         except OSError:
             continue  # the oldest part has just gone
-        found.append((int(rest[1:] or 0), status.st_size, file))
+        if stat.S_ISREG(status.st_mode):
+            found.append((int(rest[1:] or 0), status.st_size, file))
     found.sort()
     return found
 
@@ -214,7 +223,7 @@ def _find_parts(folder: str, stream: str) -> "Sequence[tuple[int, int, str]]":
 def _read(name: str, start: int, end: int) -> bytes:
     """Read a range of a file; short if the file has gone or shrunk."""
     try:
-        fd = os.open(name, os.O_RDONLY | _FLAGS)
+        fd = open_to_read(name)
     except OSError:
         return b""
     try:

@@ -43,30 +43,32 @@ class Order:
 
     def __init__(
         self,
-        argv: "Sequence[str]",
+        argv: "Sequence[str | bytes]",
         *,
-        cwd: str,
+        cwd: str | bytes,
         env: "Mapping[bytes, bytes]",
+        grace: float,
+        quota: int,
         env_keys: "Sequence[str]" = (),
         tags: "Sequence[str]" = (),
         timeout: float | None = None,
-        grace: float = 2.0,
         leftovers: str = "kill",
-        quota: int = 1 << 30,
         progress: float = 0.0,
         mark: bool = True,
     ) -> None:
-        self.argv = list(argv)
-        self.cwd = os.path.abspath(cwd)
+        # Of exactly these types: others cannot be sent.
+        self.argv = [str(os.fsdecode(word)) for word in argv]
+        self.cwd = str(os.path.abspath(os.fsdecode(cwd)))
         self.env = dict(env)
-        self.env_keys = list(env_keys)
-        self.tags = list(tags)
-        self.timeout = timeout
-        self.grace = grace
-        self.leftovers = leftovers
-        self.quota = quota
-        self.progress = progress
-        self.mark = mark
+        self.env_keys = [str(name) for name in env_keys]
+        self.tags = [str(tag) for tag in tags]
+        self.timeout = None if timeout is None else float(timeout)
+        self.grace = float(grace)
+        self.leftovers = str(leftovers)
+        self.quota = int(quota)
+        """The most bytes that are kept of each stream; 0 is no limit."""
+        self.progress = float(progress)
+        self.mark = bool(mark)
         """Whether the command is told, by a variable, whose job it is."""
 
     def fields(self) -> dict[str, object]:

@@ -7,8 +7,10 @@ lines is reserved when the file is made, so that a full disk cannot keep a
 supervisor from saying how its job ended.
 """
 
+import errno
 import os
 
+from agent_exec.jobs.files import create, open_to_read
 from agent_exec.model.jsonline import dump, load
 
 TYPE_CHECKING = False
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     State = Literal["created", "running", "exited", "killed", "failed"]
 
 STATES: "tuple[State, ...]" = ("created", "running", "exited", "killed", "failed")
-ENDED: "tuple[State, ...]" = ("exited", "killed", "failed")
+OVER: "tuple[State, ...]" = ("exited", "killed", "failed")
 
 RECORD = "record.jsonl"
 LOCK = "lock"
@@ -28,9 +30,6 @@ CONTROL = "control"
 
 _RESERVE = 4096
 _LONGEST_LINE = 2048
-_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_CLOEXEC = getattr(os, "O_CLOEXEC", 0)
-_BINARY = getattr(os, "O_BINARY", 0)
 _LARGEST = 16 << 20
 
 
@@ -64,7 +63,7 @@ class Record:
     @property
     def ended(self) -> bool:
         """Whether it is over."""
-        return self.state in ENDED
+        return self.state in OVER
 
     @property
     def identity(self) -> "Identity | None":
@@ -100,13 +99,13 @@ def read(job_id: str, folder: str) -> Record | None:
 
 def _ended(job_id: str, folder: str, facts: "dict[str, Any]") -> Record | None:
     state = facts.get("state")
-    return Record(job_id, folder, facts, state, None, facts.get("reason")) if state in ENDED else None
+    return Record(job_id, folder, facts, state, None, facts.get("reason")) if state in OVER else None
 
 
 def _facts(folder: str) -> "dict[str, Any] | None":
     """Give what all whole lines say together; None unless the first one is whole."""
     try:
-        fd = os.open(os.path.join(folder, RECORD), os.O_RDONLY | _CLOEXEC | _NOFOLLOW | _BINARY)
+        fd = open_to_read(os.path.join(folder, RECORD))
     except OSError:
         return None
     try:
@@ -139,10 +138,8 @@ class RecordWriter:
 
     def __init__(self, folder: str, facts: "dict[str, Any]") -> None:
         line = dump(facts).encode() + b"\n"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CLOEXEC | _NOFOLLOW | _BINARY
-        self._fd = os.open(os.path.join(folder, RECORD), flags, 0o600)
-        if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(self._fd, 0, len(line) + _RESERVE)
+        self._fd = create(os.path.join(folder, RECORD))
+        _reserve(self._fd, len(line) + _RESERVE)
         _write(self._fd, line, 0)
         self._position = len(line)
 
@@ -162,6 +159,16 @@ class RecordWriter:
         except OSError:
             pass  # said already, and as safe as this disk is
         os.close(self._fd)
+
+
+def _reserve(fd: int, size: int) -> None:
+    """Take room on the disk; where a file system cannot do that ahead, go without."""
+    try:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(fd, 0, size)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
 
 
 def _write(fd: int, data: bytes, position: int) -> None:

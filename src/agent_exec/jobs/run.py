@@ -22,6 +22,9 @@ SUPERVISOR = "agent_exec.jobs.supervise"
 
 _SECRET = ("env", "stdin", "--env", "--stdin")
 
+_LONGEST = 1.0
+"""How long a supervisor is listened to before it is looked after."""
+
 _PATIENCE = 10.0
 """How long a supervisor may take to start the command; after that the job is `created`, and goes on."""
 
@@ -66,9 +69,9 @@ class Launcher:
 
     def start(self, root: str, order: "Order") -> "Started":
         """Give it its order, for a store in this folder; `Started.begin` waits until it is carried out."""
-        request = dumps((root, order.fields()))
-        frame = memoryview(len(request).to_bytes(8, "little") + request)
         try:
+            request = dumps((root, order.fields()))
+            frame = memoryview(len(request).to_bytes(8, "little") + request)
             while frame:
                 frame = frame[os.write(self._order, frame) :]
         except OSError:
@@ -76,7 +79,7 @@ class Launcher:
         finally:
             os.close(self._order)
             self._order = -1
-        return Started(self._report)
+        return Started(root, self._report)
 
     def close(self) -> None:
         """Let it go without an order; harmless when repeated, and after one."""
@@ -89,25 +92,28 @@ class Launcher:
 class Started:
     """A job that has been ordered, and our ear at its supervisor."""
 
-    __slots__ = ("_heard", "_report", "_started", "ended", "id")
+    __slots__ = ("_heard", "_report", "_root", "_started", "ended", "hung_up", "id")
 
-    def __init__(self, report: "Report") -> None:
+    def __init__(self, root: str, report: "Report") -> None:
+        self._root = root
         self._report = report
         self._heard = b""
         self._started = False
         self.id = ""
         self.ended = False
+        self.hung_up = False
+        """Whether the supervisor is gone without having told of an end."""
 
     def begin(self) -> None:
         """Wait until the command runs, or the job's record says why not; raise if there is no job."""
         deadline = monotonic() + _PATIENCE
-        while not (self._started or self.ended) and (left := deadline - monotonic()) > 0:
+        while not (self._started or self.ended or self.hung_up) and (left := deadline - monotonic()) > 0:
             self._hear(left)
         if not self.id:
             self._report.close()
             from agent_exec.model.errors import LaunchFailed
 
-            if not self.ended:
+            if not self.hung_up:
                 raise LaunchFailed(
                     f"the supervisor has made no job within {_PATIENCE:g} s, and may yet; "
                     "`agent-exec list --all` shows it if it does"
@@ -117,11 +123,20 @@ class Started:
     def wait(self, seconds: float | None, interrupts: "Interrupts | None" = None) -> None:
         """Wait until the job has ended with its output complete, for at most so long."""
         deadline = None if seconds is None else monotonic() + seconds
-        while not self.ended and not (interrupts is not None and interrupts.caught):
+        while not (self.ended or self.hung_up) and not (interrupts is not None and interrupts.caught):
             left = None if deadline is None else deadline - monotonic()
             if left is not None and left <= 0:
                 return
             self._hear(left, interrupts)
+
+    def _rouse(self) -> None:
+        """Let no command keep its supervisor from telling of it by stopping it."""
+        from agent_exec.jobs.rouse import rouse
+        from agent_exec.jobs.store import Store
+
+        job = Store(self._root).read(self.id)
+        if job is not None:
+            rouse(job)
 
     def close(self) -> None:
         """Listen no more; the job goes on."""
@@ -131,9 +146,11 @@ class Started:
         """Take what the supervisor tells next."""
         from agent_exec.jobs.order import ENDED, JOB, REFUSED, STARTED
 
-        said = self._report.hear(seconds, interrupts)
+        said = self._report.hear(_LONGEST if seconds is None else min(seconds, _LONGEST), interrupts)
+        if said == b"" and self.id:
+            self._rouse()
         if said is None:
-            self.ended = True
+            self.hung_up = not self.ended
             return
         *lines, self._heard = (self._heard + said).split(b"\n")
         for line in lines:

@@ -53,9 +53,13 @@ def _backward(log: Log, wanted: "Pattern[str]", lines: int, size: int, *, final:
             start = place
             continue
         if wanted.search(line.decode("utf-8", "replace")):
-            size -= len(line) + 1
-            if size < 0 or (lines and len(hits) == lines):
+            if lines and len(hits) == lines:
                 break
+            if len(line) >= size:
+                if hits:
+                    break
+                line = line[: max(0, size - 1)]  # noqa: PLW2901 - better some of it than nothing
+            size -= len(line) + 1
             hits.append(line)
         start = place
     hits.reverse()
@@ -70,10 +74,11 @@ def _forward(
     end = start
     for place, line, after in _lines_on(log, start, final=final):
         if wanted.search(line.decode("utf-8", "replace")):
-            size -= len(line) + 1
-            if size < 0 or (lines and len(hits) == lines):
+            if (lines and len(hits) == lines) or (hits and len(line) >= size):
                 end = place
                 break
+            line = line[: max(0, size - 1)]  # noqa: PLW2901 - better some of it than nothing
+            size -= len(line) + 1
             hits.append(line)
         end = after
     excerpt = _excerpt(hits, start, end, log, cut=False)
@@ -112,7 +117,7 @@ def _lines_back(log: Log) -> "Iterator[tuple[int, bytes, bool]]":
             if len(rest) > _BLOCK:
                 yield place, rest, True
                 rest = b""
-        if rest:
+        if rest or (place == begin < log.total):
             yield place, rest.removesuffix(b"\r"), place + len(rest) < log.total
 
 

@@ -20,7 +20,18 @@ _FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 def from_descriptor(store: "Store", fd: int, limit: int) -> int:
     """Read a descriptor to its end, at most so many bytes, and give one to read the same from."""
-    return _spool(store, iter(lambda: os.read(fd, _BLOCK), b""), limit)
+    try:
+        os.fstat(fd)
+    except OSError:
+        raise InvalidArgument("--stdin -: there is no input to read; it is closed") from None
+    return _spool(store, iter(lambda: _read(fd), b""), limit)
+
+
+def _read(fd: int) -> bytes:
+    try:
+        return os.read(fd, _BLOCK)
+    except OSError as error:
+        raise InvalidArgument(f"--stdin -: the input cannot be read: {error.strerror}") from None
 
 
 def from_bytes(store: "Store", data: bytes, limit: int) -> int:
@@ -35,7 +46,10 @@ def from_file(path: str) -> int:
     except OSError as error:
         raise InvalidArgument(f"--stdin-file {path!r} cannot be read: {error.strerror}", path=path) from None
     mode = os.fstat(fd).st_mode
-    if stat.S_ISREG(mode) or stat.S_ISCHR(mode):
+    if stat.S_ISREG(mode) or (stat.S_ISCHR(mode) and not os.isatty(fd)):
+        set_blocking = getattr(os, "set_blocking", None)
+        if set_blocking is not None and stat.S_ISCHR(mode):
+            set_blocking(fd, True)  # its reader expects that; to a file it makes no difference
         return fd
     os.close(fd)
     raise InvalidArgument(f"--stdin-file {path!r} is no file; pass a pipe with --stdin - instead", path=path)

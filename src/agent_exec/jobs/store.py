@@ -62,7 +62,12 @@ class Store:
                 f"{text!r} is not the id of a job; `agent-exec list --all` shows them", job_id=text
             )
         found = [wanted] if ids.is_id(wanted) else self._matches(wanted)
-        readable = [job for job in map(self.read, found) if job is not None]
+        readable: list[Record] = []
+        for job in map(self.read, found):
+            if job is not None:
+                readable.append(job)
+            if len(readable) > _CANDIDATES:
+                break
         if len(readable) == 1:
             return readable[0]
         if not readable:
@@ -71,7 +76,7 @@ class Store:
                 job_id=text,
             )
         raise AmbiguousJob(
-            f"{len(readable)} jobs have ids that begin or end with {text!r}; give more of the id",
+            f"several jobs have ids that begin or end with {text!r}; give more of the id",
             candidates=[job.id for job in readable[:_CANDIDATES]],
             truncated=len(readable) > _CANDIDATES,
         )

@@ -10,11 +10,11 @@ import os
 from marshal import loads
 from time import monotonic, time
 
-from agent_exec.host import Control, FileLock, LocalSpawner, boot_id, tell
+from agent_exec.host import Control, FileLock, LocalSpawner, boot_id, signal_number, tell
 from agent_exec.jobs.clock import stamp
 from agent_exec.jobs.ids import created, new_id
 from agent_exec.jobs.logs import STREAMS, LogWriter
-from agent_exec.jobs.order import END, ENDED, JOB, MARK, REFUSED, SIGNAL, STARTED
+from agent_exec.jobs.order import ENDED, JOB, MARK, REFUSED, SIGNAL, STARTED
 from agent_exec.jobs.record import CONTROL, LOCK, RecordWriter
 from agent_exec.jobs.store import Store, broken
 from agent_exec.model.errors import AgentExecError
@@ -123,9 +123,11 @@ class Supervisor:
             self._logs = {stream: LogWriter(self._folder, stream, order["quota"]) for stream in STREAMS}
             # Last, for it makes the job one that others see.
             self._record = RecordWriter(self._folder, _first_facts(job_id, cwd, order))
-        except OSError as error:
+        except BaseException as error:
             store.remove(job_id, cwd)
-            raise broken(error, store.root) from error
+            if isinstance(error, OSError):
+                raise broken(error, store.root) from error
+            raise
 
     def serve(self) -> None:
         """Run the command to its end, and record it."""
@@ -195,8 +197,7 @@ class Supervisor:
         run.launch()
         if self._spawner.stdin >= 0:
             os.close(self._spawner.stdin)
-        identity = run.identity
-        if ahead is None and identity is not None:
+        if ahead is None and (identity := run.identity) is not None:
             self._note_start((identity.pid, identity.start))
         self._tick()
         # Whoever ends all processes that have some word in their command line does not mean this one.
@@ -220,16 +221,13 @@ class Supervisor:
 
     def _heard(self, line: str) -> None:
         """Do what someone asks of us."""
-        from agent_exec.host import signal_number
-
         word, _, rest = line.partition(" ")
         run = self._run
         number = signal_number(rest)
         if run is None or number is None:
             return
         if run.done:
-            if word == END:
-                self._spawner.end_left()
+            self._end_left(number, only_signal=word == SIGNAL)
         elif word == SIGNAL:
             run.signal(number)
         elif number == signal_number("KILL"):
@@ -241,9 +239,22 @@ class Supervisor:
         """The system, or a person, wants this process to end; the job ends first."""
         self._terminated = True
         if self._run is not None and self._run.done:
-            self._spawner.end_left()
+            self._end_left(signal_number("TERM") or 0)
         elif self._run is not None:
             self._run.stop()
+
+    def _end_left(self, number: int, *, only_signal: bool = False) -> None:
+        """Signal what was left alive; unless that is all, end it by force after the grace."""
+        left = self._spawner.current
+        if left is None:
+            return
+        if only_signal:
+            left.signal(number)
+        elif number == signal_number("KILL"):
+            left.kill()
+        else:
+            left.terminate(number)
+            self._loop.after(self._order["grace"], left.kill)
 
     def _tick(self) -> None:
         """Show from time to time that we are there."""

@@ -64,8 +64,40 @@ class Piece:
         self.data = data
 
 
-def merged(job: "Record", excerpts: "dict[Stream, Excerpt]") -> list[Piece]:
-    """Give these excerpts as one sequence of pieces, in the order in which they arrived."""
+def merged(job: "Record", excerpts: "dict[Stream, Excerpt]", *, lines: int) -> list[Piece]:
+    """Give these excerpts as one sequence of pieces, in the order in which they arrived.
+
+    At most the last so many lines of both together, 0 is no limit; the
+    excerpts are cut to what is left.
+    """
+    pieces = _merge(job, excerpts)
+    if lines:
+        for stream, size in cut(pieces, lines).items():
+            excerpts[stream].drop(size)
+    return pieces
+
+
+def cut(pieces: list[Piece], lines: int) -> "dict[Stream, int]":
+    """Cut pieces off the front until so many lines are left; give how many bytes went of each stream."""
+    gone: dict[Stream, int] = dict.fromkeys(STREAMS, 0)
+    count = 0
+    for place in range(len(pieces) - 1, -1, -1):
+        piece = pieces[place]
+        newlines = piece.data.count(b"\n") - (place == len(pieces) - 1 and piece.data.endswith(b"\n"))
+        if count + newlines < lines:
+            count += newlines
+            continue
+        kept = piece.data.split(b"\n", count + newlines - lines + 1)[-1]
+        gone[piece.stream] += len(piece.data) - len(kept)
+        piece.data = kept
+        for earlier in pieces[:place]:
+            gone[earlier.stream] += len(earlier.data)
+        del pieces[: place if kept else place + 1]
+        break
+    return gone
+
+
+def _merge(job: "Record", excerpts: "dict[Stream, Excerpt]") -> list[Piece]:
     known = arrivals.since(job.folder, {stream: part.start for stream, part in excerpts.items() if part.data})
     pieces: list[Piece] = []
     place = {stream: part.start for stream, part in excerpts.items()}

@@ -44,7 +44,12 @@ def wait_for_end(
                 step = _LONGEST
             if left is not None:
                 step = min(step, left)
-            hung_up = watch.wait(step, interrupts) and job.supervisor == "alive"
+            told = watch.wait(step, interrupts)
+            hung_up = told and job.supervisor == "alive"
+            if not told and step == _LONGEST:
+                from agent_exec.jobs.rouse import rouse
+
+                rouse(job)
         finally:
             watch.close()
     return job

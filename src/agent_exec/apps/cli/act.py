@@ -1,10 +1,8 @@
 """Does what a parsed command line asks, all but `run`; gives the answer and the exit status."""
 
-import sys
-
-from agent_exec.apps.cli.usage import UsageError, here
-from agent_exec.faces import verbs
-from agent_exec.settings import jobs_store
+from agent_exec.apps.cli.usage import UsageError, here, store_of
+from agent_exec.faces import defaults, verbs
+from agent_exec.jobs.record import STATES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,8 +10,6 @@ if TYPE_CHECKING:
 
     from agent_exec.apps.cli.parse import Parsed
     from agent_exec.jobs.store import Store
-
-_STATES = ("created", "running", "exited", "killed", "failed", "unknown")
 
 
 def act(asked: "Parsed") -> "tuple[dict[str, Any], int]":
@@ -25,14 +21,6 @@ def act(asked: "Parsed") -> "tuple[dict[str, Any], int]":
     if asked.options.get("exit-code"):
         status = verbs.exit_code(told)
     return told, status
-
-
-def store_of(asked: "Parsed") -> "Store":
-    """Give the store that is meant."""
-    store = jobs_store(asked.options.get("root"))
-    if "verbose" in asked.options:
-        sys.stderr.write(f"agent-exec: {asked.verb} in {store.root}\n")
-    return store
 
 
 def _job(asked: "Parsed") -> str:
@@ -58,7 +46,7 @@ def _tail(asked: "Parsed", store: "Store") -> "dict[str, Any]":
         store,
         _job(asked),
         lines=options.get("tail-lines"),
-        size=options.get("max-bytes", verbs.MAX_BYTES),
+        size=options.get("max-bytes", defaults.MAX_BYTES),
         cursor=options.get("cursor"),
         merged="merged" in options,
         grep=options.get("grep"),
@@ -72,7 +60,7 @@ def _wait(asked: "Parsed", store: "Store") -> "dict[str, Any]":
     ways = [name for name in ("until", "forever", "timeout-ms") if name in options]
     if len(ways) > 1:
         raise UsageError(f"--{ways[0]} and --{ways[1]} contradict each other", "wait")
-    seconds: float | None = options.get("until", verbs.WAIT)
+    seconds: float | None = options.get("until", defaults.WAIT)
     if "forever" in options or options.get("timeout-ms") == 0:
         seconds = None
     elif "timeout-ms" in options:
@@ -81,8 +69,8 @@ def _wait(asked: "Parsed", store: "Store") -> "dict[str, Any]":
         store,
         _job(asked),
         seconds=seconds,
-        lines=options.get("tail-lines", verbs.TAIL_LINES),
-        size=options.get("max-bytes", verbs.MAX_BYTES),
+        lines=options.get("tail-lines", defaults.TAIL_LINES),
+        size=options.get("max-bytes", defaults.MAX_BYTES),
         interrupts=Interrupts(),
     )
 
@@ -110,14 +98,14 @@ def _list(asked: "Parsed", store: "Store") -> "dict[str, Any]":
         states = ("running",)
     elif "state" in options:
         states = (options["state"],)
-        if states[0] not in _STATES:
-            raise UsageError(f"--state takes one of {', '.join(_STATES)}; got {states[0]!r}", "list")
+        if states[0] not in (*STATES, "unknown"):  # which older stores had
+            raise UsageError(f"--state takes one of {', '.join(STATES)}; got {states[0]!r}", "list")
     return verbs.list_(
         store,
         cwd=None if "all" in options else options.get("cwd") or here(),
         states=states,
         tags=options.get("tag", ()),
-        limit=options.get("limit", 50),
+        limit=options.get("limit", defaults.LIST_LIMIT),
     )
 
 
@@ -135,7 +123,7 @@ def _gc(asked: "Parsed", store: "Store") -> "dict[str, Any]":
     _nothing_more(asked)
     return verbs.gc(
         store,
-        older_than=options.get("older-than", 30 * 86400.0),
+        older_than=options.get("older-than", defaults.OLDER_THAN),
         given=asked.texts.get("older-than"),
         max_jobs=options.get("max-jobs"),
         max_bytes=options.get("max-bytes"),

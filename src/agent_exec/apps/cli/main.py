@@ -95,7 +95,12 @@ def _refuse(error: BaseException, words: list[str]) -> str:
     from agent_exec.model.errors import AgentExecError, Interrupted
 
     if isinstance(error, KeyboardInterrupt):
-        error = Interrupted("interrupted before a job was started; nothing was done")
+        nothing = words[:1] == ["run"]
+        error = Interrupted(
+            "interrupted before a job was started; nothing was done"
+            if nothing
+            else "interrupted before it was done; look what has been done, and try again"
+        )
     if not isinstance(error, AgentExecError):
         if "--verbose" in words or "-v" in words:
             sys.excepthook(type(error), error, error.__traceback__)

@@ -19,7 +19,8 @@ VERBOSE: "Option" = ("verbose", "flag", "", "say on stderr what is being done")
 HELP: "Option" = ("help", "flag", "", "show this help")
 GLOBAL = (ROOT, VERBOSE, HELP)
 SHORT = {"-h": "help", "-v": "verbose", "-vv": "verbose", "-vvv": "verbose"}
-ALIASES = {"lines": "tail-lines", "rm": "delete"}
+SAME_OPTIONS = {"lines": "tail-lines"}
+SAME_VERBS = {"rm": "delete"}
 
 _LINES: "Option" = (
     "tail-lines",

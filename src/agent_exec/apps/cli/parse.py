@@ -1,6 +1,6 @@
 """Turns the words of a command line into a verb, its options and its words."""
 
-from agent_exec.apps.cli.options import ALIASES, GLOBAL, SHORT, VERBS
+from agent_exec.apps.cli.options import GLOBAL, SAME_OPTIONS, SAME_VERBS, SHORT, VERBS
 from agent_exec.apps.cli.usage import UsageError
 
 TYPE_CHECKING = False
@@ -55,7 +55,7 @@ def _known(options: "Sequence[Option]") -> "dict[str, Option]":
 
 
 def _verb(word: str) -> str:
-    name = ALIASES.get(word, word)
+    name = SAME_VERBS.get(word, word)
     if name not in VERBS:
         raise UsageError(f"there is no verb {word!r}{_nearest(word, VERBS)}")
     return name
@@ -68,7 +68,7 @@ def _option(
     name, joined, value = (
         word[2:].partition("=") if word.startswith("--") else (SHORT.get(word, word), "", "")
     )
-    name = ALIASES.get(name, name)
+    name = SAME_OPTIONS.get(name, name)
     if name not in known:
         where = f"{found.verb} has" if found.verb else "there is"
         raise UsageError(f"{where} no option {word.partition('=')[0]}{_nearest(name, known)}", found.verb)
@@ -95,7 +95,7 @@ def _value(found: Parsed, name: str, kind: str, text: str) -> "str | int | float
     if kind == "text":
         return text
     if kind == "count":
-        if not (text.isascii() and text.isdecimal() and int(text[:20]) <= _MOST):
+        if not (text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= _MOST):
             raise UsageError(f"--{name} takes a whole number, 0 or more; got {text!r}", found.verb)
         return int(text)
     from agent_exec.model.duration import seconds

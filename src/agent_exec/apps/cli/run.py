@@ -2,8 +2,8 @@
 
 import os
 
-from agent_exec.apps.cli.usage import UsageError, here
-from agent_exec.settings import jobs_root
+from agent_exec.apps.cli.usage import UsageError, here, store_of
+from agent_exec.faces import defaults
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,11 +14,6 @@ if TYPE_CHECKING:
     from agent_exec.jobs.order import Order
     from agent_exec.jobs.run import Launcher
 
-_CAP = 10.0
-_GRACE = 2.0
-_QUOTA = 1 << 30
-_INPUT = 64 << 20
-
 
 def run(asked: "Parsed", began: float, launcher: "Launcher | None") -> "tuple[dict[str, Any], int]":
     """Do it; refuse with a UsageError what makes no sense, before anything is done."""
@@ -28,6 +23,8 @@ def run(asked: "Parsed", began: float, launcher: "Launcher | None") -> "tuple[di
     for one, other in (("inherit-env", "no-inherit-env"), ("stdin", "stdin-file")):
         if one in options and other in options:
             raise UsageError(f"--{one} and --{other} contradict each other", "run")
+    if 0 < options.get("max-log-bytes", 0) < defaults.SMALLEST_QUOTA:
+        raise UsageError(f"--max-log-bytes takes 0, or {defaults.SMALLEST_QUOTA} at least", "run")
     from agent_exec.host import Interrupts
     from agent_exec.jobs.run import launch
 
@@ -39,20 +36,19 @@ def run(asked: "Parsed", began: float, launcher: "Launcher | None") -> "tuple[di
     interrupts = Interrupts()  # not before: whoever waits for our own input may be interrupted at once
     try:
         environment = _environment(asked)
-        root = os.path.abspath(jobs_root(options.get("root")))
-        job = launcher.start(root, _order(asked, argv, environment))
+        store = store_of(asked)
+        job = launcher.start(store.root, _order(asked, argv, environment))
     finally:
         launcher.close()
     # Loaded only now, while the supervisor does its part.
-    from agent_exec.apps.cli.act import store_of
     from agent_exec.faces import verbs
 
     told = verbs.run(
-        store_of(asked),
+        store,
         job,
         observe=observe,
-        lines=options.get("tail-lines", verbs.TAIL_LINES),
-        size=options.get("max-bytes", verbs.MAX_BYTES),
+        lines=options.get("tail-lines", defaults.TAIL_LINES),
+        size=options.get("max-bytes", defaults.MAX_BYTES),
         env_vars=environment.shown,
         interrupts=interrupts,
         began=began,
@@ -92,9 +88,9 @@ def _order(asked: "Parsed", argv: list[str], environment: "Environment") -> "Ord
         env_keys=environment.given,
         tags=tags,
         timeout=options.get("timeout") or None,
-        grace=options.get("kill-after", _GRACE),
+        grace=options.get("kill-after", defaults.GRACE),
         leftovers="leave" if "leave" in options else "kill",
-        quota=options.get("max-log-bytes", _QUOTA),
+        quota=options.get("max-log-bytes", defaults.QUOTA),
         progress=options.get("progress-every", 0.0),
         mark="no-inherit-env" not in options,
     )
@@ -116,7 +112,7 @@ def _observation(asked: "Parsed") -> float | None:
         return None
     if "no-wait" in options:
         return 0.0
-    return min(_CAP, float(options.get("snapshot-after", _CAP)))
+    return min(defaults.SNAPSHOT_CAP, float(options.get("snapshot-after", defaults.SNAPSHOT_CAP)))
 
 
 def _command(asked: "Parsed") -> list[str]:
@@ -139,12 +135,11 @@ def _input(asked: "Parsed") -> int:
     options = asked.options
     if "stdin" not in options and "stdin-file" not in options:
         return -1
-    from agent_exec.apps.cli.act import store_of
     from agent_exec.jobs import stdin
 
     if "stdin-file" in options:
         return stdin.from_file(options["stdin-file"])
-    limit = options.get("stdin-max-bytes", _INPUT)
+    limit = options.get("stdin-max-bytes", defaults.STDIN_MAX)
     if options["stdin"] == "-":
         return stdin.from_descriptor(store_of(asked), 0, limit)
     return stdin.from_bytes(store_of(asked), os.fsencode(options["stdin"]), limit)

@@ -7,7 +7,6 @@ is gone, or has closed it, without a poll.
 
 import errno
 import os
-from time import monotonic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,10 +48,10 @@ class Control:
                 heard(line)
 
         if self.fd >= 0:
-            from select import POLLIN
+            from agent_exec.host.posix.poller import READ
 
             self._loop = loop
-            loop.watch(self.fd, POLLIN, ready)
+            loop.watch(self.fd, READ, ready)
 
     def _receive(self) -> list[str]:
         """Give the whole lines that have come."""
@@ -88,32 +87,6 @@ def ask(path: str, line: str) -> bool:
     return True
 
 
-def wait_to_read(fds: list[int], seconds: float | None) -> list[int]:
-    """Wait until a descriptor can be read or is hung up, for at most so long; give those. -1 is none."""
-    from select import POLLIN
-
-    return wait_for([(fd, POLLIN) for fd in fds], seconds)
-
-
-def wait_for(wanted: list[tuple[int, int]], seconds: float | None) -> list[int]:
-    """Wait until a descriptor has its events, for at most so long; give those that do. -1 is none."""
-    from select import poll
-
-    from agent_exec.host.posix.poller import LONGEST_WAIT
-
-    poller = poll()
-    for fd, events in wanted:
-        if fd >= 0:
-            poller.register(fd, events)
-    deadline = None if seconds is None else monotonic() + seconds
-    while True:
-        left = LONGEST_WAIT if deadline is None else min(LONGEST_WAIT, max(0.0, deadline - monotonic()))
-        # Rounded up, or the last fraction of a millisecond would be a busy wait.
-        ready = poller.poll(int(left * 1000) + (left > 0))
-        if ready or (deadline is not None and monotonic() >= deadline):
-            return [fd for fd, _ in ready]
-
-
 class Watch:
     """The side of who waits for the owner's end; to be opened before the last look whether it is there."""
 
@@ -133,10 +106,10 @@ class Watch:
 
     def wait(self, seconds: float | None, interrupts: "Interrupts | None" = None) -> bool:
         """Wait for the owner to hang up, or for an interrupt; False when the time is over."""
-        from select import POLLIN
+        from agent_exec.host.posix.poller import READ, wait_for
 
         fd = -1 if interrupts is None else interrupts.fd
-        return bool(wait_for([(self._fd, 0), (fd, POLLIN)], seconds))
+        return bool(wait_for([(self._fd, 0), (fd, READ)], seconds))
 
     def close(self) -> None:
         """Wait no more; harmless when repeated."""

@@ -1,5 +1,6 @@
 """Starts a process that outlives this one: own session, no terminal, nobody's child, nothing inherited."""
 
+import errno
 import os
 
 TYPE_CHECKING = False
@@ -23,7 +24,7 @@ def detach(entry: str, fds: "Sequence[int]") -> None:
         _, status = os.waitpid(pid, 0)
         problem = os.waitstatus_to_exitcode(status)
         if problem:
-            raise _no_process(abs(problem))
+            raise _no_process(problem if problem > 0 else errno.EAGAIN)
         return
     try:
         # Forked once more: whoever ends the caller and its children does not mean us,

@@ -147,24 +147,7 @@ class Keeper:
 
     def _reap(self) -> None:
         """Reap who has exited, and report what the owner has to know."""
-        status = None
-        empty = False
-        while True:
-            try:
-                pid, code = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                empty = True
-                break
-            if pid == 0:
-                # Whoever owns a job is not of this run, and may live for days.
-                over = self._exited or status is not None
-                empty = over and tree.only_others_left()
-                break
-            if os.WIFSTOPPED(code):
-                tree.let_go(pid, code)
-                continue
-            if pid == self._main and not self._exited:  # an orphan may wear its pid later
-                status = code
+        status, empty = tree.reap(self._main, exited=self._exited)
         if not self._main:
             return
         if empty:
@@ -181,13 +164,10 @@ class Keeper:
         """End the tree by force, and report it."""
         if not self._main:
             return  # it ended by itself, and the owner is being told so
-        status: list[int] = []
-        survivors = tree.sweep(
-            lambda pid, code: status.append(code) if pid == self._main and not self._exited else None
-        )
+        status, survivors = tree.end(self._main, exited=self._exited)
         self._close_terminal()
-        if status:
-            self._reply(wire.EXITED, status[0])
+        if status is not None:
+            self._reply(wire.EXITED, status)
         self._reply(wire.EMPTIED, survivors)
         self._rest()
 

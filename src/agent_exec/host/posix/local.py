@@ -27,7 +27,7 @@ else:
 class LocalSpawner:
     """Gives one launch a process below this one; `stdin` is its input, and the taker's to close."""
 
-    __slots__ = ("_process", "ahead", "gone", "name", "stdin", "wake")
+    __slots__ = ("ahead", "current", "gone", "name", "stdin", "wake")
 
     def __init__(self, stdin: int = -1, name: str | None = None) -> None:
         self.stdin = stdin
@@ -35,7 +35,8 @@ class LocalSpawner:
         """What the tree is called, where trees have names."""
         self.ahead: tuple[int, int, tuple[int, int]] | None = None
         """The command, once it is started: its pid, its start, and our ends of its stdout and stderr."""
-        self._process: LocalProcess | None = None
+        self.current: LocalProcess | None = None
+        """The one process, for what was left alive after its run."""
         self.gone = False
         """Whether nothing of the tree is left, also of what was to be left alive."""
         tree.become_reaper(tree.DETACHED)
@@ -105,13 +106,8 @@ class LocalSpawner:
         """Give the process of a launch, not spawned yet."""
         from agent_exec.host.posix.localprocess import LocalProcess
 
-        self._process = LocalProcess(self, launch, loop, sink)
-        return self._process
-
-    def end_left(self) -> None:
-        """End by force what was left alive."""
-        if self._process is not None:
-            self._process.kill()
+        self.current = LocalProcess(self, launch, loop, sink)
+        return self.current
 
     def abandon(self) -> None:
         """End by force all that was started, and wait until it is gone."""

@@ -1,7 +1,5 @@
 """A command in the hands of this very process: what a keeper does for others, done for one run of our own."""
 
-import os
-
 from agent_exec.host.posix import signals, tree
 from agent_exec.host.posix.poller import READ
 from agent_exec.host.posix.streamed import Streamed
@@ -73,23 +71,7 @@ class LocalProcess(Streamed):
     def _wake(self, _events: int) -> None:
         """Reap who has exited, and tell the run what it has to know."""
         self._spawner.hear()
-        status = None
-        empty = False
-        while True:
-            try:
-                pid, code = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                empty = True
-                break
-            if pid == 0:
-                # Whoever owns another job is not of this run, and may live for days.
-                over = self._exited or status is not None
-                empty = over and tree.only_others_left()
-                break
-            if os.WIFSTOPPED(code):
-                tree.let_go(pid, code)
-            elif pid == self._main and not self._exited:  # an orphan may wear its pid later
-                status = code
+        status, empty = tree.reap(self._main, exited=self._exited)
         if not self._main:
             return
         if status is not None:
@@ -102,13 +84,10 @@ class LocalProcess(Streamed):
         """End the tree by force, and tell so."""
         if not self._main:
             return
-        status: list[int] = []
-        survivors = tree.sweep(
-            lambda pid, code: status.append(code) if pid == self._main and not self._exited else None
-        )
-        if status:
+        status, survivors = tree.end(self._main, exited=self._exited)
+        if status is not None:
             self._exited = True
-            self._tell_exit(self._main, status[0], alone=False)
+            self._tell_exit(self._main, status, alone=False)
         self._empty(survivors)
 
     def _empty(self, survivors: int) -> None:

@@ -48,7 +48,7 @@ class FileLock:
 def is_locked(path: str) -> bool:
     """Whether some process holds the lock on this file; False if there is no file."""
     try:
-        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
     try:

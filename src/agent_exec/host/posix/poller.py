@@ -2,6 +2,7 @@
 
 import os
 import select
+from time import monotonic
 
 READ = select.POLLIN
 WRITE = select.POLLOUT
@@ -100,3 +101,18 @@ class Poller:
     def _set(self) -> "select.poll":
         assert self._poll is not None
         return self._poll
+
+
+def wait_for(wanted: list[tuple[int, int]], seconds: float | None) -> list[int]:
+    """Wait until a descriptor has its events, for at most so long; give those that do. -1 is none."""
+    poller = select.poll()
+    for fd, events in wanted:
+        if fd >= 0:
+            poller.register(fd, events)
+    deadline = None if seconds is None else monotonic() + seconds
+    while True:
+        left = LONGEST_WAIT if deadline is None else min(LONGEST_WAIT, max(0.0, deadline - monotonic()))
+        # Rounded up, or the last fraction of a millisecond would be a busy wait.
+        ready = poller.poll(int(left * 1000) + (left > 0))
+        if ready or (deadline is not None and monotonic() >= deadline):
+            return [fd for fd, _ in ready]

@@ -23,10 +23,10 @@ class Report:
 
     def hear(self, seconds: float | None, interrupts: "Interrupts | None" = None) -> bytes | None:
         """Give what is told next; nothing when the time is over or an interrupt came, None at the end."""
-        from agent_exec.host.posix.control import wait_to_read
+        from agent_exec.host.posix.poller import READ, wait_for
 
         fd = -1 if interrupts is None else interrupts.fd
-        if self._reader in wait_to_read([self._reader, fd], seconds):
+        if self._reader in wait_for([(self._reader, READ), (fd, READ)], seconds):
             return os.read(self._reader, 4096) or None
         return b""
 

@@ -21,8 +21,8 @@ _PTRACE_DETACH = 17
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
 _PATIENT_ROUNDS = 8
-DETACHED = b"agent-exec-job"
-"""What the owner of a job is called."""
+DETACHED = b"agent-exec/job"
+"""What the owner of a job is called; no file has such a name, so no program does by chance."""
 _PAUSE = 0.0005
 
 
@@ -37,7 +37,7 @@ def become_reaper(name: bytes = b"agent-exec") -> None:
 
 
 def is_detached(pid: int) -> bool:
-    """Whether a child of ours is an owner itself, of a job that is to outlive whoever asked for it.
+    """Whether a process is an owner itself, of a job that is to outlive whoever asked for it.
 
     A command below us may have asked for one. It comes to us because we
     adopt all that lose their parent, and is not ours to signal or to end.
@@ -62,7 +62,7 @@ def only_others_left(immune: "Collection[int]" = ()) -> bool:
 
 
 def attached(pids: "Iterable[int]") -> list[int]:
-    """Give those children of ours that belong to the run."""
+    """Give those that belong to the run."""
     return [pid for pid in pids if not is_detached(pid)]
 
 
@@ -95,7 +95,7 @@ def descendants() -> dict[int, int]:
     while ranks:
         below: list[int] = []
         for parent in ranks:
-            for child in attached(children(me)) if parent == me else children(parent):
+            for child in attached(children(parent)):
                 if child not in found and child != me:
                     found[child] = parent
                     below.append(child)
@@ -139,6 +139,33 @@ def wait_for_none(seconds: float) -> None:
             sleep(_PAUSE)
         elif os.WIFSTOPPED(status):
             let_go(pid, status)
+
+
+def reap(main: int, *, exited: bool) -> tuple[int | None, bool]:
+    """Reap who has exited; give the main process's wait status, if it was there, and whether none is left.
+
+    `exited` says that the main process was reaped before: an orphan may wear
+    its pid now. Who owns a job is not of this run, and may live for days.
+    """
+    status = None
+    while True:
+        try:
+            pid, code = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return status, True
+        if pid == 0:
+            return status, (exited or status is not None) and only_others_left()
+        if os.WIFSTOPPED(code):
+            let_go(pid, code)
+        elif pid == main and not exited:
+            status = code
+
+
+def end(main: int, *, exited: bool) -> tuple[int | None, int]:
+    """End everything by force; give the main process's wait status, if it was reaped, and how many resist."""
+    status: list[int] = []
+    survivors = sweep(lambda pid, code: status.append(code) if pid == main and not exited else None)
+    return (status[0] if status else None), survivors
 
 
 def sweep(reaped: "Callable[[int, int], None]") -> int:

@@ -46,7 +46,7 @@ class LocalProcess(Process):
 class LocalSpawner:
     """Gives one launch a process; `stdin` is its input, and the taker's to close, `name` that of its job."""
 
-    __slots__ = ("_closed", "_process", "ahead", "gone", "name", "stdin")
+    __slots__ = ("_closed", "ahead", "current", "gone", "name", "stdin")
 
     def __init__(self, stdin: int = -1, name: str | None = None) -> None:
         self.stdin = stdin
@@ -56,7 +56,8 @@ class LocalSpawner:
         self.ahead: tuple[int, int, tuple[int, int]] | None = None
         """The command, once it is started ahead of its run; never here."""
         self._closed = False
-        self._process: LocalProcess | None = None
+        self.current: LocalProcess | None = None
+        """The one process, for what was left alive after its run."""
 
     @staticmethod
     def preload() -> None:
@@ -77,18 +78,13 @@ class LocalSpawner:
 
     def process(self, launch: "Launch", loop: "Loop", sink: "Sink") -> LocalProcess:
         """Give the process of a launch, not spawned yet."""
-        self._process = LocalProcess(self, launch, loop, sink)
-        return self._process
-
-    def end_left(self) -> None:
-        """End by force what was left alive."""
-        if self._process is not None:
-            self._process.kill()
+        self.current = LocalProcess(self, launch, loop, sink)
+        return self.current
 
     def abandon(self) -> None:
         """End by force all that was started, and wait until it is gone."""
-        if self._process is not None:
-            self._process.abandon(0)
+        if self.current is not None:
+            self.current.abandon(0)
         self.gone = True
 
     def check(self) -> None:

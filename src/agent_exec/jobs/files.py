@@ -1,0 +1,22 @@
+"""How the files of a job are opened: not through a link, not for a child to inherit, not to wait for."""
+
+import errno
+import os
+import stat
+
+FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_NONBLOCK = getattr(os, "O_NONBLOCK", 0)
+
+
+def open_to_read(path: str) -> int:
+    """Open a file for reading; raise OSError for anything that is none, such as a pipe in its place."""
+    fd = os.open(path, os.O_RDONLY | _NONBLOCK | FLAGS)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
+    return fd
+
+
+def create(path: str) -> int:
+    """Make a new file for writing, for us alone."""
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | FLAGS, 0o600)
