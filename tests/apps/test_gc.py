@@ -150,3 +150,21 @@ def test_a_grave_that_is_a_link_is_not_followed(cli: Cli, tmp_path: Path) -> Non
     (cli.root / f".trash-{'0' * 26}").symlink_to(outside)
     cli("gc")
     assert (outside / "precious").exists()
+
+
+def test_gc_keeps_a_record_that_it_cannot_read(cli: Cli) -> None:
+    job_id = cli("run", "--", "true")["job_id"]
+    record = cli.folder(job_id) / "record.jsonl"
+    record.write_bytes(b"\xff" + record.read_bytes())
+    os.utime(cli.folder(job_id), (0, 0))
+    answer = cli("gc", "--older-than", "1d")
+    assert (answer["deleted"], answer["out_of_scope"]) == (0, 1)
+    assert record.exists()
+
+
+def test_gc_by_bytes_takes_the_oldest_and_not_the_largest(cli: Cli) -> None:
+    oldest = cli("run", "--", "true")["job_id"]
+    large = cli("run", "--", "head", "-c", 200_000, "/dev/zero")["job_id"]
+    newest = cli("run", "--", "true")["job_id"]
+    assert cli("gc", "--max-bytes", 100_000)["deleted"] == 2
+    assert [cli.folder(job).exists() for job in (oldest, large, newest)] == [False, False, True]

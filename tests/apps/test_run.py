@@ -522,3 +522,16 @@ def test_a_running_job_is_shown_with_what_it_has_said(cli: Cli) -> None:
         job.out(b"half a line")
         answer = cli("wait", job.id, "--until", 0)
     assert (answer["state"], answer["stdout_tail"]) == ("running", "half a line")
+
+
+def test_input_that_is_closed_is_refused(cli: Cli) -> None:
+    closed = ("sh", "-c", '"$0" run --stdin - -- cat <&-', cli.argv()[0])
+    out = subprocess.run(closed, capture_output=True, env=cli.env, cwd=cli.cwd, check=False)
+    answer = check(out.stdout.decode())
+    assert answer["error"]["code"] == "invalid_argument"
+    assert cli("list")["jobs"] == []
+
+
+def test_a_quota_too_small_to_mean_anything_is_refused(cli: Cli) -> None:
+    out = cli.raw("run", "--max-log-bytes", 63, "--", "true")
+    assert (out.returncode, out.stdout) == (2, b"")

@@ -346,3 +346,28 @@ def test_empty_lines_can_be_searched_for(cli: Cli) -> None:
     job_id = cli("run", "--", "printf", r"a\n\nb\n\n")["job_id"]
     answer = cli("tail", job_id, "--grep", "^$")
     assert (answer["grep"]["stdout_matches"], answer["stdout_tail"]) == (2, "\n")
+
+
+def test_a_match_that_is_too_long_is_cut_and_passed(cli: Cli) -> None:
+    job_id = cli("run", "--", "sh", "-c", "echo x1; printf 'x%01000d\\n' 2; echo x3")["job_id"]
+    answer = cli("tail", job_id, "--grep", "x", "--max-bytes", 100)
+    assert answer["stdout_tail"] == "x3"
+    cursor, seen = f"{job_id[-10:]}-0-0", []
+    for _ in range(9):
+        answer = cli("tail", job_id, "--grep", "x", "--cursor", cursor, "--max-bytes", 100)
+        seen += answer["stdout_tail"].split()
+        cursor = answer["cursor"]
+        if not answer["more"]:
+            break
+    assert seen == ["x1", "x" + "0" * 98, "x3"]
+
+
+def test_merged_says_what_it_leaves_out(cli: Cli) -> None:
+    job_id = cli("run", "--", "sh", "-c", "seq 40; seq 41 80 >&2")["job_id"]
+    answer = cli("tail", job_id, "--merged")
+    text = "".join(entry["text"] for entry in answer["merged"])
+    assert len(text.splitlines()) == 50
+    assert answer["truncated"] is True
+    shown = answer["stdout_included_bytes"] + answer["stderr_included_bytes"]
+    assert shown == len(text) - 2, "all but the last newline of each stream"
+    assert answer["stdout_range"][0] > 0

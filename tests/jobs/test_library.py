@@ -1,5 +1,6 @@
 """Jobs that a big program with many threads starts: they outlive it, and cost it nothing."""
 
+import enum
 import json
 import os
 import signal
@@ -7,11 +8,12 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import agent_exec
-from cli import Cli
+from cli import Cli, check
 from jobs.seen import Gate, at_once, below, printed, stat
 from support import exists, wait_until
 
@@ -183,3 +185,62 @@ def test_a_lost_factory_is_replaced_and_its_jobs_go_on(cli: Cli, tmp_path: Path)
     ids = json.loads(out)[0]
     assert len(ids) == 5
     assert {cli("status", job_id)["state"] for job_id in ids} == {"running"}
+
+
+class Name(enum.StrEnum):
+    HELLO = "hello"
+
+
+class Seconds(float):
+    pass
+
+
+def test_python_callers_get_the_answers_of_the_program(cli: Cli, tmp_path: Path) -> None:
+    jobs = agent_exec.open_jobs(str(cli.root))
+    assert jobs.root == str(cli.root)
+    told = jobs.run(
+        ["sh", "-c", "cat; echo $X"], stdin=b"abc\n", env={"X": "1"}, cwd=str(tmp_path), tags=["a.b"]
+    )
+    check(json.dumps(told) + "\n")
+    assert (told["stdout"], told["state"], told["tags"]) == ("abc\n1\n", "exited", ["a.b"])
+    job_id = told["job_id"]
+    for answer in (
+        jobs.status(job_id),
+        jobs.tail(job_id, merged=True),
+        jobs.wait(job_id, seconds=None),
+        jobs.kill(job_id),
+        jobs.list(tags=["a.*"]),
+        jobs.gc(older_than=60),
+    ):
+        assert check(json.dumps(answer) + "\n")["ok"] is True
+    assert jobs.delete(job_id)["deleted"] == 1
+    with pytest.raises(agent_exec.AgentExecError) as refused:
+        jobs.status(job_id)
+    assert refused.value.code == "job_not_found"
+
+
+def test_values_of_kin_types_and_bytes_will_do(cli: Cli) -> None:
+    jobs = agent_exec.open_jobs(str(cli.root))
+    told = jobs.run(["echo", Name.HELLO], timeout=Seconds(60), grace=1, cwd=b"/", env={b"Q": b"x"})  # type: ignore[arg-type, dict-item]
+    assert (told["stdout"], jobs.status(told["job_id"])["env_keys"]) == ("hello\n", ["Q"])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"argv": []},
+        {"argv": ["a\0b"]},
+        {"argv": ["true"], "timeout": -1},
+        {"argv": ["true"], "observe": -1},
+        {"argv": ["true"], "observe": float("nan")},
+        {"argv": ["true"], "max_log_bytes": 5},
+        {"argv": ["true"], "tags": ["no tag"]},
+        {"argv": ["true"], "leftovers": "what"},
+    ],
+)
+def test_what_makes_no_sense_is_refused_and_starts_nothing(cli: Cli, wrong: dict[str, Any]) -> None:
+    jobs = agent_exec.open_jobs(str(cli.root))
+    with pytest.raises(agent_exec.AgentExecError) as refused:
+        jobs.run(**wrong)
+    assert refused.value.code == "invalid_argument"
+    assert not cli.root.exists()

@@ -120,13 +120,11 @@ def test_a_link_in_place_of_a_live_job_s_pipe_is_not_written_to(
     gate = Gate(tmp_path / "gate")
     job_id = str(cli("run", "--no-wait", "--kill-after", "0", "--", *gate.job())["job_id"])
     control = cli.folder(job_id) / "control"
-    moved = control.rename(tmp_path / "control")
-    control.symlink_to(outside / "file")
-    out = cli("kill", job_id, "--no-wait")
-    assert (out["ok"], out["state"]) == (True, "running")
     control.unlink()
-    moved.rename(control)
-    assert cli("kill", job_id)["state"] == "killed"
+    control.symlink_to(outside / "file")
+    refused = cli("kill", job_id, "--signal", "USR1")
+    assert refused["error"]["code"] == "unsupported"
+    assert cli("kill", job_id)["state"] == "killed", "by a signal to its supervisor"
 
 
 def test_links_among_the_store_s_own_folders_are_not_followed_by_gc(cli: Cli, outside: Path) -> None:
@@ -178,3 +176,19 @@ def test_a_job_that_removes_its_own_record_ends_all_the_same(cli: Cli, tmp_path:
     assert cli("status", job_id)["error"]["code"] == "job_not_found"
     assert cli("tail", other)["stdout"] == "other\n"
     assert [job["job_id"] for job in cli("list", "--all")["jobs"]] == [other]
+
+
+def test_a_pipe_in_the_place_of_a_file_stops_nobody(cli: Cli) -> None:
+    for name in ("record.jsonl", "stdout.log", "arrivals", "lock"):
+        job_id = str(cli("run", "--", "echo", "hello")["job_id"])
+        file = cli.folder(job_id) / name
+        file.unlink()
+        os.mkfifo(file)
+        for verb in (
+            ("status", job_id),
+            ("tail", job_id, "--merged"),
+            ("wait", job_id),
+            ("list", "--all"),
+            ("gc",),
+        ):
+            cli(*verb)
