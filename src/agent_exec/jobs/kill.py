@@ -67,11 +67,11 @@ def kill(
 
 def _insist(store: "Store", job: "Record", *, ends: bool) -> None:
     """Reach a supervisor that has no pipe to hear by, as on a file system that has none."""
-    job = store.read(job.id) or job
-    supervisor = identify(job.facts.get("supervisor_pid", 0))
+    found = store.read(job.id)
+    if found is None or found.supervisor != "alive":
+        return  # it has ended meanwhile, and may be gone
+    supervisor = identify(found.facts.get("supervisor_pid", 0))
     term = signal_number("TERM")
-    if job.supervisor != "alive":
-        return  # it has ended meanwhile
     if not ends or supervisor is None or term is None or not send_signal(supervisor, term):
         raise Unsupported(f"the supervisor of job {job.id} cannot be asked; end it with --signal TERM")
 
