@@ -1,7 +1,6 @@
-"""The script that is installed as `agent-exec` finds its Python and its package, however it is called."""
+"""The script that is installed as `agent-exec` works however it is called, and touches nothing."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent_exec.version import __version__
-from cli import PROGRAM
+from cli import PROGRAM, Cli, check
 
 ROOT = Path(__file__).parents[2]
 VERSION = f"agent-exec {__version__}\n"
@@ -18,13 +17,15 @@ VERSION = f"agent-exec {__version__}\n"
 @pytest.fixture
 def prefix(tmp_path: Path) -> Path:
     """A folder as an installer lays it out."""
-    place = tmp_path / "pre fix"
-    packages = place / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
-    packages.mkdir(parents=True)
-    (packages / "agent_exec").symlink_to(ROOT / "src" / "agent_exec")
-    (place / "bin").mkdir()
-    shutil.copy(ROOT / "scripts" / "agent-exec", place / "bin")
-    (place / "bin" / "python").symlink_to(Path(sys.executable).resolve())
+    place = tmp_path / "prefix"
+    (place / "bin").mkdir(parents=True)
+    script = place / "bin" / "agent-exec"
+    text = (ROOT / "scripts" / "agent-exec").read_text()
+    assert text.startswith("#!python\n"), "which is what installers look for"
+    script.write_text(text.replace("#!python", f"#!{sys.executable}", 1))
+    script.chmod(0o755)
+    (place / "bin" / "site.py").write_text("raise SystemExit('not this one')")
+    (place / "bin" / "agent_exec.py").write_text("raise SystemExit('not this one')")
     return place
 
 
@@ -46,7 +47,6 @@ def test_it_is_called_by_its_path(prefix: Path) -> None:
 
 def test_it_is_called_from_its_own_folder(prefix: Path) -> None:
     assert version("./agent-exec", cwd=prefix / "bin") == VERSION
-    assert version("sh", "agent-exec", cwd=prefix / "bin") == VERSION
 
 
 def test_it_is_found_in_the_path(prefix: Path) -> None:
@@ -61,24 +61,7 @@ def test_it_is_called_through_links(prefix: Path, tmp_path: Path) -> None:
     assert version(second) == VERSION
 
 
-def test_a_python_elsewhere_in_the_path_will_do(prefix: Path, tmp_path: Path) -> None:
-    (prefix / "bin" / "python").unlink()
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    name = f"python{sys.version_info[0]}.{sys.version_info[1]}"
-    (tools / name).symlink_to(Path(sys.executable).resolve())
-    assert version(prefix / "bin" / "agent-exec", PATH=f"{tools}:/usr/bin:/bin") == VERSION
-
-
-def test_it_asks_site_where_it_finds_no_package(prefix: Path) -> None:
-    """As where it is installed in place: a path file names the source."""
-    packages = next((prefix / "lib").iterdir()) / "site-packages"
-    (packages / "agent_exec").unlink()
-    (packages / "source.pth").write_text(f"{ROOT / 'src'}\n")
-    assert version(prefix / "bin" / "agent-exec") == VERSION
-
-
-def test_it_can_be_told_to_use_site() -> None:
+def test_whoever_watches_it_from_inside_sees_it_end() -> None:
     assert version(PROGRAM, AGENT_EXEC_SITE="1") == VERSION
 
 
@@ -88,3 +71,25 @@ def test_the_module_is_the_program_too() -> None:
 
 def test_the_script_is_executable() -> None:
     assert os.access(ROOT / "scripts" / "agent-exec", os.X_OK)
+
+
+def test_the_environment_reaches_the_command_as_it_is(cli: Cli) -> None:
+    """Also names that a shell would not have, and none that an interpreter adds."""
+    given = {
+        "PATH": os.environ["PATH"],
+        "AGENT_EXEC_ROOT": str(cli.root),
+        "AGENT_EXEC_TEST": os.environ["AGENT_EXEC_TEST"],
+        "my.var": "1",
+        "x-y": "2",
+        "BASH_FUNC_f%%": "() { :; }",
+        "IFS": ":",
+        "python": "p",
+        "flags": "-O2",
+    }
+    out = subprocess.run(
+        cli.argv("run", "--", "env", "-0"), env=given, cwd=cli.cwd, capture_output=True, check=True
+    )
+    told = check(out.stdout.decode())
+    seen = dict(entry.split("=", 1) for entry in told["stdout"].split("\0") if entry)
+    assert seen.pop("AGENT_EXEC_JOB_ID") == told["job_id"]
+    assert seen == given

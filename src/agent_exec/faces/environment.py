@@ -2,13 +2,17 @@
 
 import os
 
+from agent_exec.jobs.files import FLAGS, chunks
 from agent_exec.model.errors import InvalidArgument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from agent_exec.host import Interrupts
+
 MASKED = "***"
+_LARGEST = 16 << 20
 _SECRET = ("KEY", "SECRET", "TOKEN", "PASSWORD", "PASSWD", "CREDENTIAL")
 
 
@@ -30,13 +34,14 @@ class Environment:
         files: "Sequence[str]" = (),
         given: "Sequence[str]" = (),
         mask: "Sequence[str]" = (),
+        interrupts: "Interrupts | None" = None,
     ) -> None:
         self.values = dict(base) if inherit else {}
         self.values.pop(b"", None)
         self.given: list[str] = []
         self.shown: list[str] = []
         for file in files:
-            for pair in _read(file):
+            for pair in _read(file, interrupts):
                 self._set(*pair)
         for word in given:
             name, equals, value = word.partition("=")
@@ -59,13 +64,24 @@ class Environment:
             self.given.append(name)
 
 
-def _read(path: str) -> "list[tuple[str, str]]":
-    """Give the variables of a file: one NAME=VALUE a line, blank lines and # comments ignored."""
+def _read(path: str, interrupts: "Interrupts | None") -> "list[tuple[str, str]]":
+    """Give the variables of a file: one NAME=VALUE a line, blank lines and # comments ignored.
+
+    A pipe will do, as long as someone writes to it.
+    """
     try:
-        with open(path, "rb") as file:
-            text = os.fsdecode(file.read())
+        fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | FLAGS & ~getattr(os, "O_NOFOLLOW", 0))
+        try:
+            data = b""
+            for chunk in chunks(fd, interrupts):
+                data += chunk
+                if len(data) > _LARGEST:
+                    raise InvalidArgument(f"--env-file {path!r} is larger than {_LARGEST} bytes", path=path)
+        finally:
+            os.close(fd)
     except OSError as error:
         raise InvalidArgument(f"--env-file {path!r} cannot be read: {error.strerror}", path=path) from None
+    text = os.fsdecode(data)
     pairs: list[tuple[str, str]] = []
     for number, line in enumerate(text.split("\n"), 1):
         entry = line.strip()

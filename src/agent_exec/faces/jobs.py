@@ -61,9 +61,9 @@ class Jobs:
         from agent_exec.jobs.run import Launcher
         from agent_exec.jobs.stdin import from_bytes
 
-        if observe is not None and not observe >= 0:
+        if observe is not None and not (isinstance(observe, int | float) and observe >= 0):
             raise InvalidArgument(f"observe must be 0 seconds or more, or None for ever; got {observe!r}")
-        order = _order(argv, cwd, env, timeout, grace, tags, leftovers, max_log_bytes)
+        order = _order(argv, cwd, env, stdin, timeout, grace, tags, leftovers, max_log_bytes)
         input_fd = -1 if stdin is None else from_bytes(self._store, stdin, _INPUT)
         try:
             launcher = Launcher(shared_spawner().detach, input_fd)
@@ -143,6 +143,7 @@ def _order(
     argv: "Sequence[str]",
     cwd: str | None,
     env: "Mapping[str, str] | None",
+    stdin: bytes | None,
     timeout: float | None,
     grace: float,
     tags: "Sequence[str]",
@@ -154,7 +155,12 @@ def _order(
 
     # Checked here: what is wrong is told to the caller, and no supervisor meets it.
     command = Command(
-        argv, cwd=cwd, env=env, limits=Limits(timeout=timeout, grace=grace), leftovers=leftovers
+        argv,
+        cwd=cwd,
+        env=env,
+        stdin=stdin,
+        limits=Limits(timeout=timeout, grace=grace),
+        leftovers=leftovers,
     )
     given = [f"{os.fsdecode(name)}={os.fsdecode(value)}" for name, value in (command.env or {}).items()]
     environment = Environment(own_environment(), given=given)

@@ -4,7 +4,16 @@ import errno
 import os
 import stat
 
+from agent_exec.model.errors import Interrupted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from agent_exec.host import Interrupts
+
 FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_BLOCK = 1 << 16
 _NONBLOCK = getattr(os, "O_NONBLOCK", 0)
 
 
@@ -15,6 +24,17 @@ def open_to_read(path: str) -> int:
         os.close(fd)
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
     return fd
+
+
+def chunks(fd: int, interrupts: "Interrupts | None" = None) -> "Iterator[bytes]":
+    """Give what can be read from a descriptor, to its end; an interrupt ends the waiting for it."""
+    while True:
+        if interrupts is not None and not interrupts.wait_to_read(fd):
+            raise Interrupted("interrupted while the input was read; nothing was done")
+        data = os.read(fd, _BLOCK)
+        if not data:
+            return
+        yield data
 
 
 def create(path: str) -> int:

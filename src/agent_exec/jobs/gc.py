@@ -1,14 +1,14 @@
 """Bounds the store: takes away ended jobs that are too old, too many or too large, the oldest first."""
 
 import os
-from time import time
+from time import monotonic, sleep, time
 
 from agent_exec.host import FileLock, is_locked
 from agent_exec.jobs.delete import remove
 from agent_exec.jobs.ids import created, is_id
 from agent_exec.jobs.record import LOCK, RECORD
 from agent_exec.jobs.store import CWD, TRASH, broken, bury
-from agent_exec.model.errors import StoreFailed
+from agent_exec.model.errors import Busy, StoreFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from agent_exec.jobs.store import Store
 
 _LOCK = ".gc.lock"
+_PATIENCE = 10.0
+_PAUSE = 0.02
 _UNFINISHED = 3600.0
 """A folder without a record that nobody holds and that is older than this was never a job."""
 
@@ -51,7 +53,11 @@ def collect(
         return done
     lock = FileLock(os.path.join(store.root, _LOCK))
     try:
-        lock.acquire(wait=True)
+        deadline = monotonic() + _PATIENCE
+        while not lock.acquire():
+            if monotonic() > deadline:
+                raise Busy("another gc is at work in this store; try again when it is done")
+            sleep(_PAUSE)
     except OSError as error:
         raise broken(error, store.root) from error
     try:

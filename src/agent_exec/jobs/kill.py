@@ -49,9 +49,16 @@ def kill(
         rouse(job)
         if not ask(os.path.join(job.folder, CONTROL), request):
             _insist(store, job, ends=ends)
-        if wait:
-            return wait_for_end(store, job, grace + _MARGIN if ends else _GLANCE, interrupts)
-    elif left and is_locked(os.path.join(job.folder, LOCK)):
+        if not wait:
+            return store.read(job.id) or job
+        job = wait_for_end(store, job, grace + _MARGIN if ends else _GLANCE, interrupts)
+        if ends and job.supervisor == "alive" and not (interrupts and interrupts.caught):
+            # It is kept from hearing us, by being stopped again and again: so those who do that go first.
+            end_orphans(job.identity or _NOBODY, f"{MARK}={job.id}", force(), 0)
+            rouse(job)
+            return wait_for_end(store, job, _MARGIN, interrupts)
+        return job
+    if left and is_locked(os.path.join(job.folder, LOCK)):
         watch = Watch(os.path.join(job.folder, CONTROL))
         ask(watch.path, request)
         if wait and ends:

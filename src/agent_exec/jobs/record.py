@@ -29,6 +29,7 @@ LOCK = "lock"
 CONTROL = "control"
 
 _RESERVE = 4096
+_KINDS = (int, int, str)
 _LONGEST_LINE = 2048
 _LARGEST = 16 << 20
 
@@ -123,12 +124,26 @@ def _facts(folder: str) -> "dict[str, Any] | None":
     for line in data.split(b"\n")[:-1]:
         try:
             said = load(line.decode())
-        except ValueError:
+        except (ValueError, RecursionError):
             break
         if not isinstance(said, dict):
             break
         facts.update(said)
-    return facts if "command" in facts else None
+    return facts if _makes_sense(facts) else None
+
+
+def _makes_sense(facts: "dict[str, Any]") -> bool:
+    """Whether these are the facts of a job, of the kinds that we write."""
+    return (
+        isinstance(facts.get("command"), list)
+        and isinstance(facts.get("tags"), list)
+        and isinstance(facts.get("kill_after_ms"), int)
+        and isinstance(facts.get("cwd"), str)
+        and (
+            "pid" not in facts or tuple(type(facts.get(name)) for name in ("pid", "start", "boot")) == _KINDS
+        )
+        and all(isinstance(facts.get(f"{stream}_total_bytes", 0), int) for stream in ("stdout", "stderr"))
+    )
 
 
 class RecordWriter:

@@ -10,7 +10,7 @@ from time import monotonic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from agent_exec.host import Interrupts, Report
     from agent_exec.jobs.order import Order
@@ -20,28 +20,11 @@ if TYPE_CHECKING:
 
 SUPERVISOR = "agent_exec.jobs.supervise"
 
-_SECRET = ("env", "stdin", "--env", "--stdin")
-
 _LONGEST = 1.0
 """How long a supervisor is listened to before it is looked after."""
 
 _PATIENCE = 10.0
 """How long a supervisor may take to start the command; after that the job is `created`, and goes on."""
-
-
-def launch(words: "Iterable[str]" = (), stdin: int = -1) -> "Launcher":
-    """Have a supervisor forked from this process, which was called with these words.
-
-    Values of variables and input may be secrets, and anyone may read the
-    arguments of a process: they are hidden first.
-    """
-    from agent_exec.host import detach
-
-    if any(word.startswith(_SECRET) for word in words):
-        from agent_exec.host import hide_arguments
-
-        hide_arguments("agent-exec run")
-    return Launcher(detach, stdin)
 
 
 class Launcher:

@@ -3,33 +3,30 @@
 import os
 import stat
 
+from agent_exec.jobs.files import chunks
 from agent_exec.jobs.ids import new_id
 from agent_exec.jobs.store import broken, make_folder
 from agent_exec.model.errors import InputTooLarge, InvalidArgument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
+    from agent_exec.host import Interrupts
     from agent_exec.jobs.store import Store
 
 SPOOL = ".stdin-"
-_BLOCK = 1 << 16
 _FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
-def from_descriptor(store: "Store", fd: int, limit: int) -> int:
+def from_descriptor(store: "Store", fd: int, limit: int, interrupts: "Interrupts | None" = None) -> int:
     """Read a descriptor to its end, at most so many bytes, and give one to read the same from."""
-    try:
-        os.fstat(fd)
-    except OSError:
-        raise InvalidArgument("--stdin -: there is no input to read; it is closed") from None
-    return _spool(store, iter(lambda: _read(fd), b""), limit)
+    return _spool(store, _input(fd, interrupts), limit)
 
 
-def _read(fd: int) -> bytes:
+def _input(fd: int, interrupts: "Interrupts | None") -> "Iterator[bytes]":
     try:
-        return os.read(fd, _BLOCK)
+        yield from chunks(fd, interrupts)
     except OSError as error:
         raise InvalidArgument(f"--stdin -: the input cannot be read: {error.strerror}") from None
 

@@ -208,8 +208,11 @@ def make_folder(path: str) -> None:
     except FileExistsError:
         return
     except FileNotFoundError:
-        make_folder(os.path.dirname(path))
-        make_folder(path)
+        above = os.path.dirname(path)
+        if above == path or os.path.lexists(above):
+            raise  # there is nothing more to make: a link leads nowhere, or the system allows no folder here
+        make_folder(above)
+        os.mkdir(path, 0o700)
 
 
 def _unlink(path: str) -> None:

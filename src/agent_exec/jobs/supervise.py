@@ -6,6 +6,7 @@ waits for it it tells a word a line; the record says the rest. The command is
 started, and that told, before the engine is loaded that takes it over.
 """
 
+import gc
 import os
 from marshal import loads
 from time import monotonic, time
@@ -33,6 +34,7 @@ _REASONS = {"timeout": "timeout", "stopped": "killed"}
 
 def main(fds: list[int]) -> None:
     """Take the order from the first descriptor, tell the second about it; the third is its input."""
+    gc.enable()  # unlike the caller's, this life may be long
     orders, report, stdin = fds
     spawner = LocalSpawner(stdin)
     request = _take_order(orders)

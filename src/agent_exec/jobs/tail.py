@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from agent_exec.model.command import Stream
 
 
+_LONGEST_CURSOR = 64
+
+
 class Cursor:
     """A place in both streams of one job, as an opaque text for whoever goes on from it."""
 
@@ -28,7 +31,7 @@ class Cursor:
     def parse(cls, text: str, job_id: str) -> "Cursor":
         """Read it back; refuse what is no cursor of this job."""
         try:
-            owner, *offsets = text.split("-")
+            owner, *offsets = text[:_LONGEST_CURSOR].split("-")
             stdout, stderr = (int(offset, 16) for offset in offsets)
         except ValueError:
             owner, stdout, stderr = "", -1, -1

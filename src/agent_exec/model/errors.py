@@ -5,6 +5,7 @@ AgentExecError(code, message, retryable, details)
     InvalidArgument         a value is out of its bounds or of the wrong kind
     InvalidState            the engine, run or job is not in a state that allows this
     InputTooLarge           more input than was allowed
+    Busy                    another is doing this now
   Missing                 something named does not exist or cannot be used
     CommandNotFound         no such program
     CommandNotExecutable    the program is there and cannot be executed
@@ -68,6 +69,13 @@ class InputTooLarge(Refused):
     """More input than was allowed."""
 
     code = "stdin_too_large"
+
+
+class Busy(Refused):
+    """Another is doing this now."""
+
+    code = "busy"
+    retryable = True
 
 
 class Missing(AgentExecError):

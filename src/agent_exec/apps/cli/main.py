@@ -12,18 +12,28 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, NoReturn
 
+    from agent_exec.host import Interrupts
     from agent_exec.jobs.run import Launcher
 
+_SECRET = ("--env", "--stdin")
 _LATER = ("--stdin", "--help", "-h")
 """Words of `run` that have something else done before a supervisor is started."""
 
 
 def program() -> "NoReturn":
     """Be the program: serve this process's command line, and end without taking the interpreter apart."""
+    _fill_gaps()
     status = main()
     if os.environ.get("AGENT_EXEC_SITE"):
         sys.exit(status)  # whoever watches this process from inside has things to do at its end
     os._exit(status)
+
+
+def _fill_gaps() -> None:
+    """Put the null device in place of a closed stdin, stdout or stderr, or a file of ours would come there."""
+    while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(fd)
 
 
 def main(arguments: "Sequence[str] | None" = None) -> int:
@@ -48,7 +58,7 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
 
 def _serve(words: list[str], began: float) -> tuple[str, int]:
     """Do what the words ask; give what is to be printed, and the exit status."""
-    launcher = _launch(words)
+    interrupts, launcher = _launch(words)
     try:
         from agent_exec.apps.cli.parse import parse
 
@@ -63,7 +73,7 @@ def _serve(words: list[str], began: float) -> tuple[str, int]:
         if asked.verb == "run":
             from agent_exec.apps.cli.run import run
 
-            told, status = run(asked, began, launcher)
+            told, status = run(asked, began, interrupts, launcher)
         else:
             from agent_exec.apps.cli.act import act
 
@@ -74,13 +84,27 @@ def _serve(words: list[str], began: float) -> tuple[str, int]:
     return _line(told), status
 
 
-def _launch(words: list[str]) -> "Launcher | None":
-    """Have a supervisor started before all else, if one will be needed: it gets ready while we do."""
-    if words[:1] != ["run"] or any(word.startswith(_LATER) for word in words):
-        return None
-    from agent_exec.jobs.run import launch
+def _launch(words: list[str]) -> "tuple[Interrupts | None, Launcher | None]":
+    """Have a supervisor started before all else, if one will be needed: it gets ready while we do.
 
-    return launch(words)
+    Values of variables and input may be secrets, and anyone may read the
+    arguments of a process: they are hidden first.
+    """
+    if words[:1] != ["run"]:
+        return None, None
+    from agent_exec.host import Interrupts
+
+    interrupts = Interrupts()
+    if any(word.startswith(_SECRET) for word in words):
+        from agent_exec.host import hide_arguments
+
+        hide_arguments("agent-exec run")
+    if any(word.startswith(_LATER) for word in words):
+        return interrupts, None
+    from agent_exec.host import detach
+    from agent_exec.jobs.run import Launcher
+
+    return interrupts, Launcher(detach)
 
 
 def _line(told: "dict[str, Any]") -> str:
@@ -92,7 +116,7 @@ def _line(told: "dict[str, Any]") -> str:
 def _refuse(error: BaseException, words: list[str]) -> str:
     """Give the answer for what went wrong; of what nobody foresaw, who asks gets the traceback on stderr."""
     from agent_exec.faces.answers import refusal
-    from agent_exec.model.errors import AgentExecError, Interrupted
+    from agent_exec.model.errors import AgentExecError, Interrupted, StoreFailed
 
     if isinstance(error, KeyboardInterrupt):
         nothing = words[:1] == ["run"]
@@ -100,6 +124,10 @@ def _refuse(error: BaseException, words: list[str]) -> str:
             "interrupted before a job was started; nothing was done"
             if nothing
             else "interrupted before it was done; look what has been done, and try again"
+        )
+    if isinstance(error, OSError):
+        error = StoreFailed(
+            f"the system refused: {error.strerror or error} ({error.filename})", errno=error.errno
         )
     if not isinstance(error, AgentExecError):
         if "--verbose" in words or "-v" in words:
@@ -112,6 +140,9 @@ def _refuse(error: BaseException, words: list[str]) -> str:
 
 def _print(text: str, status: int) -> int:
     """Write to stdout, all of it; a reader that has gone is no reason for a traceback."""
+    if sys.stdout is None:
+        _complain("agent-exec: the answer could not be written: stdout is closed\n")
+        return 1
     view = memoryview(text.encode("utf-8", "surrogateescape"))
     try:
         while view:

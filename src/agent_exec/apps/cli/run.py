@@ -1,6 +1,7 @@
 """The verb `run`: has a supervisor started first, which gets ready while the order is put together."""
 
 import os
+import sys
 
 from agent_exec.apps.cli.usage import UsageError, here, store_of
 from agent_exec.faces import defaults
@@ -11,11 +12,14 @@ if TYPE_CHECKING:
 
     from agent_exec.apps.cli.parse import Parsed
     from agent_exec.faces.environment import Environment
+    from agent_exec.host import Interrupts
     from agent_exec.jobs.order import Order
     from agent_exec.jobs.run import Launcher
 
 
-def run(asked: "Parsed", began: float, launcher: "Launcher | None") -> "tuple[dict[str, Any], int]":
+def run(
+    asked: "Parsed", began: float, interrupts: "Interrupts | None", launcher: "Launcher | None"
+) -> "tuple[dict[str, Any], int]":
     """Do it; refuse with a UsageError what makes no sense, before anything is done."""
     options = asked.options
     observe = _observation(asked)
@@ -25,18 +29,22 @@ def run(asked: "Parsed", began: float, launcher: "Launcher | None") -> "tuple[di
             raise UsageError(f"--{one} and --{other} contradict each other", "run")
     if 0 < options.get("max-log-bytes", 0) < defaults.SMALLEST_QUOTA:
         raise UsageError(f"--max-log-bytes takes 0, or {defaults.SMALLEST_QUOTA} at least", "run")
-    from agent_exec.host import Interrupts
-    from agent_exec.jobs.run import launch
+    from agent_exec.host import Interrupts, detach
+    from agent_exec.jobs.run import Launcher
 
+    interrupts = interrupts or Interrupts()
     if launcher is None:
-        stdin = _input(asked)
-        launcher = launch(asked.texts, stdin)
+        stdin = _input(asked, interrupts)
+        launcher = Launcher(detach, stdin)
         if stdin >= 0:
             os.close(stdin)
-    interrupts = Interrupts()  # not before: whoever waits for our own input may be interrupted at once
     try:
-        environment = _environment(asked)
+        environment = _environment(asked, interrupts)
         store = store_of(asked)
+        if interrupts.caught:
+            from agent_exec.model.errors import Interrupted
+
+            raise Interrupted("interrupted before a job was started; nothing was done")
         job = launcher.start(store.root, _order(asked, argv, environment))
     finally:
         launcher.close()
@@ -58,17 +66,18 @@ def run(asked: "Parsed", began: float, launcher: "Launcher | None") -> "tuple[di
     return told, 0 if told["ok"] else 1
 
 
-def _environment(asked: "Parsed") -> "Environment":
+def _environment(asked: "Parsed", interrupts: "Interrupts") -> "Environment":
     from agent_exec.faces.environment import Environment
-    from agent_exec.host import own_environment
+    from agent_exec.host import inherited_environment
 
     options = asked.options
     return Environment(
-        own_environment(),
+        inherited_environment(),
         inherit="no-inherit-env" not in options,
         files=options.get("env-file", ()),
         given=options.get("env", ()),
         mask=options.get("mask", ()),
+        interrupts=interrupts,
     )
 
 
@@ -130,16 +139,19 @@ def _command(asked: "Parsed") -> list[str]:
     return shell(words[0])
 
 
-def _input(asked: "Parsed") -> int:
+def _input(asked: "Parsed", interrupts: "Interrupts") -> int:
     """Give a descriptor of the command's input, -1 for none; our own is read only when asked for."""
     options = asked.options
     if "stdin" not in options and "stdin-file" not in options:
         return -1
     from agent_exec.jobs import stdin
+    from agent_exec.model.errors import InvalidArgument
 
     if "stdin-file" in options:
         return stdin.from_file(options["stdin-file"])
     limit = options.get("stdin-max-bytes", defaults.STDIN_MAX)
     if options["stdin"] == "-":
-        return stdin.from_descriptor(store_of(asked), 0, limit)
+        if sys.stdin is None:
+            raise InvalidArgument("--stdin -: there is no input to read; it is closed")
+        return stdin.from_descriptor(store_of(asked), 0, limit, interrupts)
     return stdin.from_bytes(store_of(asked), os.fsencode(options["stdin"]), limit)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from agent_exec.host.posix.report import Report, tell
     from agent_exec.host.posix.signals import on_terminate, signal_name, signal_number
     from agent_exec.host.posix.spawner import Spawner
-    from agent_exec.host.posix.surroundings import own_environment, shell
+    from agent_exec.host.posix.surroundings import inherited_environment, own_environment, shell
 
 __all__ = [
     "Control",
@@ -36,6 +36,7 @@ __all__ = [
     "end_orphans",
     "hide_arguments",
     "identify",
+    "inherited_environment",
     "is_alive",
     "is_locked",
     "on_terminate",
@@ -64,6 +65,7 @@ _HOMES = {
     "end_orphans": "orphans",
     "hide_arguments": "arguments",
     "identify": "identity",
+    "inherited_environment": "surroundings",
     "is_alive": "identity",
     "is_locked": "lock",
     "own_environment": "surroundings",

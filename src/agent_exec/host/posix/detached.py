@@ -21,8 +21,10 @@ def detach(entry: str, fds: "Sequence[int]") -> None:
     except OSError as error:
         raise _no_process(error.errno or 0) from error
     if pid:
-        _, status = os.waitpid(pid, 0)
-        problem = os.waitstatus_to_exitcode(status)
+        try:
+            problem = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        except ChildProcessError:
+            problem = 0  # we were started to ignore the end of children, and hear of this one elsewhere
         if problem:
             raise _no_process(problem if problem > 0 else errno.EAGAIN)
         return

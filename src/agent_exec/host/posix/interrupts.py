@@ -27,5 +27,12 @@ class Interrupts:
                 _signal.signal(number, self._note)
         _signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
 
+    def wait_to_read(self, fd: int) -> bool:
+        """Wait until there is something to read, or its end; False if an interrupt came first."""
+        from agent_exec.host.posix.poller import READ, wait_for
+
+        wait_for([(fd, READ), (self.fd, READ)], None)
+        return not self.caught
+
     def _note(self, _number: int, _frame: object) -> None:
         self.caught = True

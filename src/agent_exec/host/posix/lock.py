@@ -1,5 +1,6 @@
 """A lock on a file: held as long as its holder lives, free the moment it is gone."""
 
+import errno
 import fcntl
 import os
 
@@ -49,8 +50,10 @@ def is_locked(path: str) -> bool:
     """Whether some process holds the lock on this file; False if there is no file."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ELOOP, errno.ENOTDIR, errno.ENXIO):
+            return False
+        raise
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -74,9 +74,8 @@ def program_error(
                 program=shown,
             )
         if b"/" not in name:
-            where = f"looked in PATH={os.fsdecode(path)}" if path is not None else "looked in PATH"
             return CommandNotFound(
-                f"no program {shown!r}: {where}. Install it or give its path", program=shown
+                f"no program {shown!r} in the folders of PATH; install it, or give its path", program=shown
             )
         return CommandNotFound(
             f"no program {shown!r} (seen from {os.fsdecode(cwd)!r}). Check the path", program=shown

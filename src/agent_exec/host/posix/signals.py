@@ -71,10 +71,10 @@ def signal_number(name: str) -> int | None:
     """Give the number of a signal named "TERM", "SIGTERM", "SIGRTMIN+1" or "15"; None if there is none."""
     word = name.upper()
     if word.isdecimal():
-        number = int(word)
+        number = int(word) if len(word) < 4 else -1
         return number if number in _NAMES or (_FIRST and _FIRST <= number <= _LAST) else None
     word = word if word.startswith("SIG") else f"SIG{word}"
     name, plus, offset = word.partition("+")
-    if plus and name == "SIGRTMIN" and offset.isdecimal():
+    if plus and name == "SIGRTMIN" and offset.isdecimal() and len(offset) < 4:
         return _FIRST + int(offset) if _FIRST and _FIRST + int(offset) <= _LAST else None
     return _NUMBERS.get(word)

@@ -11,6 +11,21 @@ def own_environment() -> dict[bytes, bytes]:
     return found
 
 
+def inherited_environment() -> dict[bytes, bytes]:
+    """Give the environment that this process was started with, before the interpreter added to it."""
+    try:
+        with open("/proc/self/environ", "rb") as file:
+            entries = file.read().split(b"\0")
+    except OSError:
+        return own_environment()
+    found: dict[bytes, bytes] = {}
+    for entry in entries:
+        name, equals, value = entry.partition(b"=")
+        if equals and name:
+            found.setdefault(name, value)  # of two, the first is what programs see
+    return found
+
+
 def shell(line: str) -> list[str]:
     """Give the argv that has the system's shell run a line."""
     return ["sh", "-c", line]

@@ -245,7 +245,9 @@ def end_session(leader: int, start: int) -> None:
 
 
 def members(leader: int, start: int) -> list[int]:
-    """Give the processes of a session, and those below them."""
+    """Give the processes of a session, and those below them; the system's own has no leader of ours."""
+    if leader <= 1:
+        return []
     stats: dict[int, tuple[int, int, int]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():

@@ -33,6 +33,10 @@ class Interrupts:
             if number is not None and _signal.getsignal(number) is not _signal.SIG_IGN:
                 _signal.signal(number, self._note)
 
+    def wait_to_read(self, fd: int) -> bool:  # noqa: ARG002 - reading itself waits here
+        """Wait until there is something to read, or its end; False if an interrupt came first."""
+        return not self.caught
+
     def _note(self, _number: int, _frame: object) -> None:
         self.caught = True
 

@@ -126,13 +126,14 @@ def look(path: str) -> "Kind | None":
     return "directory" if stat.S_ISDIR(mode) else "file"
 
 
-def program_error(error: int, name: str, cwd: str, path: str | None = None) -> AgentExecError:
+def program_error(error: int, name: str, cwd: str) -> AgentExecError:
     """Give the typed error for a program that the system would not start, by the system's number."""
     if error in (_FILE_NOT_FOUND, _PATH_NOT_FOUND):
         if _is_path(name):
             return CommandNotFound(f"no program {name!r} (seen from {cwd!r}). Check the path", program=name)
-        where = f"looked in PATH={path}" if path is not None else "looked in PATH"
-        return CommandNotFound(f"no program {name!r}: {where}. Install it or give its path", program=name)
+        return CommandNotFound(
+            f"no program {name!r} in the folders of PATH; install it, or give its path", program=name
+        )
     if error == _ACCESS_DENIED:
         return CommandNotExecutable(f"{name!r} may not be executed: access denied", program=name)
     if error in _BAD_FORMATS:
@@ -184,7 +185,7 @@ def _choose(
             "Run it with its interpreter",
             program=name,
         )
-    raise program_error(_FILE_NOT_FOUND, name, cwd, path)
+    raise program_error(_FILE_NOT_FOUND, name, cwd)
 
 
 def _candidates(place: str, endings: "Sequence[str]") -> list[str]:

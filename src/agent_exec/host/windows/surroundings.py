@@ -8,6 +8,11 @@ def own_environment() -> dict[bytes, bytes]:
     return {os.fsencode(name): os.fsencode(value) for name, value in os.environ.items() if name}
 
 
+def inherited_environment() -> dict[bytes, bytes]:
+    """Give the environment that this process was started with."""
+    return own_environment()
+
+
 def shell(line: str) -> list[str]:
     """Give the argv that has the system's shell run a line."""
     return ["cmd.exe", "/d", "/c", line]
