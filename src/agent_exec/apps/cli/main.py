@@ -30,7 +30,7 @@ def program() -> "NoReturn":
 
 
 def _fill_gaps() -> None:
-    """Put the null device in place of a closed stdin, stdout or stderr, or a file of ours would come there."""
+    """Put the null device in place of a closed stdin, stdout or stderr, or our files would come there."""
     while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(fd)
