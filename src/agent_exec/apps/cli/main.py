@@ -92,19 +92,19 @@ def _launch(words: list[str]) -> "tuple[Interrupts | None, Launcher | None]":
     """
     if words[:1] != ["run"]:
         return None, None
-    from agent_exec.host import Interrupts
-
-    interrupts = Interrupts()
     if any(word.startswith(_SECRET) for word in words):
         from agent_exec.host import hide_arguments
 
         hide_arguments("agent-exec run")
-    if any(word.startswith(_LATER) for word in words):
-        return interrupts, None
-    from agent_exec.host import detach
-    from agent_exec.jobs.run import Launcher
+    launcher = None
+    if not any(word.startswith(_LATER) for word in words):
+        from agent_exec.host import detach
+        from agent_exec.jobs.run import Launcher
 
-    return interrupts, Launcher(detach)
+        launcher = Launcher(detach)
+    from agent_exec.host import Interrupts
+
+    return Interrupts(), launcher
 
 
 def _line(told: "dict[str, Any]") -> str:
