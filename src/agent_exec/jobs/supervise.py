@@ -34,7 +34,6 @@ _REASONS = {"timeout": "timeout", "stopped": "killed"}
 
 def main(fds: list[int]) -> None:
     """Take the order from the first descriptor, tell the second about it; the third is its input."""
-    gc.enable()  # unlike the caller's, this life may be long
     orders, report, stdin = fds
     spawner = LocalSpawner(stdin)
     request = _take_order(orders)
@@ -204,6 +203,9 @@ class Supervisor:
         self._tick()
         # Whoever ends all processes that have some word in their command line does not mean this one.
         hide_arguments(f"agent-exec: supervisor of {self._id}")
+        # Unlike the caller's, this life may be long; what is loaded stays, and need not be looked through.
+        gc.freeze()
+        gc.enable()
         return run
 
     def _tell(self, line: str) -> None:
