@@ -37,7 +37,11 @@ _SHORT = """\
 - Workload 4: counting the newlines of each chunk is a second pass over it, which C does together with the
   first.
 - Workload 6: the keeper opens the terminal in Python and holds it, so that it outlives the descriptors of
-  its command."""
+  its command.
+- Workload 12: of the ten milliseconds after the interpreter's own start, two are spent before the supervisor
+  is forked, one by the two forks, and four by the supervisor loading what a start takes, in a copy of a
+  process whose every touched page is copied; making the job, spawning and the answer take two. The peers
+  are C programs. Without a daemon, or a start that is not acknowledged, there is little left to take away."""
 
 
 def write(path: str, facts: Sequence[tuple[str, str]], results: Sequence[Result], *, quick: bool) -> None:

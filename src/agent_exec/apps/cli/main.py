@@ -5,8 +5,6 @@ import os
 import sys
 from time import monotonic
 
-from agent_exec.apps.cli.usage import UsageError
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,11 +45,13 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
         return _print(f"agent-exec {__version__}\n", 0)
     try:
         text, status = _serve(words, began)
-    except UsageError as error:
-        of = f" {error.verb}" if error.verb else ""
-        _complain(f"agent-exec{of}: {error}\nTry: agent-exec{of} --help\n")
-        return 2
     except BaseException as error:
+        from agent_exec.apps.cli.usage import UsageError
+
+        if isinstance(error, UsageError):
+            of = f" {error.verb}" if error.verb else ""
+            _complain(f"agent-exec{of}: {error}\nTry: agent-exec{of} --help\n")
+            return 2
         text, status = _refuse(error, words), 1
     return _print(text, status)
 
@@ -69,6 +69,8 @@ def _serve(words: list[str], began: float) -> tuple[str, int]:
             return helping.of_verb(asked.verb) if asked.verb else helping.general(), 0
         told: dict[str, Any]
         if asked.verb is None:
+            from agent_exec.apps.cli.usage import UsageError
+
             raise UsageError("a verb is needed, such as: agent-exec run -- echo hello")
         if asked.verb == "run":
             from agent_exec.apps.cli.run import run

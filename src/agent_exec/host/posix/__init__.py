@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from agent_exec.host.posix.arguments import hide_arguments
     from agent_exec.host.posix.control import Control, Watch, ask
     from agent_exec.host.posix.detached import detach
-    from agent_exec.host.posix.identity import boot_id, identify, is_alive, send_signal
+    from agent_exec.host.posix.identity import identify, is_alive, send_signal
     from agent_exec.host.posix.interrupts import Interrupts
     from agent_exec.host.posix.local import LocalSpawner
     from agent_exec.host.posix.lock import FileLock, is_locked
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from agent_exec.host.posix.signals import on_terminate, signal_name, signal_number
     from agent_exec.host.posix.spawner import Spawner
     from agent_exec.host.posix.surroundings import inherited_environment, own_environment, shell
+    from agent_exec.host.posix.tree import boot_id
 
 __all__ = [
     "Control",
@@ -60,7 +61,7 @@ _HOMES = {
     "Spawner": "spawner",
     "Watch": "control",
     "ask": "control",
-    "boot_id": "identity",
+    "boot_id": "tree",
     "detach": "detached",
     "end_orphans": "orphans",
     "hide_arguments": "arguments",

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from agent_exec.host.posix.tree import is_zombie, parent_and_start
+from agent_exec.host.posix.tree import boot_id, is_zombie, parent_and_start
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,21 +12,6 @@ if TYPE_CHECKING:
     from agent_exec.model.identity import Identity
 else:
     import _signal
-
-
-def boot_id() -> str:
-    """Give a name of this boot of the system; empty where the system has none."""
-    global _boot  # noqa: PLW0603 - read once, for ever true
-    if _boot is None:
-        try:
-            with open("/proc/sys/kernel/random/boot_id") as file:
-                _boot = file.read().strip()
-        except OSError:
-            _boot = ""
-    return _boot
-
-
-_boot: str | None = None
 
 
 def identify(pid: int) -> "Identity | None":

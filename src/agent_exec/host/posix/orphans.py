@@ -4,7 +4,8 @@ import os
 from time import monotonic, sleep
 
 from agent_exec.host.posix import signals, tree
-from agent_exec.host.posix.identity import boot_id, identify, is_alive, send_signal
+from agent_exec.host.posix.identity import identify, is_alive, send_signal
+from agent_exec.host.posix.tree import boot_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -263,6 +263,21 @@ def members(leader: int, start: int) -> list[int]:
     return found
 
 
+def boot_id() -> str:
+    """Give a name of this boot of the system; empty where the system has none."""
+    global _boot  # noqa: PLW0603 - read once, for ever true
+    if _boot is None:
+        try:
+            with open("/proc/sys/kernel/random/boot_id") as file:
+                _boot = file.read().strip()
+        except OSError:
+            _boot = ""
+    return _boot
+
+
+_boot: str | None = None
+
+
 def is_zombie(pid: int) -> bool:
     """Whether a process has exited and only waits to be reaped, or is gone."""
     try:
