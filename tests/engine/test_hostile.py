@@ -54,6 +54,13 @@ def test_a_command_that_stops_all_its_helpers_ends_all_the_same(how: str) -> Non
             agent_exec.run(["sh", "-c", script], on_output=lambda *_: 1 // 0)
 
 
+def test_a_command_that_stops_its_helpers_before_they_can_tell_of_it_is_heard() -> None:
+    """Within the first milliseconds, while they listen for nothing but its end."""
+    script = "read -r _ _ _ F _ </proc/$PPID/stat; kill -STOP $F $PPID; echo up; sleep 600"
+    with pytest.raises(ZeroDivisionError):
+        agent_exec.run(["sh", "-c", script], on_output=lambda *_: 1 // 0)
+
+
 def test_a_terminal_outlives_the_descriptors_of_its_command() -> None:
     script = "exec </dev/null >/dev/null 2>&1; sleep 0.2; echo late >/dev/tty; exit 7"
     out = agent_exec.run(["sh", "-c", script], tty=True)

@@ -22,8 +22,18 @@ class Loop(Protocol):
     def unwatch(self, fd: int) -> None:
         """Stop watching a descriptor; to be called before it is closed."""
 
+    def after(self, seconds: float, call: Callable[[], object]) -> "Timer":
+        """Call once, so many seconds from now."""
+
     def post(self, call: Callable[[], object]) -> None:
         """Have something called inside the loop; from any thread."""
+
+
+class Timer(Protocol):
+    """A call at a time."""
+
+    def cancel(self) -> None:
+        """Make it never happen; harmless when repeated."""
 
 
 class Process(Protocol):

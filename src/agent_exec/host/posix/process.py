@@ -16,10 +16,12 @@ from agent_exec.model.errors import KeeperLost, LaunchFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from agent_exec.host.ports import Loop, Sink
+    from agent_exec.host.ports import Loop, Sink, Timer
     from agent_exec.host.posix.spawner import Keeper, Spawner
     from agent_exec.model.command import Launch
 
+_SILENCE = 0.5
+"""How long a keeper may be silent at first before it is looked after; it speaks within milliseconds."""
 _ATTEMPTS = 16  # more than the keepers that wait
 _DONTWAIT = _socket.MSG_DONTWAIT
 _REPLIES = 16 * wire.REPLY.size
@@ -31,13 +33,14 @@ class Process(Streamed):
     Lives inside the loop, and reports to its sink until it is emptied or failed.
     """
 
-    __slots__ = ("_identity", "_keeper", "_spawner")
+    __slots__ = ("_identity", "_keeper", "_overdue", "_spawner")
 
     def __init__(self, spawner: "Spawner", launch: "Launch", loop: "Loop", sink: "Sink") -> None:
         super().__init__(launch, loop, sink)
         self._spawner = spawner
         self._identity: tuple[int, int] | None = None
         self._keeper: Keeper | None = None
+        self._overdue: Timer | None = None  # until the keeper's first word
 
     def spawn(self) -> None:
         """Have it started; what becomes of it is told to the sink."""
@@ -102,6 +105,19 @@ class Process(Streamed):
         # The output is not watched yet: most commands end before the keeper says that they
         # run, and then all they have written is taken at once.
         self._loop.watch(keeper.sock.fileno(), READ, self._hear)
+        self._overdue = self._loop.after(_SILENCE, self._look_after)
+
+    def _look_after(self) -> None:
+        """The keeper has not said a word: the command may have stopped it, which must not stop us."""
+        if self._keeper is not None:
+            self._rouse()
+            self._begin_streams()
+            self._overdue = self._loop.after(_SILENCE, self._look_after)
+
+    def _expect_nothing(self) -> None:
+        if self._overdue is not None:
+            self._overdue.cancel()
+            self._overdue = None
 
     def _take_keeper(self, fds: list[int]) -> "Keeper":
         """Give the launch to the first keeper that lives; those that waited may have been killed."""
@@ -136,6 +152,7 @@ class Process(Streamed):
 
     def _take(self, data: bytes, fds: list[int]) -> None:
         """Act on the keeper's replies; none at all means that it is gone."""
+        self._expect_nothing()
         if not data:
             self._lost()
             return
@@ -212,6 +229,7 @@ class Process(Streamed):
 
     def _give_back(self) -> None:
         """Free the keeper for another run."""
+        self._expect_nothing()
         keeper = self._keeper
         if keeper is not None:
             self._loop.unwatch(keeper.sock.fileno())
@@ -220,6 +238,7 @@ class Process(Streamed):
 
     def _drop_keeper(self, *, wait: bool = False) -> None:
         """Have done with a keeper that cannot serve again."""
+        self._expect_nothing()
         keeper = self._keeper
         if keeper is not None:
             self._loop.unwatch(keeper.sock.fileno())
