@@ -36,7 +36,7 @@ class Home:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # Deleted when all is measured: where much was deleted just now, ext4 makes files many times as slowly.
+        # Deleted when all is measured: where much was deleted just now, ext4 makes files far more slowly.
         atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
         end_jobs(self.store)
 
