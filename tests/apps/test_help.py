@@ -68,6 +68,12 @@ def test_every_verb_has_help(cli: Cli, verb: str) -> None:
     assert not cli.root.exists()
 
 
+def test_help_is_a_verb_too(cli: Cli) -> None:
+    assert cli.raw("help").stdout == cli.raw("--help").stdout != b""
+    assert cli.raw("help", "run").stdout == cli.raw("run", "--help").stdout != b""
+    assert cli.raw("help", "nonsense").returncode == 2
+
+
 def test_the_module_is_the_program() -> None:
     out = agent_exec.run([sys.executable, "-m", "agent_exec", "--version"])
     assert out.stdout_text == f"agent-exec {agent_exec.__version__}\n"

@@ -39,6 +39,8 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
     began = monotonic()
     gc.disable()  # a call is over before there is anything to collect
     words = sys.argv[1:] if arguments is None else list(arguments)
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
     if words in (["--version"], ["-V"]):
         from agent_exec.version import __version__
 
