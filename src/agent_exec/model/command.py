@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     Stream = Literal["stdout", "stderr"]
     OnOutput = Callable[[Stream, bytes], object]
+    OnEvent = Callable[[str, int | str | None], object]
 
     class PathLike(Protocol):
         """Anything with a file system path."""
@@ -46,7 +47,9 @@ class Command(Value):
     `size`, whose output is in stdout. `keep` says what is kept of each
     stream. `leftovers` says what becomes of processes the command leaves
     behind: "kill" or "leave". `on_output(stream, chunk)` is called with every
-    chunk, in order, from the loop that drives the run.
+    chunk, in order, from the loop that drives the run; so is
+    `on_event(event, detail)`, with "spawned" and the pid, and with each
+    "terminate" and "kill" that is sent and its cause.
     """
 
     __slots__ = (
@@ -57,6 +60,7 @@ class Command(Value):
         "keep",
         "leftovers",
         "limits",
+        "on_event",
         "on_output",
         "size",
         "stdin",
@@ -77,6 +81,7 @@ class Command(Value):
         keep: Keep | None = None,
         leftovers: str = "kill",
         on_output: "OnOutput | None" = None,
+        on_event: "OnEvent | None" = None,
     ) -> None:
         if isinstance(argv, str | bytes) or not hasattr(argv, "__len__") or not len(argv):
             raise InvalidArgument(
@@ -107,9 +112,11 @@ class Command(Value):
         if leftovers not in LEFTOVERS:
             raise InvalidArgument(f"leftovers must be one of {', '.join(LEFTOVERS)}; got {leftovers!r}")
         self.leftovers = leftovers
-        if on_output is not None and not callable(on_output):
-            raise InvalidArgument(f"on_output must be callable; got {on_output!r}")
+        for name, callback in (("on_output", on_output), ("on_event", on_event)):
+            if callback is not None and not callable(callback):
+                raise InvalidArgument(f"{name} must be callable; got {callback!r}")
         self.on_output = on_output
+        self.on_event = on_event
 
     def __hash__(self) -> int:
         return hash((self.argv, self.cwd))

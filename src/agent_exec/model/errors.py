@@ -6,6 +6,9 @@ AgentExecError(code, message, retryable, details)
     InvalidState            the engine, run or job is not in a state that allows this
     InputTooLarge           more input than was allowed
     Busy                    another is doing this now
+    CommandDenied           the policy forbids this command
+    ApprovalRequired        the policy asks first, and nobody said yes
+    InvalidRules            a file of rules has a mistake
   Missing                 something named does not exist or cannot be used
     CommandNotFound         no such program
     CommandNotExecutable    the program is there and cannot be executed
@@ -76,6 +79,24 @@ class Busy(Refused):
 
     code = "busy"
     retryable = True
+
+
+class CommandDenied(Refused):
+    """The policy forbids this command."""
+
+    code = "command_denied"
+
+
+class ApprovalRequired(Refused):
+    """The policy asks first, and nobody said yes."""
+
+    code = "approval_required"
+
+
+class InvalidRules(Refused):
+    """A file of rules has a mistake."""
+
+    code = "invalid_rules"
 
 
 class Missing(AgentExecError):

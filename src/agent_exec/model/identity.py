@@ -12,3 +12,28 @@ class Identity(Value):
         self.pid = pid
         self.start = start
         self.boot = boot
+
+
+class Kin(Value):
+    """One of our own processes: this one, or one that this one descends from; as far as it is known."""
+
+    __slots__ = ("group", "line", "name", "parent", "pid", "session", "user")
+
+    def __init__(
+        self,
+        pid: int,
+        name: str = "",
+        *,
+        line: str = "",
+        parent: int | None = None,
+        group: int | None = None,
+        session: int | None = None,
+        user: str = "",
+    ) -> None:
+        self.pid = pid
+        self.name = name
+        self.line = line
+        self.parent = parent
+        self.group = group
+        self.session = session
+        self.user = user

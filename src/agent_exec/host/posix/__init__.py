@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from agent_exec.host.posix.detached import detach
     from agent_exec.host.posix.identity import identify, is_alive, send_signal
     from agent_exec.host.posix.interrupts import Interrupts
+    from agent_exec.host.posix.kin import own_processes
     from agent_exec.host.posix.local import LocalSpawner
     from agent_exec.host.posix.lock import FileLock, is_locked
     from agent_exec.host.posix.orphans import end_orphans
@@ -42,6 +43,7 @@ __all__ = [
     "is_locked",
     "on_terminate",
     "own_environment",
+    "own_processes",
     "prepare",
     "send_signal",
     "shell",
@@ -70,6 +72,7 @@ _HOMES = {
     "is_alive": "identity",
     "is_locked": "lock",
     "own_environment": "surroundings",
+    "own_processes": "kin",
     "on_terminate": "signals",
     "prepare": "program",
     "shell": "surroundings",

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from agent_exec.host.windows.detached import detach
     from agent_exec.host.windows.identity import boot_id, identify, is_alive, send_signal
     from agent_exec.host.windows.interrupts import Interrupts, on_terminate
+    from agent_exec.host.windows.kin import own_processes
     from agent_exec.host.windows.local import LocalSpawner
     from agent_exec.host.windows.lock import FileLock, is_locked
     from agent_exec.host.windows.orphans import end_orphans
@@ -41,6 +42,7 @@ __all__ = [
     "is_locked",
     "on_terminate",
     "own_environment",
+    "own_processes",
     "prepare",
     "send_signal",
     "shell",
@@ -69,6 +71,7 @@ _HOMES = {
     "is_alive": "identity",
     "is_locked": "lock",
     "own_environment": "surroundings",
+    "own_processes": "kin",
     "on_terminate": "interrupts",
     "prepare": "program",
     "shell": "surroundings",

@@ -1,0 +1,50 @@
+"""Finds out which processes are our own: this one, and those it descends from."""
+
+import os
+import sys
+
+from agent_exec.model.identity import Kin
+
+
+def own_processes() -> tuple[Kin, ...]:
+    """Give this process and those above it, up to but not including the system's first."""
+    if sys.platform != "linux":
+        me = Kin(os.getpid(), parent=os.getppid(), group=os.getpgid(0), session=os.getsid(0))
+        return me, Kin(os.getppid())
+    found: list[Kin] = []
+    pid = os.getpid()
+    while pid > 1:
+        try:
+            one = _look(pid)
+        except (OSError, ValueError, IndexError):
+            break  # it has gone, or is not for us to see
+        found.append(one)
+        pid = one.parent or 0
+    return tuple(found)
+
+
+def _look(pid: int) -> Kin:
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        stat = file.read()
+    with open(f"/proc/{pid}/cmdline", "rb") as file:
+        line = file.read()
+    name = stat[stat.index(b"(") + 1 : stat.rindex(b")")]
+    fields = stat[stat.rindex(b")") + 2 :].split()
+    return Kin(
+        pid,
+        os.fsdecode(name),
+        line=os.fsdecode(line.rstrip(b"\0").replace(b"\0", b" ")),
+        parent=int(fields[1]),
+        group=int(fields[2]),
+        session=int(fields[3]),
+        user=_user(os.stat(f"/proc/{pid}").st_uid),
+    )
+
+
+def _user(number: int) -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)

@@ -1,0 +1,1 @@
+"""One judge for every face: reads a command, and says allow, ask or deny; looks nothing up."""

@@ -1,0 +1,25 @@
+"""What the judge is told about the world, since it looks at nothing itself."""
+
+from agent_exec.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_exec.model.identity import Kin
+
+
+class Facts(Value):
+    """What holds where the command would run.
+
+    `cwd` is the working directory, absolute, or None if unknown. `kin` are
+    our own processes, which no command may end. `sets` are the names of the
+    variables that are set for the command.
+    """
+
+    __slots__ = ("cwd", "kin", "sets")
+
+    def __init__(
+        self, cwd: str | None = None, kin: "tuple[Kin, ...]" = (), sets: tuple[str, ...] = ()
+    ) -> None:
+        self.cwd = cwd
+        self.kin = kin
+        self.sets = sets

@@ -1,0 +1,90 @@
+"""All programs that are known to do more than their name says, and the one look at a command."""
+
+from agent_exec.policy import builtins, interpreters, knowledge, runners, streams, wrappers
+from agent_exec.policy.git import git, plainly
+from agent_exec.policy.guards import Guard
+from agent_exec.policy.sight import NEVER, Sight, name_of, unversioned
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent_exec.policy.sight import Looker
+    from agent_exec.policy.word import Word
+
+
+def look(words: "Sequence[Word]") -> Sight:
+    """Look at a command."""
+    name = name_of(words)
+    found = _LOOKERS.get(name) or _LOOKERS.get(unversioned(name))
+    if found is not None:
+        return found(words)
+    if name.startswith(("ld-linux", "ld-musl")):
+        return runners.opaque(words)
+    if unversioned(name).endswith(_CROSS):
+        return knowledge.LOOKERS["gcc"](words)
+    return Sight()
+
+
+_CROSS = ("-gcc", "-g++", "-c++", "-cpp", "-cc", "-clang", "-clang++", "-gfortran")
+"""Compilers for other machines have the machine's name before their own."""
+
+_TAR = Guard(
+    runs="--to-command --use-compress-program --checkpoint-action --info-script --new-volume-script "
+    "--rsh-command --rmt-command",
+    letters="IF",
+    valued="fCTXbgHKLNV",
+    marks=":",
+    fine="--to-stdout --checkpoint",
+)
+
+
+def tar(words: "Sequence[Word]") -> Sight:
+    """Look at tar, whose first word may be options without a dash."""
+    sight = _TAR(words)
+    first = words[1].text if len(words) > 1 else None
+    if first is not None and first[:1] != "-" and any(mark in first for mark in "IF"):
+        sight.require(len(words) - 1, "tar I or F: it may run another program")
+    return sight
+
+
+_MAKE = Guard(
+    hard="--eval",
+    soft="--file --makefile --directory --include-dir",
+    letters="E",
+    soft_letters="fCI",
+    valued="oW",
+)
+
+
+def make(words: "Sequence[Word]") -> Sight:
+    """Look at make, to which a word with = is a variable, and one with $ is expanded."""
+    sight = _MAKE(words)
+    for at, word in enumerate(words[1:], 1):
+        if word.text is None:
+            sight.require(NEVER, "it cannot be seen whether make would be told what to run")
+        text = word.text or ""
+        if "$" in text or ("=" in text and not text.startswith("-")):
+            sight.require(at, f"make {text} may change what is run")
+    return sight
+
+
+_LOOKERS: "dict[str, Looker]" = {
+    **knowledge.LOOKERS,
+    **wrappers.LOOKERS,
+    **runners.LOOKERS,
+    **interpreters.LOOKERS,
+    **streams.LOOKERS,
+    **builtins.LOOKERS,
+    "git": git,
+    **dict.fromkeys(["tar", "gtar", "bsdtar"], tar),
+    **dict.fromkeys(["make", "gmake", "bmake"], make),
+}
+
+
+def alternatives(words: "Sequence[Word]") -> "Sequence[Sequence[Word]]":
+    """Give other ways to say the same, which a rule that denies or asks is held against as well."""
+    if name_of(words) == "git":
+        plain = plainly(words)
+        return () if plain is None else (plain,)
+    return ()

@@ -1,0 +1,106 @@
+"""Harm to ourselves: commands that would end this process, or one it descends from."""
+
+import pytest
+
+from agent_exec.host import own_processes
+from agent_exec.model.identity import Kin
+from agent_exec.policy.facts import Facts
+from agent_exec.policy.policy import Policy
+from agent_exec.policy.rule import Rule
+
+KIN = (
+    Kin(400, "python3", line="python3 agent.py", parent=300, group=400, session=300, user="me"),
+    Kin(300, "bash", line="-bash", parent=1, group=300, session=300, user="me"),
+)
+FREE = Policy([Rule([], "allow")])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "kill 400",
+        "kill 300 999",
+        "kill -9 400",
+        "kill -s TERM 300",
+        "kill -KILL -- 300",
+        "kill -- -300",
+        "kill -TERM -400",
+        "kill -9 -1",
+        "kill -1",
+        "kill -- -1",
+        "kill $PPID",
+        'kill -9 "$PPID"',
+        "kill ${PPID}",
+        "sudo kill 300",
+        "/bin/kill 400",
+        "env kill 400",
+        "sh -c 'kill 400'",
+        "echo 300 | xargs kill 400",
+        "true && kill 400",
+        "pkill python3",
+        "pkill bas",
+        "pkill -f agent.py",
+        "pkill -9 -x bash",
+        "pkill -i PYTHON",
+        "pkill -u me",
+        "pkill -g 300",
+        "pkill -s 300",
+        "pkill -P 300",
+        "pkill -v nothing-of-the-kind",
+        "pkill .",
+        'pkill "$x"',
+        "killall bash",
+        "killall -9 python3",
+        "killall -r 'pyth.*'",
+        "killall -u me",
+        "killall5",
+        "find . -exec kill 400 \\;",
+        "timeout 5 pkill bash",
+    ],
+)
+def test_our_own_are_not_ended(line: str) -> None:
+    verdict = FREE.judge(line, Facts("/", KIN))
+    assert (verdict.kind, verdict.basis) == ("deny", "guard"), verdict
+    assert "end" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "kill 999",
+        "kill -9 999",
+        "kill -1 999",
+        "kill -l",
+        "kill -l 9",
+        "kill %1",
+        "kill 0",
+        "kill -0 400",
+        "pkill firefox",
+        "pkill -x pytho",
+        "pkill -u other bash",
+        "pkill -g 7",
+        "killall firefox",
+        "killall -9 firefox",
+        "echo kill 400",
+        "pgrep bash",
+    ],
+)
+def test_others_are_a_matter_of_rules(line: str) -> None:
+    assert FREE.judge(line, Facts("/", KIN)).kind == "allow"
+
+
+def test_without_knowledge_of_us_there_is_no_harm() -> None:
+    assert FREE.judge("kill 400").kind == "allow"
+
+
+def test_the_host_knows_who_we_are() -> None:
+    import os
+
+    found = own_processes()
+    assert found[0].pid == os.getpid()
+    assert found[0].parent == os.getppid()
+    assert found[0].group == os.getpgid(0)
+    assert found[0].session == os.getsid(0)
+    assert os.getppid() in [one.pid for one in found[1:]] or os.getppid() <= 1
+    assert all(one.name for one in found)
+    assert "python" in found[0].line
