@@ -244,7 +244,7 @@ def test_what_a_job_left_is_ended_by_kill_also_when_its_supervisor_is_lost(cli: 
 
 def test_a_job_that_stops_its_supervisor_can_be_killed(cli: Cli) -> None:
     wait = "while [ ! -e go ]; do sleep 0.01; done; "
-    line = "grep -q ^agent-exec /proc/$PPID/comm && kill -STOP $PPID; sleep 600"
+    line = "p=$PPID; grep -q ^agent-exec /proc/$p/comm && kill -STOP $p; sleep 600"
     job_id = cli.start("sh", "-c", wait + line)
     supervisor = supervisor_of(cli, job_id)
     (cli.cwd / "go").touch()
@@ -256,7 +256,7 @@ def test_a_job_that_stops_its_supervisor_can_be_killed(cli: Cli) -> None:
 
 
 def test_a_job_that_stops_its_supervisor_at_once_is_heard_of(cli: Cli) -> None:
-    line = "grep -q ^agent-exec /proc/$PPID/comm && kill -STOP $PPID; sleep 0.1; exit 3"
+    line = "p=$PPID; grep -q ^agent-exec /proc/$p/comm && kill -STOP $p; sleep 0.1; exit 3"
     for words in (("run", "--no-wait"), ("run", "--wait")):
         told = cli(*words, "--", "sh", "-c", line)
         assert told["ok"], told

@@ -42,6 +42,7 @@ class Run:
         "_launch",
         "_leaked",
         "_loop",
+        "_on_event",
         "_outcome",
         "_over",
         "_phase",
@@ -75,6 +76,7 @@ class Run:
         self._spawner = spawner
         self._ended = ended
         self._drive = drive
+        self._on_event = command.on_event
         self._phase: Phase = "queued"
         self._process: Process | None = None
         self._timer: Timer | None = None
@@ -233,6 +235,7 @@ class Run:
         """Note who it is."""
         self._pid = pid
         self._start = start
+        self._tell("spawned", pid)
 
     def output(self, stream: "Stream", chunk: bytes) -> None:
         """Keep what it printed, and pass it on."""
@@ -256,7 +259,9 @@ class Run:
 
     def exited(self, pid: int, exit_code: int, signal: str | None, *, alone: bool) -> None:
         """Note how its main process ended."""
-        self._pid = pid
+        if self._pid is None:
+            self._pid = pid
+            self._tell("spawned", pid)
         self._exit_code = exit_code
         self._signal = signal
         if not alone:
@@ -302,6 +307,15 @@ class Run:
         finally:
             with self._writing:
                 self._waiting -= 1
+
+    def _tell(self, event: str, detail: int | str | None) -> None:
+        """Tell who listens to more than output; what is raised there ends the run, as it does there."""
+        if self._on_event is not None and self._error is None:
+            try:
+                self._on_event(event, detail)
+            except BaseException as error:
+                self._error = error
+                self._loop.post(lambda: self._abort(None))  # not now: we may be in the middle of a step
 
     def _stop(self, cause: "Cause", number: int | None = None) -> None:
         if self._cause is None and self._phase in ("queued", "running"):
@@ -367,11 +381,13 @@ class Run:
             self._process.terminate()
         else:
             self._process.terminate(self._polite)
+        self._tell("terminate", self._cause)
 
     def _kill(self) -> None:
         self._set_timer(_INSIST)
         if self._process is not None:
             self._process.kill()
+            self._tell("kill", self._cause)
 
     def _release(self) -> None:
         if self._process is not None:

@@ -1,0 +1,150 @@
+"""The gate before every run: judges a command, asks who may approve it, and refuses with a reason."""
+
+from agent_exec.model.errors import ApprovalRequired, CommandDenied, InvalidArgument
+from agent_exec.policy.facts import Facts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Protocol
+
+    from agent_exec.model.identity import Kin
+    from agent_exec.policy.policy import Policy
+    from agent_exec.policy.rule import Rule
+    from agent_exec.policy.verdict import Verdict
+
+    class Approver(Protocol):
+        """Someone who can be asked."""
+
+        def __call__(self, request: "Request", /) -> str:
+            """Say yes ("once", "session", "always") or "no"."""
+
+
+ANSWERS = ("once", "session", "always", "no")
+APPROVAL_POLICIES = ("never", "on-request", "untrusted")
+UNMATCHED = ("run", "ask")
+
+
+class Request:
+    """What an approver is asked: the command, where, why, and which rules "always" would write down.
+
+    `rules` is empty when no rule could allow it: "always" is then for this session.
+    """
+
+    __slots__ = ("command", "cwd", "rules", "verdict")
+
+    def __init__(
+        self, command: "tuple[str, ...] | str", cwd: str | None, verdict: "Verdict", rules: "tuple[Rule, ...]"
+    ) -> None:
+        self.command = command
+        self.cwd = cwd
+        self.verdict = verdict
+        self.rules = rules
+
+
+class Gate:
+    """Lets a command pass, or raises CommandDenied or ApprovalRequired.
+
+    `policy` None lets everything pass but harm to ourselves. `unmatched`
+    says what becomes of a command that no rule knows: "run" or "ask".
+    `approval` is "never" (nobody is asked), "on-request" (what asks is asked)
+    or "untrusted" (what no rule allows is asked, whatever `unmatched` says).
+    `remember` writes rules down for an "always".
+    """
+
+    __slots__ = ("_approved", "_approver", "_policy", "_remember", "approval", "unmatched")
+
+    def __init__(
+        self,
+        policy: "Policy | None" = None,
+        *,
+        approver: "Approver | None" = None,
+        approval: str = "on-request",
+        unmatched: str = "run",
+        remember: "Callable[[Sequence[Rule]], Policy] | None" = None,
+    ) -> None:
+        if approval not in APPROVAL_POLICIES:
+            raise InvalidArgument(
+                f"approval_policy must be one of {', '.join(APPROVAL_POLICIES)}; got {approval!r}"
+            )
+        if unmatched not in UNMATCHED:
+            raise InvalidArgument(f"unmatched must be one of {', '.join(UNMATCHED)}; got {unmatched!r}")
+        self._policy = policy
+        self._approver = approver
+        self._remember = remember
+        self._approved: set[tuple[object, str | None]] = set()
+        self.approval = approval
+        self.unmatched = unmatched
+
+    def admit(
+        self, command: "Sequence[str] | str", cwd: str | None = None, sets: "Sequence[str]" = ()
+    ) -> "Verdict | None":
+        """Let a command pass, and give the verdict; None if nothing was to be judged.
+
+        `sets` are the names of the variables that are set for it.
+        """
+        asked = command if isinstance(command, str) else tuple(command)
+        if self._policy is None and not dangerous_to_us(asked):
+            return None
+        from agent_exec.policy.policy import Policy
+
+        kin: tuple[Kin, ...] = ()
+        if dangerous_to_us(asked):
+            from agent_exec.host import own_processes
+
+            kin = own_processes()
+        policy = self._policy or Policy()
+        verdict = policy.judge(asked, Facts(cwd, kin, tuple(sets)))
+        if verdict.kind == "deny":
+            raise CommandDenied(
+                f"the policy denies this command: {verdict.reason}; do without it, or have the rule changed",
+                **_told(verdict),
+            )
+        if verdict.kind == "allow" or self._policy is None:
+            return verdict
+        if verdict.unmatched and self.unmatched == "run" and self.approval != "untrusted":
+            return verdict
+        self._ask(asked, cwd, verdict)
+        return verdict
+
+    def _ask(self, asked: "tuple[str, ...] | str", cwd: str | None, verdict: "Verdict") -> None:
+        """Ask whoever may approve it; raise if nobody says yes."""
+        if (asked, cwd) in self._approved:
+            return
+        why = f"this command needs approval: {verdict.reason}"
+        if self.approval == "never":
+            raise ApprovalRequired(
+                f"{why}. The approval policy is never, so nobody was asked; allow it by a rule",
+                **_told(verdict),
+            )
+        if self._approver is None:
+            raise ApprovalRequired(
+                f"{why}. Nobody can be asked here: there is no approver; allow it by a rule",
+                **_told(verdict),
+            )
+        from agent_exec.policy.proposal import propose
+
+        rules = propose(verdict)
+        answer = self._approver(Request(asked, cwd, verdict, rules))
+        if answer not in ANSWERS:
+            raise InvalidArgument(f"an approver must answer one of {', '.join(ANSWERS)}; got {answer!r}")
+        if answer == "no":
+            raise ApprovalRequired(f"{why}. It was asked for, and the answer was no", **_told(verdict))
+        if answer == "always" and rules and self._remember is not None:
+            self._policy = self._remember(rules)
+        if answer in ("session", "always"):
+            self._approved.add((asked, cwd))
+
+
+def dangerous_to_us(command: "tuple[str, ...] | str") -> bool:
+    """Tell whether a command may be one that ends processes: only then is it worth knowing who we are."""
+    if isinstance(command, str):
+        return "kill" in command
+    return any("kill" in word for word in command)
+
+
+def _told(verdict: "Verdict") -> "dict[str, object]":
+    told: dict[str, object] = {"verdict": verdict.kind, "reason": verdict.reason}
+    if verdict.rule is not None:
+        told["rule"] = verdict.rule.source or list(verdict.rule.prefix)
+    return told
