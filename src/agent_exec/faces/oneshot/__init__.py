@@ -1,0 +1,1 @@
+"""The contract of the toolkit: one command, run once in a workspace, answered as a dict."""

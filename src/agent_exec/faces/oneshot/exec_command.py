@@ -1,0 +1,103 @@
+"""exec_command: one command, run once to its end, and what it printed."""
+
+from time import time_ns
+
+from agent_exec.engine.engine import run_command
+from agent_exec.faces.oneshot.cut import bytes_for, cut
+from agent_exec.faces.oneshot.definitions import TOOL_DEFINITIONS
+from agent_exec.faces.oneshot.resolve import resolve_command
+from agent_exec.faces.oneshot.secure import ToolError, secure_tool
+from agent_exec.faces.oneshot.validate import MAX_OUTPUT_CHARS, TIMEOUT_MS, check_exec_command
+from agent_exec.model.command import Command
+from agent_exec.model.errors import CommandNotExecutable, CommandNotFound
+from agent_exec.model.limits import Limits
+from agent_exec.model.output import Head
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from agent_exec.faces.oneshot.secure import Arguments, Context
+
+GRACE = 0.5
+TIMED_OUT = 124
+
+
+def execute(
+    command: "Sequence[str]",
+    cwd: str,
+    *,
+    argv: "Sequence[str] | None" = None,
+    env: "Mapping[str, str] | None" = None,
+    stdin: bytes | None = None,
+    timeout_ms: int = TIMEOUT_MS,
+    max_output_chars: int = MAX_OUTPUT_CHARS,
+) -> "dict[str, Any]":
+    """Run a command, by an `argv` of its own if it has one, and give the nine fields of the contract.
+
+    What other tools are built on. The environment is ours unless it is
+    given. Nothing of the command is left when this returns or raises.
+    """
+    asked = Command(
+        command if argv is None else argv,
+        cwd=cwd,
+        env=env,
+        stdin=stdin,
+        limits=Limits(timeout_ms / 1000, GRACE),
+        keep=Head(bytes_for(max_output_chars)),
+    )
+    began = time_ns() // 1_000_000
+    outcome = run_command(asked)
+    ended = time_ns() // 1_000_000
+    stdout, stdout_truncated = cut(outcome.stdout, outcome.stdout_observed, max_output_chars)
+    stderr, stderr_truncated = cut(outcome.stderr, outcome.stderr_observed, max_output_chars)
+    timed_out = outcome.timed_out
+    return {
+        "cwd": cwd,
+        "command": list(command),
+        "exit_code": TIMED_OUT if timed_out else outcome.exit_code,
+        "stdout": stdout,
+        "stderr": stderr,
+        "stdout_truncated": stdout_truncated,
+        "stderr_truncated": stderr_truncated,
+        "timed_out": timed_out,
+        "duration_ms": max(0, ended - began),  # the clock may have been set back
+    }
+
+
+def _act(context: "Context", asked: "Arguments") -> "dict[str, Any]":
+    argv = resolve_command(asked["command"], asked["shell_mode"], context.shell)
+    try:
+        return execute(
+            asked["command"],
+            asked["cwd"],
+            argv=argv,
+            stdin=asked["stdin"],
+            timeout_ms=asked["timeout_ms"],
+            max_output_chars=asked["max_output_chars"],
+        )
+    except (CommandNotFound, CommandNotExecutable) as error:
+        if asked["shell_mode"] == "direct":
+            raise
+        # Not the caller's command, which the shell would have looked for, but the shell itself.
+        raise ToolError(
+            "INTERNAL",
+            f'the shell of shell_mode "default" cannot be started: {error.message}. '
+            'Install it, or use shell_mode "direct"',
+            **error.details,
+        ) from None
+
+
+def _may_write(context: "Context") -> bool:
+    return not context.exec_in_read_only
+
+
+EXEC_COMMAND = secure_tool(
+    TOOL_DEFINITIONS["exec_command"],
+    _act,
+    path="cwd",
+    writes=_may_write,
+    check=check_exec_command,
+    words=lambda asked: asked["command"],
+)

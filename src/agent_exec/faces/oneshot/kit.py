@@ -1,0 +1,228 @@
+"""The kit: the tools of one workspace, what may be used of them, and the calls."""
+
+import os
+import sys
+
+from agent_exec.engine.gate import Gate
+from agent_exec.faces.oneshot.definitions import PROVIDERS, copied
+from agent_exec.faces.oneshot.exec_command import EXEC_COMMAND
+from agent_exec.faces.oneshot.git_status import GIT_STATUS_SUMMARY
+from agent_exec.faces.oneshot.resolve import POSIX_SHELLS, POWERSHELLS, shell_for, shell_name
+from agent_exec.faces.oneshot.secure import PERMISSIONS, WRITE_SCOPES, Context, Tool, refusal
+from agent_exec.faces.oneshot.validate import MAX_OUTPUT_CHARS, SHELL_MODE, TIMEOUT_MS, shown
+from agent_exec.faces.workspace import Workspace
+from agent_exec.model.errors import InvalidArgument
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any, Never
+
+    from agent_exec.engine.gate import Approver
+    from agent_exec.faces.oneshot.definitions import Definition
+    from agent_exec.faces.oneshot.secure import Answer
+    from agent_exec.policy.policy import Policy
+
+ToolCatalog: "Mapping[str, Tool]" = {tool.name: tool for tool in (EXEC_COMMAND, GIT_STATUS_SUMMARY)}
+"""The tools that every kit has, in their order."""
+
+
+class Toolkit:
+    """The tools of one workspace; `create_agent_toolkit` makes it.
+
+    A call never raises for a caller's mistake: it answers with a dict, whose
+    `status` is "success", "denied" or "failure". Any number of threads may
+    call at once.
+    """
+
+    __slots__ = ("_context", "_tools")
+
+    def __init__(self, context: Context, tools: "Mapping[str, Tool]") -> None:
+        self._context = context
+        self._tools = tools
+
+    def __repr__(self) -> str:
+        return f"<Toolkit {self.workspace_root!r} {self.write_scope}>"
+
+    @property
+    def workspace_root(self) -> str:
+        """The real path of the workspace."""
+        return self._context.workspace.root
+
+    @property
+    def write_scope(self) -> str:
+        """What may be written: "read-only", "workspace-write" or "unrestricted"."""
+        return self._context.write_scope
+
+    def exec_command(
+        self,
+        cwd: str,
+        command: "Sequence[str]",
+        *,
+        shell_mode: str = SHELL_MODE,
+        stdin: str | None = None,
+        timeout_ms: float = TIMEOUT_MS,
+        max_output_chars: float = MAX_OUTPUT_CHARS,
+        **unknown: "Never",
+    ) -> "Answer":
+        """Run a command once in a directory of the workspace, and answer when nothing of it is left."""
+        asked = {
+            "cwd": cwd,
+            "command": command,
+            "shell_mode": shell_mode,
+            "stdin": stdin,
+            "timeout_ms": timeout_ms,
+            "max_output_chars": max_output_chars,
+        }
+        return EXEC_COMMAND.call(self._context, asked | unknown if unknown else asked)
+
+    def git_status_summary(self, cwd: str = ".") -> "Answer":
+        """Tell the root of a repository, its branch and its status."""
+        return GIT_STATUS_SUMMARY.call(self._context, {"cwd": cwd})
+
+    def invoke(self, name: str, arguments: "Mapping[str, Any]") -> "Answer":
+        """Call a tool by its name, with its arguments as one object."""
+        tool = self._tools.get(name) if isinstance(name, str) else None
+        if tool is None:
+            return refusal(
+                "TOOL_NOT_FOUND",
+                f"no tool {shown(name)}; there are {', '.join(self._tools)}",
+                {"tools": list(self._tools)},
+            )
+        return tool.call(self._context, arguments)
+
+    def allowed_tools(self) -> "list[Definition]":
+        """Give the definitions of the tools that the policy allows, in order."""
+        return [copied(tool.definition) for tool in self._allowed()]
+
+    def tools_for(self, provider: str) -> "list[Definition]":
+        """Give the same in the form of a provider: "openai", "anthropic" or "mcp"."""
+        form = PROVIDERS.get(provider) if isinstance(provider, str) else None
+        if form is None:
+            raise InvalidArgument(f"provider must be one of {', '.join(PROVIDERS)}; got {provider!r}")
+        return [form(tool.definition) for tool in self._allowed()]
+
+    def _allowed(self) -> "list[Tool]":
+        return [tool for tool in self._tools.values() if self._context.allows(tool.name)]
+
+
+def create_agent_toolkit(
+    workspace_root: "str | os.PathLike[str] | None" = None,
+    policy: "Mapping[str, Any] | None" = None,
+    write_scope: str = "workspace-write",
+    *,
+    rules: "str | os.PathLike[str] | Policy | None" = None,
+    approver: "Approver | None" = None,
+    approval_policy: str | None = None,
+    exec_in_read_only: bool = False,
+    shell: "Sequence[str] | None" = None,
+    tools: "Sequence[Tool]" = (),
+) -> Toolkit:
+    """Give the tools of one workspace.
+
+    `policy` says which tools may be used: {"tools": {"exec_command":
+    "allow"}, "default_policy": "deny"}; without it, none. `write_scope` is
+    "read-only", in which exec_command is denied unless `exec_in_read_only`,
+    "workspace-write" or "unrestricted"; none of them lets a path lead out of
+    the workspace. `rules`, a file of them or a Policy, judge commands;
+    `approver` is asked where they say so, as `approval_policy` allows (what
+    the file says, or "on-request"), and an "always" is added to the file.
+    `shell` takes the place of the system's: its program and switches, such as
+    ["bash", "-c"]. `tools` join the kit; see `secure_tool`.
+    """
+    root = _checked_root(workspace_root)
+    permissions, default = _checked_policy(policy)
+    if not isinstance(write_scope, str) or write_scope not in WRITE_SCOPES:
+        raise InvalidArgument(f"write_scope must be one of {', '.join(WRITE_SCOPES)}; got {write_scope!r}")
+    context = Context(
+        Workspace(root),
+        permissions=permissions,
+        default_policy=default,
+        write_scope=write_scope,
+        gate=_gate(rules, approver, approval_policy),
+        shell=_checked_shell(shell),
+        exec_in_read_only=bool(exec_in_read_only),
+    )
+    return Toolkit(context, _joined(tools))
+
+
+def _checked_root(root: "str | os.PathLike[str] | None") -> str:
+    if root is None:
+        raise InvalidArgument("workspace_root is missing; name the folder that the tools may work in")
+    try:
+        folder = os.fspath(root)
+    except TypeError:
+        folder = ""
+    if not isinstance(folder, str) or not os.path.isdir(folder):
+        raise InvalidArgument(f"workspace_root must be a folder that exists; got {root!r}")
+    return folder
+
+
+def _checked_policy(policy: "Mapping[str, Any] | None") -> "tuple[dict[str, str], str]":
+    """Give which tools are allowed by name, and what holds for the others; a copy."""
+    form = '{"tools": {"exec_command": "allow"}, "default_policy": "deny"}'
+    if policy is None:
+        return {}, "deny"
+    if not hasattr(policy, "keys") or not {"tools", "default_policy"}.issuperset(policy.keys()):
+        raise InvalidArgument(f"policy must be of the form {form}; got {policy!r}")
+    named = policy.get("tools", {})
+    default = policy.get("default_policy", "deny")
+    if not hasattr(named, "items"):
+        raise InvalidArgument(f"policy must be of the form {form}; its tools are {named!r}")
+    permissions = dict(named.items())
+    for name, value in (*permissions.items(), ("default_policy", default)):
+        if not isinstance(name, str) or not isinstance(value, str) or value not in PERMISSIONS:
+            raise InvalidArgument(
+                f"the policy of {name!r} must be one of {', '.join(PERMISSIONS)}; got {value!r}"
+            )
+    return permissions, default
+
+
+def _gate(
+    rules: "str | os.PathLike[str] | Policy | None", approver: "Approver | None", approval: str | None
+) -> Gate:
+    """Give the gate before every command; what is approved for good is added to the file of rules."""
+    if isinstance(rules, str | os.PathLike):
+        from agent_exec.engine.rulefile import add_rules, load_book
+        from agent_exec.policy.policy import Policy
+
+        path = os.path.abspath(rules)
+        book = load_book(path)
+        return Gate(
+            Policy(book.rules),
+            approver=approver,
+            approval=approval or book.approval or "on-request",
+            unmatched="run",
+            remember=lambda new: add_rules(path, new),
+        )
+    if rules is not None and not hasattr(rules, "judge"):
+        raise InvalidArgument(f"rules must be the path of a file of rules, or a Policy; got {rules!r}")
+    return Gate(rules, approver=approver, approval=approval or "on-request", unmatched="run")
+
+
+def _checked_shell(shell: "Sequence[str] | None") -> "tuple[str, ...]":
+    if shell is None:
+        return shell_for(sys.platform)
+    known = (*POSIX_SHELLS, *POWERSHELLS)
+    if (
+        not isinstance(shell, list | tuple)
+        or len(shell) < 2
+        or any(not isinstance(word, str) for word in shell)
+        or shell_name(shell) not in known
+    ):
+        raise InvalidArgument(
+            'shell must be a program and its switches, such as ["bash", "-c"], and one of '
+            f"{', '.join(known)}, for which we know how to quote; got {shell!r}"
+        )
+    return tuple(shell)
+
+
+def _joined(tools: "Sequence[Tool]") -> "Mapping[str, Tool]":
+    joined = dict(ToolCatalog)
+    for tool in tools:
+        if not isinstance(tool, Tool):
+            raise InvalidArgument(f"tools must be made by secure_tool; got {tool!r}")
+        if tool.name in joined:
+            raise InvalidArgument(f"there is a tool {tool.name!r} already; name yours otherwise")
+        joined[tool.name] = tool
+    return joined

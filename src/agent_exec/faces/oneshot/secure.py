@@ -1,0 +1,256 @@
+"""The steps between a request and a tool, always in this order: policy, shape, sandbox, act.
+
+Whatever happens is an answer, never an exception:
+
+{"status": "success", "data": ...}
+{"status": "denied", "reason": "policy" | "sandbox", "message": ..., "error": ...}
+{"status": "failure", "reason": "runtime", "message": ..., "error": ...}
+"""
+
+from errno import E2BIG
+
+from agent_exec.faces.oneshot.definitions import copied
+from agent_exec.faces.oneshot.validate import check_path
+from agent_exec.model.errors import AgentExecError, ApprovalRequired, CommandDenied, InvalidArgument
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from agent_exec.engine.gate import Gate
+    from agent_exec.faces.oneshot.definitions import Definition
+    from agent_exec.faces.workspace import Workspace
+
+    Answer = dict[str, Any]
+    Arguments = dict[str, Any]
+
+READ_ONLY = "read-only"
+WRITE_SCOPES = (READ_ONLY, "workspace-write", "unrestricted")
+PERMISSIONS = ("allow", "deny")
+
+CODES = {
+    "invalid_argument": "INVALID_ARGUMENT",
+    "command_denied": "POLICY_DENIED",
+    "approval_required": "POLICY_DENIED",
+    "command_not_found": "COMMAND_NOT_FOUND",
+    "command_not_executable": "COMMAND_NOT_FOUND",
+    "workdir_not_found": "NOT_DIRECTORY",
+    "not_a_directory": "NOT_DIRECTORY",
+    "workdir_forbidden": "NOT_DIRECTORY",
+}
+"""Our codes in the contract's words; all others are INTERNAL."""
+
+_TOO_LONG = (E2BIG, 206)  # as POSIX and Windows say that an argv is too long
+_DENIALS = {"POLICY_DENIED": "policy", "SANDBOX_VIOLATION": "sandbox"}
+
+
+class ToolError(Exception):
+    """A tool's refusal or failure, with a code of the contract; what a tool raises to answer with it."""
+
+    def __init__(self, code: str, message: str, /, **details: object) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.details = details
+
+
+class Context:
+    """What a kit knows, for its tools: where they may work, what is allowed, and through which shell."""
+
+    __slots__ = (
+        "default_policy",
+        "exec_in_read_only",
+        "gate",
+        "permissions",
+        "shell",
+        "workspace",
+        "write_scope",
+    )
+
+    def __init__(
+        self,
+        workspace: "Workspace",
+        *,
+        permissions: "Mapping[str, str]",
+        default_policy: str,
+        write_scope: str,
+        gate: "Gate",
+        shell: "tuple[str, ...]",
+        exec_in_read_only: bool,
+    ) -> None:
+        self.workspace = workspace
+        self.permissions = permissions
+        self.default_policy = default_policy
+        self.write_scope = write_scope
+        self.gate = gate
+        self.shell = shell
+        self.exec_in_read_only = exec_in_read_only
+
+    def allows(self, name: str) -> bool:
+        """Tell whether the policy allows a tool."""
+        return self.permissions.get(name, self.default_policy) == "allow"
+
+
+class Tool:
+    """A tool that can be called only through the steps; `secure_tool` makes it."""
+
+    __slots__ = ("_act", "_check", "_known", "_path", "_required", "_words", "_writes", "definition", "name")
+
+    def __init__(
+        self,
+        definition: "Definition",
+        act: "Callable[[Context, Arguments], Any]",
+        path: str | None,
+        writes: "bool | Callable[[Context], bool]",
+        check: "Callable[[Arguments], Arguments] | None",
+        words: "Callable[[Arguments], Sequence[str]] | None",
+    ) -> None:
+        self.definition: Definition = copied(definition)
+        self.name: str = self.definition["name"]
+        parameters = self.definition["parameters"]
+        self._known = frozenset(parameters["properties"])
+        self._required: list[str] = parameters.get("required", [])
+        self._act = act
+        self._path = path
+        self._writes = writes
+        self._check = check
+        self._words = words
+
+    def __repr__(self) -> str:
+        return f"<Tool {self.name}>"
+
+    def call(self, context: Context, arguments: object) -> "Answer":
+        """Go through the steps, and answer."""
+        try:
+            return {"status": "success", "data": self._perform(context, arguments)}
+        except ToolError as error:
+            return refusal(error.code, error.message, error.details)
+        except AgentExecError as error:
+            return refusal(_code(error), error.message, error.details)
+        except Exception as error:
+            return refusal("INTERNAL", f"{self.name} failed: {type(error).__name__}: {error}")
+
+    def _perform(self, context: Context, arguments: object) -> "Any":
+        if not context.allows(self.name):
+            raise ToolError(
+                "POLICY_DENIED", f"[Security Policy] Access denied for tool: {self.name}", tool=self.name
+            )
+        asked = self._shape(arguments)
+        real = None if self._path is None else context.workspace.real(asked[self._path])
+        if self._words is not None:
+            _judge(context, self._words(asked), real)
+        if context.write_scope == READ_ONLY and (
+            self._writes if isinstance(self._writes, bool) else self._writes(context)
+        ):
+            raise ToolError(
+                "SANDBOX_VIOLATION",
+                f"[Sandbox Violation] Write operation denied: {self.name} may write, "
+                "and the write scope is read-only",
+                tool=self.name,
+                write_scope=context.write_scope,
+            )
+        if self._path is not None and real is not None:
+            if not context.workspace.holds(real):
+                raise ToolError(
+                    "SANDBOX_VIOLATION",
+                    f"[Sandbox Violation] {self._path} {asked[self._path]!r} is outside of workspace "
+                    f"{context.workspace.root!r}. Choose a path below it",
+                    argument=self._path,
+                    path=asked[self._path],
+                )
+            asked[self._path] = real
+        return self._act(context, asked)
+
+    def _shape(self, arguments: object) -> "Arguments":
+        """Give the arguments, none unknown, none missing, each of the right shape; in a dict of their own."""
+        if not isinstance(arguments, dict):
+            raise InvalidArgument(
+                f"the arguments of {self.name} must be an object of names and values; "
+                f"got a value of type {type(arguments).__name__}"
+            )
+        if not self._known.issuperset(arguments):
+            unknown = ", ".join(sorted(str(name) for name in arguments if name not in self._known))
+            raise InvalidArgument(
+                f"{self.name} has no argument {unknown}; it has {', '.join(sorted(self._known))}",
+                unknown=unknown,
+            )
+        for name in self._required:
+            if name not in arguments:
+                raise InvalidArgument(f"{self.name} needs the argument {name}", argument=name)
+        asked = dict(arguments)
+        if self._path is not None:
+            asked[self._path] = check_path(self._path, asked.get(self._path, "."))
+        return asked if self._check is None else self._check(asked)
+
+
+def secure_tool(
+    definition: "Definition",
+    act: "Callable[[Context, Arguments], Any]",
+    *,
+    path: str | None = None,
+    writes: "bool | Callable[[Context], bool]" = False,
+    check: "Callable[[Arguments], Arguments] | None" = None,
+    words: "Callable[[Arguments], Sequence[str]] | None" = None,
+) -> Tool:
+    """Make a tool that joins a kit: `create_agent_toolkit(..., tools=[tool])`.
+
+    `definition` is flat: name, description, parameters. `act(context,
+    arguments)` does the work and gives the data of the answer; it raises
+    ToolError to answer with a code of its own. `path` names the argument that
+    is a path in the workspace: `act` gets it real, absolute and inside, and
+    the root if it was left out. `writes` says that the tool may write, which
+    a read-only scope denies. `check` gives the arguments as they should be,
+    or raises InvalidArgument. `words` gives the command that the tool would
+    run, for the rules to judge.
+    """
+    for name, kind in (("name", str), ("description", str), ("parameters", dict)):
+        if not isinstance(definition, dict) or not isinstance(definition.get(name), kind):
+            raise InvalidArgument(
+                'a definition must be {"name": "...", "description": "...", "parameters": {"type": "object", '
+                f'"properties": {{...}}}}}}; its {name} is missing or no {kind.__name__}'
+            )
+    properties = definition["parameters"].get("properties")
+    if not isinstance(properties, dict):
+        raise InvalidArgument("a definition's parameters must have properties, if only {}")
+    if path is not None and path not in properties:
+        raise InvalidArgument(f"path must name one of the tool's parameters; there is no {path!r}")
+    if not callable(act):
+        raise InvalidArgument(f"act must be callable as act(context, arguments); got {act!r}")
+    return Tool(definition, act, path, writes, check, words)
+
+
+def refusal(code: str, message: str, details: "Mapping[str, object] | None" = None) -> "Answer":
+    """Give the answer for what was denied, or failed."""
+    reason = _DENIALS.get(code)
+    return {
+        "status": "failure" if reason is None else "denied",
+        "reason": reason or "runtime",
+        "message": message,
+        "error": {
+            "code": code,
+            "message": message,
+            "retriable": code == "INTERNAL",
+            "details": dict(details or {}),
+        },
+    }
+
+
+def _judge(context: Context, words: "Sequence[str]", cwd: str | None) -> None:
+    """Let the rules judge a command."""
+    try:
+        context.gate.admit(words, cwd)
+    except (CommandDenied, ApprovalRequired) as error:
+        raise ToolError("POLICY_DENIED", f"[Security Policy] {error.message}", **error.details) from None
+    except InvalidArgument as error:  # of whoever approves, not of who asked
+        raise ToolError("INTERNAL", error.message, **error.details) from None
+
+
+def _code(error: AgentExecError) -> str:
+    """Give the contract's code for one of our errors."""
+    if error.code == "launch_failed":
+        if "cwd" in error.details:
+            return "NOT_DIRECTORY"
+        if error.details.get("errno") in _TOO_LONG:
+            return "INVALID_ARGUMENT"
+    return CODES.get(error.code, "INTERNAL")

@@ -1,0 +1,55 @@
+"""A workspace: the one folder below which a caller's paths must lie, links followed."""
+
+import os
+
+from agent_exec.model.errors import InvalidArgument
+
+
+class OutsideWorkspace(Exception):
+    """A path leads out of the workspace."""
+
+
+class Workspace:
+    r"""A folder that paths may not lead out of.
+
+    Paths may be written with / or \ and be relative to the root. Both the
+    root and the path are followed through links before they are compared,
+    part by part.
+    """
+
+    __slots__ = ("_inside", "root")
+
+    def __init__(self, root: "str | os.PathLike[str]") -> None:
+        self.root = os.path.realpath(os.fsdecode(root))
+        self._inside = os.path.normcase(os.path.join(self.root, ""))
+
+    def resolve(self, path: str) -> str:
+        """Give the real, absolute path; raise OutsideWorkspace if it leads out."""
+        real = self.real(path)
+        if not self.holds(real):
+            raise OutsideWorkspace(f"{path!r} leads out of the workspace {self.root!r}")
+        return real
+
+    def real(self, path: str) -> str:
+        """Give the real, absolute path, wherever it leads; what does not exist is taken by its name."""
+        if "\0" in path:
+            raise InvalidArgument(f"a path must not contain a NUL character; got {path!r}")
+        joined = os.path.join(self.root, path.replace("\\", "/"))
+        if _drive(joined) != _drive(self.root):
+            # Outside, and not even looked at: to look at a share is to sign in to its server.
+            return os.path.normpath(joined)
+        try:
+            real = os.path.realpath(joined)
+        except (ValueError, OSError):  # no text for a path, or a link that cannot be read
+            raise InvalidArgument(f"no path can be {path!r}") from None
+        # Two slashes at the front are kept for systems to which they mean something; ours are not.
+        return real[1:] if real.startswith("//") else real
+
+    def holds(self, real: str) -> bool:
+        """Tell whether a real path is the root, or below it."""
+        return os.path.normcase(os.path.join(real, "")).startswith(self._inside)
+
+
+def _drive(path: str) -> str:
+    """Give the drive or the server's share of a path; only Windows has them."""
+    return os.path.normcase(os.path.splitdrive(path)[0])
