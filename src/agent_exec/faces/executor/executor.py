@@ -1,0 +1,296 @@
+"""The executor: allowed commands, a few at once, for callers that wait or await."""
+
+import os
+from _thread import RLock
+from time import monotonic
+
+from agent_exec.engine.engine import Engine, run_command
+from agent_exec.faces.executor.config import ON_LIMIT, TIMEOUT_MS, CommandExecutorConfig, milliseconds
+from agent_exec.faces.executor.errors import (
+    CONCURRENT_LIMIT_EXCEEDED,
+    EXECUTION_FAILED,
+    CommandExecutionError,
+    CommandValidationError,
+)
+from agent_exec.faces.executor.execution import Execution
+from agent_exec.faces.executor.journal import Journal
+from agent_exec.faces.executor.slots import Slots
+from agent_exec.faces.executor.validation import checked, unreadable, validate, words_of
+from agent_exec.faces.workspace import OutsideWorkspace, Workspace
+from agent_exec.model.command import Command
+from agent_exec.model.errors import Broken, InvalidArgument, InvalidState, Missing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+    from concurrent.futures import Future
+    from types import TracebackType
+    from typing import Self
+
+    from agent_exec.faces.executor.journal import Logger
+    from agent_exec.faces.executor.result import CommandExecutionResult, CommandValidationResult
+    from agent_exec.model.command import OnOutput
+    from agent_exec.model.outcome import Outcome
+
+    Step = Future[None] | Command
+    Steps = Generator[Step, Outcome | None, CommandExecutionResult]
+
+
+class CommandExecutor:
+    """Runs allowed commands, at most `config.max_concurrent` at once; any thread may use it.
+
+    What is refused is raised; how a command ended, or that it could not be
+    started, is a result. Whatever is raised, nothing of the command is left
+    by then, and its slot is free. `logger` is anything with info, debug and
+    error, or None.
+
+    Both forms take the same steps: `execute_command` in the calling thread,
+    `execute_command_async` in a thread that serves all that is awaited and
+    ends with `close`. That is where `on_output` and the logger are called.
+
+    The lists are a guard rail and no sandbox: see CommandLists.
+    """
+
+    __slots__ = ("_closed", "_engine", "_journal", "_lock", "_slots", "_workspace", "config")
+
+    def __init__(self, logger: "Logger | None" = None, config: CommandExecutorConfig | None = None) -> None:
+        self.config = CommandExecutorConfig() if config is None else config
+        if not isinstance(self.config, CommandExecutorConfig):
+            raise InvalidArgument(f"config must be a CommandExecutorConfig; got {config!r}")
+        root = self.config.workspace_root
+        self._journal = Journal(logger)
+        self._workspace = None if root is None else Workspace(root)
+        self._slots = Slots(self.config.max_concurrent)
+        self._engine: Engine | None = None
+        self._closed = False
+        self._lock = RLock()
+
+    @property
+    def concurrent_count(self) -> int:
+        """How many commands it runs now."""
+        return self._slots.taken
+
+    def validate_command(
+        self, command: str, args: "Sequence[str] | None" = None
+    ) -> "CommandValidationResult":
+        """Say whether a command is allowed.
+
+        A command with blanks is split into words as a shell would do it, and
+        `args` follow them. The words that are judged are those that run.
+        """
+        return self._judge(*checked(command, args), self._seen_from(None))[0]
+
+    def execute_command(
+        self,
+        command: str,
+        args: "Sequence[str] | None" = None,
+        timeout: float | None = None,
+        cwd: "str | os.PathLike[str] | None" = None,
+        *,
+        on_output: "OnOutput | None" = None,
+        on_limit: str | None = None,
+    ) -> "CommandExecutionResult":
+        """Run a command and wait for its end; `timeout` in milliseconds, 0 or None for the default.
+
+        `on_output(stream, chunk)` gets the output as it comes.
+        """
+        steps = self._steps(command, args, timeout, cwd, on_output, on_limit)
+        try:
+            step = next(steps)
+            while True:
+                try:
+                    done = run_command(step) if isinstance(step, Command) else step.result()
+                except BaseException as error:
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(done)
+        except StopIteration as end:
+            result: CommandExecutionResult = end.value
+            return result
+        finally:
+            steps.close()
+
+    async def execute_command_async(
+        self,
+        command: str,
+        args: "Sequence[str] | None" = None,
+        timeout: float | None = None,
+        cwd: "str | os.PathLike[str] | None" = None,
+        *,
+        on_output: "OnOutput | None" = None,
+        on_limit: str | None = None,
+    ) -> "CommandExecutionResult":
+        """Run a command as `execute_command` does, and await its end.
+
+        Cancelling ends the command's whole tree: politely, then by force, and
+        at once if cancelled again; only then is it cancelled.
+        """
+        from agent_exec.faces.executor.awaiting import arrival, outcome
+
+        steps = self._steps(command, args, timeout, cwd, on_output, on_limit)
+        try:
+            step = next(steps)
+            while True:
+                try:
+                    done = await (
+                        outcome(self._serving(), step) if isinstance(step, Command) else arrival(step)
+                    )
+                except BaseException as error:
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(done)
+        except StopIteration as end:
+            result: CommandExecutionResult = end.value
+            return result
+        finally:
+            steps.close()
+
+    def close(self) -> None:
+        """End what is awaited, wait for that, and take nothing more; harmless when repeated."""
+        with self._lock:
+            self._closed = True
+        if self._engine is not None:
+            self._engine.close()
+
+    def __enter__(self) -> "Self":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: "TracebackType | None"
+    ) -> None:
+        self.close()
+
+    def _steps(
+        self,
+        command: str,
+        args: "Sequence[str] | None",
+        timeout: float | None,
+        cwd: "str | os.PathLike[str] | None",
+        on_output: "OnOutput | None",
+        on_limit: str | None,
+    ) -> "Steps":
+        """Go from the request to the result; yield what is to be waited for: a turn, then a command."""
+        self._check_open()
+        if on_limit not in (None, *ON_LIMIT):
+            raise InvalidArgument(f"on_limit must be one of {', '.join(ON_LIMIT)}; got {on_limit!r}")
+        execution = self._admit(command, args, timeout, cwd, on_output)
+        try:
+            if not self._slots.take(execution):
+                if (on_limit or self.config.on_limit) == "raise":
+                    raise self._too_many(command)
+                yield self._slots.queue(execution)
+                self._check_open()
+            execution.begin()
+            started = monotonic()
+            try:
+                outcome = yield execution.asked
+            except (Broken, Missing) as error:
+                if error is execution.raised:
+                    raise
+                return execution.failed(error, monotonic() - started)
+            assert outcome is not None
+            return execution.ended(outcome)
+        except BaseException:
+            self._journal.broke(command)
+            raise
+        finally:
+            self._slots.give_back(execution)
+
+    def _admit(
+        self,
+        command: str,
+        args: "Sequence[str] | None",
+        timeout: float | None,
+        cwd: "str | os.PathLike[str] | None",
+        on_output: "OnOutput | None",
+    ) -> Execution:
+        """Check the request, and raise what is wrong with it."""
+        name, given = checked(command, args)
+        folder = _path(cwd)
+        clock = milliseconds("timeout", timeout) or self.config.timeout or TIMEOUT_MS
+        if on_output is not None and not callable(on_output):
+            raise InvalidArgument(f"on_output must be callable; got {on_output!r}")
+        found, words = self._judge(name, given, self._seen_from(folder))
+        if not found.valid:
+            self._journal.refused(name)
+            details = {"command": name, "args": list(given), "error": found.error, "reason": found.reason}
+            raise CommandValidationError("Command not allowed", found.code, details)
+        return Execution(
+            name,
+            given,
+            words,
+            cwd=self._folder(name, folder),
+            timeout=clock / 1000,
+            grace=self.config.kill_timeout / 1000,
+            limit=self.config.max_output_bytes,
+            on_output=on_output,
+            journal=self._journal,
+        )
+
+    def _judge(
+        self, command: str, args: "tuple[str, ...]", cwd: str | None
+    ) -> "tuple[CommandValidationResult, tuple[str, ...]]":
+        """Say whether a command is allowed, and which words it is."""
+        self._journal.validating(command)
+        try:
+            words = words_of(command, args)
+        except ValueError as error:
+            return unreadable(error), ()
+        config = self.config
+        return validate(words, config.policy, cwd, guards=config.argument_guards), words
+
+    def _seen_from(self, folder: str | None) -> str | None:
+        """Give the folder that relative paths are seen from, as far as it is known."""
+        home = self._workspace.root if self._workspace is not None else _here()
+        path = os.path.join(home, folder or "")
+        return path if os.path.isabs(path) else None
+
+    def _folder(self, command: str, cwd: str | None) -> str | None:
+        """Give the folder to run in; raise if it lies outside of the workspace."""
+        if self._workspace is None:
+            return cwd
+        try:
+            return self._workspace.resolve(cwd or ".")
+        except OutsideWorkspace as error:
+            self._journal.refused(command)
+            raise CommandValidationError(
+                f"Working directory outside the workspace: {error}",
+                EXECUTION_FAILED,
+                {"command": command, "cwd": cwd, "workspace_root": self._workspace.root},
+            ) from None
+
+    def _too_many(self, command: str) -> CommandExecutionError:
+        limit = self.config.max_concurrent
+        return CommandExecutionError(
+            "Concurrent limit exceeded",
+            CONCURRENT_LIMIT_EXCEEDED,
+            {"command": command, "max_concurrent": limit},
+        )
+
+    def _serving(self) -> Engine:
+        """Give the engine of all that is awaited, made when first needed."""
+        with self._lock:
+            self._check_open()
+            if self._engine is None:
+                self._engine = Engine(self.config.max_concurrent)
+            return self._engine
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise InvalidState("this executor is closed; make a new one")
+
+
+def _path(cwd: "str | os.PathLike[str] | None") -> str | None:
+    """Give a working directory as text; None for the default one."""
+    path = None if cwd is None else os.fspath(cwd)
+    if path is not None and (not isinstance(path, str) or "\0" in path):
+        raise InvalidArgument(f"cwd must be the path of a folder; got {path!r}")
+    return path or None
+
+
+def _here() -> str:
+    """Give our own working directory; nothing if it is gone."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return ""

@@ -1,0 +1,99 @@
+"""Whether a command is allowed: the words that would run, and what the policy says to them."""
+
+from agent_exec.faces.executor.errors import COMMAND_BLACKLISTED, COMMAND_NOT_WHITELISTED
+from agent_exec.faces.executor.result import CommandValidationResult
+from agent_exec.model.errors import InvalidArgument
+from agent_exec.policy.facts import Facts
+from agent_exec.policy.word import known
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from agent_exec.policy.policy import Policy
+    from agent_exec.policy.rule import Rule
+    from agent_exec.policy.verdict import Verdict
+
+_BLANKS = " \t\r\n"
+_BLACKLISTED = "Command is blacklisted"
+_NOT_WHITELISTED = "Command not in whitelist"
+_VALID = CommandValidationResult(True)
+
+
+def checked(command: object, args: "Iterable[str] | None") -> "tuple[str, tuple[str, ...]]":
+    """Give the command and its arguments; raise InvalidArgument for what is no text."""
+    if not isinstance(command, str):
+        raise InvalidArgument(f"command must be text, the name of a program; got {command!r}")
+    listed = args is None or (hasattr(args, "__iter__") and not isinstance(args, str | bytes))
+    words = tuple(args or ()) if listed else ()
+    if not listed or any(not isinstance(word, str) for word in words):
+        raise InvalidArgument(f"args must be a list of text, such as ['-l', 'src']; got {args!r}")
+    return command, words
+
+
+def words_of(command: str, args: "tuple[str, ...]") -> "tuple[str, ...]":
+    """Give the words that run, which are the words that are judged.
+
+    A command with blanks is split as a shell would, and nothing in it is
+    expanded. Raise ValueError if that cannot be done.
+    """
+    if not any(blank in command for blank in _BLANKS):
+        return (command, *args)
+    import shlex
+
+    return (*shlex.split(command), *args)
+
+
+def validate(
+    words: "tuple[str, ...]", policy: "Policy", cwd: str | None, *, guards: bool
+) -> CommandValidationResult:
+    """Say whether the policy lets these words run in this folder."""
+    if not words or not words[0]:
+        return _unlisted("there is no command in it")
+    verdict = policy.judge(words, Facts(cwd))
+    denied = next((one for one in verdict.findings if one.kind == "deny"), None)
+    if denied is not None:
+        return CommandValidationResult(False, _BLACKLISTED, COMMAND_BLACKLISTED, denied.reason or denied.text)
+    if not _listed(words, verdict, policy):
+        return _unlisted(f"{words[0]} is not whitelisted")
+    if guards:
+        risky = next((one for one in verdict.findings if one.kind != "allow"), None)
+        if risky is not None:
+            why = f"{risky.text}: {risky.reason}"
+            return CommandValidationResult(False, f"{_NOT_WHITELISTED}: {why}", COMMAND_NOT_WHITELISTED, why)
+    return _VALID
+
+
+def unreadable(why: object) -> CommandValidationResult:
+    """Say that a command cannot be split into words."""
+    return CommandValidationResult(
+        False, f"{_NOT_WHITELISTED}: it cannot be read, {why}", COMMAND_NOT_WHITELISTED, str(why)
+    )
+
+
+def _unlisted(reason: str) -> CommandValidationResult:
+    return CommandValidationResult(False, _NOT_WHITELISTED, COMMAND_NOT_WHITELISTED, reason)
+
+
+def _listed(words: "tuple[str, ...]", verdict: "Verdict", policy: "Policy") -> bool:
+    """Tell whether the command itself, which is found first, is allowed by a rule."""
+    first = verdict.findings[0]
+    is_path = "/" in words[0] or "\\" in words[0]
+    if first.kind == "allow" and first.rule is not None and not is_path:
+        return True
+    if first.kind == "ask" and first.basis != "guard":
+        return False
+    # A guard says nothing about the lists, and may stand where the rule would be named.
+    asked = known(words)
+    return any(
+        rule.verdict == "allow" and (not is_path or _writes(rule, words[0])) and rule.matches(asked)
+        for rule in policy.rules
+    )
+
+
+def _writes(rule: "Rule", path: str) -> bool:
+    """Tell whether a path is written in a rule, or the rule is for everything."""
+    if not rule.prefix:
+        return True
+    token = rule.prefix[0]
+    return path in ((token,) if isinstance(token, str) else token)
