@@ -45,7 +45,9 @@ class Cli:
     def __init__(self, root: Path, cwd: Path) -> None:
         self.root = root
         self.cwd = cwd
-        self.env = {**os.environ, "AGENT_EXEC_ROOT": str(root)}
+        rules = ("AGENT_EXEC_RULES", "AGENT_EXEC_APPROVAL_POLICY")
+        self.env = {name: value for name, value in os.environ.items() if name not in rules}
+        self.env |= {"AGENT_EXEC_ROOT": str(root), "XDG_CONFIG_HOME": str(root.with_name("config"))}
 
     def argv(self, *words: object) -> list[str]:
         """Give the whole command line."""

@@ -6,6 +6,7 @@ from bench.stage import Stage
 from bench.table import Result
 from bench.workloads import (
     ending,
+    faces,
     finish,
     first,
     launch,
@@ -46,4 +47,5 @@ WORKLOADS: dict[str, Callable[[Stage], Result]] = {
     "tail": tailing.measure,
     "list": listing.measure,
     "log": log.measure,
+    "faces": faces.measure,
 }

@@ -5,49 +5,104 @@ from agent_exec.model.lazy import loader
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_exec.engine.engine import Engine, run
+    from agent_exec.engine.gate import Gate, Request
+    from agent_exec.engine.rulefile import load_rules
     from agent_exec.engine.run import Run
+    from agent_exec.faces.executor.config import CommandExecutorConfig
+    from agent_exec.faces.executor.errors import CommandExecutionError, CommandValidationError
+    from agent_exec.faces.executor.executor import CommandExecutor
+    from agent_exec.faces.executor.lists import CommandLists
+    from agent_exec.faces.executor.result import CommandExecutionResult, CommandValidationResult
+    from agent_exec.faces.executor.toolhandler import ToolHandler
+    from agent_exec.faces.oneshot.definitions import TOOL_DEFINITIONS
+    from agent_exec.faces.oneshot.kit import ToolCatalog, create_agent_toolkit
+    from agent_exec.faces.oneshot.secure import ToolError, secure_tool
     from agent_exec.model.command import Command, Terminal
     from agent_exec.model.errors import AgentExecError
     from agent_exec.model.limits import Limits
     from agent_exec.model.outcome import Outcome
     from agent_exec.model.output import Head, HeadTail, Lines, Tail, Text
+    from agent_exec.policy.facts import Facts
+    from agent_exec.policy.policy import Policy
+    from agent_exec.policy.rule import Rule
+    from agent_exec.policy.verdict import Verdict
     from agent_exec.settings import open_jobs
     from agent_exec.version import __version__
 
 __all__ = [
+    "TOOL_DEFINITIONS",
     "AgentExecError",
     "Command",
+    "CommandExecutionError",
+    "CommandExecutionResult",
+    "CommandExecutor",
+    "CommandExecutorConfig",
+    "CommandLists",
+    "CommandValidationError",
+    "CommandValidationResult",
     "Engine",
+    "Facts",
+    "Gate",
     "Head",
     "HeadTail",
     "Limits",
     "Lines",
     "Outcome",
+    "Policy",
+    "Request",
+    "Rule",
     "Run",
     "Tail",
     "Terminal",
     "Text",
+    "ToolCatalog",
+    "ToolError",
+    "ToolHandler",
+    "Verdict",
     "__version__",
+    "create_agent_toolkit",
+    "load_rules",
     "open_jobs",
     "run",
+    "secure_tool",
 ]
 
 _HOMES = {
     "AgentExecError": "model.errors",
     "Command": "model.command",
+    "CommandExecutionError": "faces.executor.errors",
+    "CommandExecutionResult": "faces.executor.result",
+    "CommandExecutor": "faces.executor.executor",
+    "CommandExecutorConfig": "faces.executor.config",
+    "CommandLists": "faces.executor.lists",
+    "CommandValidationError": "faces.executor.errors",
+    "CommandValidationResult": "faces.executor.result",
     "Engine": "engine.engine",
+    "Facts": "policy.facts",
+    "Gate": "engine.gate",
     "Head": "model.output",
     "HeadTail": "model.output",
     "Limits": "model.limits",
     "Lines": "model.output",
     "Outcome": "model.outcome",
+    "Policy": "policy.policy",
+    "Request": "engine.gate",
+    "Rule": "policy.rule",
     "Run": "engine.run",
+    "TOOL_DEFINITIONS": "faces.oneshot.definitions",
     "Tail": "model.output",
     "Terminal": "model.command",
     "Text": "model.output",
+    "ToolCatalog": "faces.oneshot.kit",
+    "ToolError": "faces.oneshot.secure",
+    "ToolHandler": "faces.executor.toolhandler",
+    "Verdict": "policy.verdict",
     "__version__": "version",
+    "create_agent_toolkit": "faces.oneshot.kit",
+    "load_rules": "engine.rulefile",
     "open_jobs": "settings",
     "run": "engine.engine",
+    "secure_tool": "faces.oneshot.secure",
 }
 
 

@@ -7,15 +7,73 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from agent_exec.engine.gate import Approver, Gate
     from agent_exec.faces.jobs import Jobs
     from agent_exec.jobs.store import Store
 
 
-def open_jobs(root: str | None = None) -> "Jobs":
-    """Give the jobs of a folder, or of the one in force here."""
+def open_jobs(
+    root: str | None = None, *, rules: str | None = None, approver: "Approver | None" = None
+) -> "Jobs":
+    """Give the jobs of a folder, judged by a file of rules; or of the folder, by the rules in force here."""
     from agent_exec.faces.jobs import Jobs
 
-    return Jobs(jobs_store(root))
+    return Jobs(jobs_store(root), open_gate(rules, approver=approver))
+
+
+def open_gate(
+    rules: str | None = None,
+    *,
+    approver: "Approver | None" = None,
+    unmatched: str = "run",
+    environ: "Mapping[str, str] | None" = None,
+) -> "Gate":
+    """Give the gate that commands pass: by the rules of this file, or by those in force here, if any."""
+    from agent_exec.engine.gate import Gate
+
+    found = os.environ if environ is None else environ
+    approval = found.get("AGENT_EXEC_APPROVAL_POLICY") or None
+    file = rules_file(rules, found)
+    if file is None and unmatched == "run" and approval != "untrusted":
+        return Gate(None, approver=approver, approval=approval or "on-request")
+    from agent_exec.engine.rulefile import add_rules, load_book
+    from agent_exec.policy.policy import Policy
+    from agent_exec.policy.rules import Book
+
+    book = Book() if file is None else load_book(file)
+    return Gate(
+        Policy(book.rules),
+        approver=approver,
+        approval=approval or book.approval or "on-request",
+        unmatched=unmatched,
+        remember=lambda more: add_rules(file or rules_place(found), more),
+    )
+
+
+def rules_file(option: str | None = None, environ: "Mapping[str, str] | None" = None) -> str | None:
+    """Give the file of rules: the option, AGENT_EXEC_RULES, or the user's own if there is one.
+
+    One that is named and missing is still named: whoever reads it says so.
+    """
+    found = os.environ if environ is None else environ
+    if named := option or found.get("AGENT_EXEC_RULES"):
+        return named
+    place = rules_place(found)
+    return place if os.path.lexists(place) else None
+
+
+def rules_place(
+    environ: "Mapping[str, str] | None" = None, platform: str = sys.platform, home: str | None = None
+) -> str:
+    """Give where the system keeps the user's own rules."""
+    found = os.environ if environ is None else environ
+    if base := found.get("XDG_CONFIG_HOME"):
+        return os.path.join(base, "agent-exec", "rules.toml")
+    place = os.path.expanduser("~") if home is None else home
+    if platform == "win32":
+        roaming = found.get("APPDATA") or os.path.join(place, "AppData", "Roaming")
+        return os.path.join(roaming, "agent-exec", "rules.toml")
+    return os.path.join(place, ".config", "agent-exec", "rules.toml")
 
 
 def jobs_root(

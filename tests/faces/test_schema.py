@@ -14,6 +14,7 @@ from cli import SCHEMA, Cli, validator
 
 TEXT = json.loads(SCHEMA.read_text())
 KINDS = {"run", "status", "tail", "wait", "kill", "list", "delete", "gc", "schema", "error"}
+KINDS |= {"policy_explain", "policy_check"}
 _ANSWER: dict[str, Any] = {}
 ASSERTED = ("type", "enum", "const", "anyOf", "allOf", "$ref")
 

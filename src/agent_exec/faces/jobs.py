@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+    from agent_exec.engine.gate import Gate
     from agent_exec.jobs.order import Order
     from agent_exec.jobs.store import Store
 
@@ -23,17 +24,18 @@ _INPUT = 1 << 40
 
 
 class Jobs:
-    """The jobs of one store; any thread may use it.
+    """The jobs of one store; any thread may use it. What is to run passes the gate, if there is one.
 
     Every method gives an answer as a dict, the same object that the program
     prints; what is refused is raised as an AgentExecError. A job outlives
     this process, however that ends. Seconds throughout; None waits for ever.
     """
 
-    __slots__ = ("_store",)
+    __slots__ = ("_gate", "_store")
 
-    def __init__(self, store: "Store") -> None:
+    def __init__(self, store: "Store", gate: "Gate | None" = None) -> None:
         self._store = store
+        self._gate = gate
 
     @property
     def root(self) -> str:
@@ -64,6 +66,9 @@ class Jobs:
         if observe is not None and not (isinstance(observe, int | float) and observe >= 0):
             raise InvalidArgument(f"observe must be 0 seconds or more, or None for ever; got {observe!r}")
         order = _order(argv, cwd, env, stdin, timeout, grace, tags, leftovers, max_log_bytes)
+        if self._gate is not None:
+            words = [os.fsdecode(word) for word in order.argv]
+            self._gate.admit(words, os.path.realpath(os.fsdecode(order.cwd)), order.env_keys)
         input_fd = -1 if stdin is None else from_bytes(self._store, stdin, _INPUT)
         try:
             launcher = Launcher(shared_spawner().detach, input_fd)

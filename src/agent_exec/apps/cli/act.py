@@ -131,6 +131,12 @@ def _gc(asked: "Parsed", store: "Store") -> "dict[str, Any]":
     )
 
 
+def _policy(asked: "Parsed", _store: "Store") -> "dict[str, Any]":
+    from agent_exec.apps.cli.policy import policy
+
+    return policy(asked)
+
+
 def _schema(asked: "Parsed", _store: "Store") -> "dict[str, Any]":
     _nothing_more(asked)
     return verbs.schema()
@@ -145,5 +151,6 @@ _VERBS = {
     "ps": _list,
     "delete": _delete,
     "gc": _gc,
+    "policy": _policy,
     "schema": _schema,
 }

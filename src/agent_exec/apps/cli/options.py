@@ -35,6 +35,12 @@ _EXIT: "Option" = (
     "",
     "exit as the job did; 124: it runs, 125: nobody knows, 127: it never ran",
 )
+_RULES: "Option" = (
+    "rules",
+    "text",
+    "FILE",
+    "judge by these rules (default: $AGENT_EXEC_RULES, or the configuration folder)",
+)
 _DRY: "Option" = ("dry-run", "flag", "", "only say what would be done")
 
 _LIST: "tuple[Option, ...]" = (
@@ -93,6 +99,7 @@ VERBS: dict[str, Verb] = {
             ("leave", "flag", "", "let what it leaves behind live on (default: it is ended)"),
             ("max-log-bytes", "count", "N", "keep this much of each stream, first and last (1 GiB; 0: all)"),
             ("progress-every", "ms", "TIME", "refresh updated_at at least this often"),
+            _RULES,
         ),
         (
             "agent-exec run -- echo hello",
@@ -162,6 +169,20 @@ VERBS: dict[str, Verb] = {
             _DRY,
         ),
         ("agent-exec gc --older-than 7d --max-bytes 10000000000",),
+    ),
+    "policy": Verb(
+        "explain what the rules say to a command, or check a file of rules",
+        "explain [--] COMMAND [ARGUMENT …] | check [FILE]",
+        (
+            _RULES,
+            ("line", "text", "LINE", "explain: a shell line, in place of a command"),
+            ("cwd", "text", "DIR", "explain: where it would run (default: the current directory)"),
+        ),
+        (
+            "agent-exec policy explain -- git push origin main",
+            "agent-exec policy explain --rules rules.toml --line 'make && make test | tee log'",
+            "agent-exec policy check rules.toml",
+        ),
     ),
     "schema": Verb("print the JSON Schema of every answer", "", (), ("agent-exec schema",)),
 }

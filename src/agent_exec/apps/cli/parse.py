@@ -27,7 +27,7 @@ class Parsed:
 
 
 def parse(arguments: "Sequence[str]") -> Parsed:
-    """Read a command line; options may stand before or after the verb, those of `run` before its command."""
+    """Read a command line; options may stand before or after the verb, but not after a command."""
     found = Parsed()
     known = _known(GLOBAL)
     place = 0
@@ -42,7 +42,7 @@ def parse(arguments: "Sequence[str]") -> Parsed:
         elif found.verb is None:
             found.verb = _verb(word)
             known |= _known(VERBS[found.verb].options)
-        elif found.verb == "run":
+        elif found.verb == "run" or found.words == ["explain"]:
             found.words += arguments[place - 1 :]  # all that follows belongs to the command
             break
         else:

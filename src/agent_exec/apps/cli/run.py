@@ -40,6 +40,7 @@ def run(
             os.close(stdin)
     try:
         environment = _environment(asked, interrupts)
+        _judge(asked, argv, environment.given)
         store = store_of(asked)
         if interrupts.caught:
             from agent_exec.model.errors import Interrupted
@@ -64,6 +65,19 @@ def run(
     if "exit-code" in options:
         return told, verbs.exit_code(told)
     return told, 0 if told["ok"] else 1
+
+
+def _judge(asked: "Parsed", argv: list[str], sets: list[str]) -> None:
+    """Refuse what the rules in force refuse; nobody can be asked here."""
+    from agent_exec.settings import rules_file
+
+    rules = rules_file(asked.options.get("rules"))
+    judged = rules is not None or os.environ.get("AGENT_EXEC_APPROVAL_POLICY")
+    if not judged and not any("kill" in word for word in argv):
+        return  # nothing to judge by, and no harm to us in it
+    from agent_exec.settings import open_gate
+
+    open_gate(rules).admit(argv, os.path.realpath(asked.options.get("cwd") or here()), sets)
 
 
 def _environment(asked: "Parsed", interrupts: "Interrupts") -> "Environment":
