@@ -3,6 +3,7 @@
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.policy.facts import Facts
 from agent_exec.policy.kin import harms
+from agent_exec.policy.matching import Index
 from agent_exec.policy.names import dangerous
 from agent_exec.policy.programs import alternatives, look
 from agent_exec.policy.reading import Simple
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from agent_exec.policy.reading import Write
     from agent_exec.policy.sight import Sight
-    from agent_exec.policy.verdict import Verdict
+    from agent_exec.policy.verdict import Basis, Kind, Verdict
 
 NESTING = 8
 """A command in a command in a command …: deeper than this nobody looks."""
@@ -33,13 +34,14 @@ class Policy:
     A policy never changes; `with_rules` gives a new one.
     """
 
-    __slots__ = ("rules",)
+    __slots__ = ("_index", "rules")
 
     def __init__(self, rules: "Sequence[Rule]" = ()) -> None:
         self.rules = tuple(rules)
         for rule in self.rules:
             if not isinstance(rule, Rule):
                 raise InvalidArgument(f"rules must be a list of Rule(prefix, verdict); got {rule!r}")
+        self._index = Index(self.rules)
 
     def with_rules(self, rules: "Sequence[Rule]") -> "Policy":
         """Give a policy with further rules after these."""
@@ -114,69 +116,38 @@ class Policy:
                 findings.append(Finding("line", line[:200], "ask", "it is nested too deep", basis="guard"))
 
     def _decide(self, simple: Simple, sight: "Sight", facts: Facts) -> Finding:
+        """Say what the rules and the guards say to one simple command itself."""
         words = simple.words
-        texts = tuple(word.text for word in words)
 
-        def finding(kind: str, reason: str, rule: Rule | None = None, basis: str = "rule") -> Finding:
-            return Finding(
-                "command",
-                simple.text,
-                kind,  # type: ignore[arg-type]  # one of KINDS
-                reason,
-                words=texts,
-                rule=rule,
-                basis=basis,  # type: ignore[arg-type]
-            )
+        def say(kind: "Kind", reason: str, rule: Rule | None = None, basis: "Basis" = "guard") -> Finding:
+            texts = tuple(word.text for word in words)
+            return Finding("command", simple.text, kind, reason, words=texts, rule=rule, basis=basis)
 
         if harm := harms(words, facts.kin):
-            return finding("deny", f"it would end {harm}", basis="guard")
-        allowing: list[Rule] = []
-        strict: dict[str, Rule] = {}
-        perhaps: Rule | None = None
-        forms = (words, *alternatives(words))
-        plain = forms[-1]
-        for rule in self.rules:
-            if rule.verdict == "allow":
-                if rule.matches(words) or (sight.need < 0 and rule.matches(plain)):
-                    allowing.append(rule)
-                continue
-            fits = [rule.matches(form) for form in forms]
-            if True in fits:
-                strict.setdefault(rule.verdict, rule)
-            elif None in fits:
-                perhaps = perhaps or rule
-        for kind in reversed(KINDS[1:]):
-            if kind in strict:
-                rule = strict[kind]
-                return finding(kind, rule.reason or f"a rule says {kind}", rule)
-            if kind == "deny" and perhaps is not None and perhaps.verdict == "deny":
-                return finding(
-                    "ask", "only the shell will know whether it is one that a rule denies", perhaps, "guard"
-                )
+            return say("deny", f"it would end {harm}")
+        found = self._index.find(words, (words, *alternatives(words)), plainly=sight.need < 0)
+        strict, perhaps, allowing = found.strict, found.perhaps, found.allowing
+        if strict is not None and (strict.verdict == "deny" or perhaps is None or perhaps.verdict == "ask"):
+            return say(strict.verdict, strict.reason or f"a rule says {strict.verdict}", strict, "rule")
         if perhaps is not None:
-            return finding(
-                "ask", "only the shell will know whether it is one that a rule asks about", perhaps, "guard"
+            return say(
+                "ask", f"only the shell will know whether a rule says {perhaps.verdict} to it", perhaps
             )
         if words[0].text is None:
-            return finding("ask", "only the shell will know which program it is", basis="guard")
+            return say("ask", "only the shell will know which program it is")
         elsewhere = simple.moved and _relative(words[0].text)
         for rule in allowing:
             reach = NEVER - 1 if rule.exact else len(rule.prefix) - 1
             if reach >= sight.need and not elsewhere:
-                return finding("allow", rule.reason or "a rule allows it", rule)
-        if elsewhere and allowing:
-            return finding(
-                "ask", "it may be another program: the directory has been changed", allowing[0], "guard"
-            )
+                return say("allow", rule.reason or "a rule allows it", rule, "rule")
         if allowing:
-            return finding("ask", sight.reason, allowing[0], "guard")
+            moved = "it may be another program: the directory has been changed"
+            return say("ask", moved if elsewhere else sight.reason, allowing[0])
         if (sight.transparent and sight.need < 0) or simple.neutral:
-            return finding(
-                "allow", "it only sets the stage for other commands, which are judged", basis="guard"
-            )
+            return say("allow", "it only sets the stage for other commands, which are judged")
         if sight.need >= 0 and sight.guard:
-            return finding("ask", sight.reason, basis="guard")
-        return finding("ask", "no rule matches", basis="none")
+            return say("ask", sight.reason)
+        return say("ask", "no rule matches", basis="none")
 
     def _write(self, write: "Write", facts: Facts, findings: list[Finding]) -> None:
         """Judge the target of a redirection; where it is not known, only a rule for all paths allows it."""

@@ -64,7 +64,7 @@ class CommandLists(Policy):
     def with_rules(self, rules: "Sequence[Rule]") -> "CommandLists":
         """Give lists with further rules after these."""
         more = CommandLists((), ())
-        more.rules = Policy((*self.rules, *rules)).rules
+        Policy.__init__(more, (*self.rules, *rules))
         more._root, more._shells = self._root, self._shells
         return more
 
