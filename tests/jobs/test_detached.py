@@ -5,6 +5,7 @@ import pty
 import select
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -218,3 +219,28 @@ def test_an_ignored_hangup_stays_ignored_for_run_and_is_none_for_the_job(cli: Cl
     out, _ = caller.communicate()
     told = check(out.decode())
     assert (told["state"], told["exit_code"], "interrupted" in told) == ("exited", 7, False)
+
+
+INTERRUPTED = """
+import ctypes, functools, os, signal
+from agent_exec.host import detach
+os.register_at_fork(after_in_child=functools.partial(getattr(ctypes.CDLL(None), "raise"), signal.SIGINT))
+try:
+    detach("entry", [])
+    print("detached", flush=True)
+except BaseException as error:
+    print(f"{error!r} in a copy", flush=True)
+"""
+
+
+def test_a_copy_hears_no_signal_from_its_first_moment(tmp_path: Path) -> None:
+    (tmp_path / "entry.py").write_text(f"def main(fds): open({str(tmp_path / 'in')!r}, 'w').close()\n")
+    out = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
+    assert (out.stdout, out.stderr) == ("detached\n", "")
+    wait_until((tmp_path / "in").exists)

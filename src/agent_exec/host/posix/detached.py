@@ -6,8 +6,11 @@ import os
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import _socket
+    import signal as _signal
     from collections.abc import Sequence
     from typing import NoReturn
+else:
+    import _signal
 
 
 def detach(entry: str, fds: "Sequence[int]") -> None:
@@ -16,11 +19,15 @@ def detach(entry: str, fds: "Sequence[int]") -> None:
     For a small process without threads, such as one call of a command-line
     program; `Spawner.detach` is for all others.
     """
+    # A signal to the whole group must not be heard twice: our copy hears none from the first.
+    former = _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
     try:
         pid = os.fork()
     except OSError as error:
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, former)
         raise _no_process(error.errno or 0) from error
     if pid:
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, former)
         try:
             problem = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         except ChildProcessError:
@@ -38,7 +45,7 @@ def detach(entry: str, fds: "Sequence[int]") -> None:
     except OSError as error:
         os._exit(error.errno or 1)
     except BaseException:
-        os._exit(1)  # an interrupt, which is the caller's to tell of
+        os._exit(1)
 
 
 def _no_process(error: int) -> Exception:
