@@ -55,7 +55,10 @@ def own_children() -> set[int]:
     """Give the pids of this process's own children, zombies too."""
     found: set[int] = set()
     for task in os.listdir("/proc/self/task"):
-        found.update(map(int, Path(f"/proc/self/task/{task}/children").read_text().split()))
+        try:
+            found.update(map(int, Path(f"/proc/self/task/{task}/children").read_text().split()))
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # a thread that has just ended
     return found
 
 

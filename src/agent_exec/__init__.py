@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     from agent_exec.policy.policy import Policy
     from agent_exec.policy.rule import Rule
     from agent_exec.policy.verdict import Verdict
+    from agent_exec.sandbox.profile import BoxLimits, Profile
     from agent_exec.settings import open_jobs
     from agent_exec.version import __version__
 
 __all__ = [
     "TOOL_DEFINITIONS",
     "AgentExecError",
+    "BoxLimits",
     "Command",
     "CommandExecutionError",
     "CommandExecutionResult",
@@ -49,6 +51,7 @@ __all__ = [
     "Lines",
     "Outcome",
     "Policy",
+    "Profile",
     "Request",
     "Rule",
     "Run",
@@ -69,6 +72,7 @@ __all__ = [
 
 _HOMES = {
     "AgentExecError": "model.errors",
+    "BoxLimits": "sandbox.profile",
     "Command": "model.command",
     "CommandExecutionError": "faces.executor.errors",
     "CommandExecutionResult": "faces.executor.result",
@@ -86,6 +90,7 @@ _HOMES = {
     "Lines": "model.output",
     "Outcome": "model.outcome",
     "Policy": "policy.policy",
+    "Profile": "sandbox.profile",
     "Request": "engine.gate",
     "Rule": "policy.rule",
     "Run": "engine.run",

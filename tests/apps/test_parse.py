@@ -55,8 +55,10 @@ def test_an_error_names_the_verb_and_the_nearest_option() -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_table_is_sound(verb: str) -> None:
-    names = [option[0] for option in (*VERBS[verb].options, *GLOBAL)]
+    names = [option[0] for option in VERBS[verb].options]
     assert len(names) == len(set(names))
+    same = set(names) & {option[0] for option in GLOBAL}
+    assert same == ({"root"} if verb == "sandbox" else set()), "only a sandbox has roots of its own"
     assert {option[1] for option in VERBS[verb].options} <= {"flag", "text", "many", "count", "ms", "s"}
     for _, kind, value, _ in VERBS[verb].options:
         assert (kind == "flag") is (value == "")

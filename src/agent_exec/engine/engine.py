@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from agent_exec.model.command import OnOutput, Word
+    from agent_exec.model.command import Launch, OnOutput, Word
     from agent_exec.model.outcome import Outcome
     from agent_exec.model.output import Keep
+    from agent_exec.sandbox.plan import Plan
+    from agent_exec.sandbox.profile import Profile
 else:
     from _collections import deque  # without the rest of its package
 
@@ -66,8 +68,8 @@ class Engine:
         self._closing = False
         self._filling = False
 
-    def start(self, command: Command) -> Run:
-        """Start a command, or queue it when all slots are taken.
+    def start(self, command: Command, *, sandbox: "Profile | Plan | None" = None) -> Run:
+        """Start a command, confined if there is a profile, or queue it when all slots are taken.
 
         What can be seen to be wrong with it is raised here, before anything
         is spawned; what only the system knows is raised by `Run.outcome`.
@@ -75,7 +77,7 @@ class Engine:
         if not isinstance(command, Command):
             raise InvalidArgument(f"start takes a Command; got {type(command).__name__}")
         self._check()
-        launch = prepare(command)
+        launch = _confined(command, prepare(command), sandbox)
         drive = None if self._threaded else self._wait_for
         run = Run(command, launch, self._loop, self._spawner, self._ended, drive)
         with self._lock:
@@ -241,8 +243,9 @@ def run(
     on_output: "OnOutput | None" = None,
     keep: "Keep | None" = None,
     leftovers: str = "kill",
+    sandbox: "Profile | Plan | None" = None,
 ) -> "Outcome":
-    """Run a command to its end and give its outcome.
+    """Run a command to its end, confined if there is a profile, and give its outcome.
 
     Nothing of it is left when this returns or raises, whatever is raised.
     Any number of threads may call this at once.
@@ -258,14 +261,16 @@ def run(
             keep=keep,
             leftovers=leftovers,
             on_output=on_output,
-        )
+        ),
+        sandbox=sandbox,
     )
 
 
-def run_command(command: Command) -> "Outcome":
+def run_command(command: Command, *, sandbox: "Profile | Plan | None" = None) -> "Outcome":
     """Run a command to its end inside this call, without a thread."""
     loop = Loop(many=False, wakeable=False)
-    run = Run(command, prepare(command), loop, shared_spawner(), _nothing)
+    launch = _confined(command, prepare(command), sandbox)
+    run = Run(command, launch, loop, shared_spawner(), _nothing)
     try:
         run.launch()
         while not run.done:
@@ -276,6 +281,17 @@ def run_command(command: Command) -> "Outcome":
     finally:
         loop.close()
     return run.outcome()
+
+
+def _confined(command: Command, launch: "Launch", sandbox: "Profile | Plan | None") -> "Launch":
+    """Have a launch confined, or leave it as it is."""
+    if sandbox is None:
+        return launch
+    if command.leftovers != "kill":
+        raise InvalidArgument("nothing of a confined command can be left running; leave out leftovers")
+    from agent_exec.sandbox.confine import confine
+
+    return confine(launch, sandbox)
 
 
 def _nothing(_run: Run) -> None:

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Literal, Protocol
 
+    from agent_exec.model.box import Box
+
     Stream = Literal["stdout", "stderr"]
     OnOutput = Callable[[Stream, bytes], object]
     OnEvent = Callable[[str, int | str | None], object]
@@ -126,10 +128,11 @@ class Launch(Value):
     """What will be spawned: everything resolved, nothing left to look up.
 
     `program` is the file to execute; `argv[0]` is what it is told it is
-    called. Words are in the system's own form.
+    called. Words are in the system's own form. `box` is where it is to be
+    confined; None is nowhere.
     """
 
-    __slots__ = ("argv", "cwd", "env", "input", "program", "size", "tty")
+    __slots__ = ("argv", "box", "cwd", "env", "input", "program", "size", "tty")
 
     def __init__(
         self,
@@ -141,6 +144,7 @@ class Launch(Value):
         tty: bool,
         size: Terminal,
         input: bool,  # noqa: A002 - the word for it
+        box: "Box | None" = None,
     ) -> None:
         self.program = program
         self.argv = argv
@@ -149,6 +153,7 @@ class Launch(Value):
         self.tty = tty
         self.size = size
         self.input = input
+        self.box = box
 
 
 def _word(name: str, value: "Word") -> str | bytes:

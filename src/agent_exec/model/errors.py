@@ -21,6 +21,7 @@ AgentExecError(code, message, retryable, details)
     LaunchFailed            the system refused to start the process
     KeeperLost              the helper process that owned the run was killed
     InputClosed             the command takes no (more) input
+    SandboxUnavailable      the command cannot be confined as asked, and so was not run
     Unsupported             this system cannot do what was asked
     StoreFailed             the folder of jobs cannot be read or written
     Interrupted             we were asked to end before it was done
@@ -171,6 +172,12 @@ class InputClosed(Broken):
     """The command takes no (more) input."""
 
     code = "input_closed"
+
+
+class SandboxUnavailable(Broken):
+    """The command cannot be confined as asked, and so was not run."""
+
+    code = "sandbox_unavailable"
 
 
 class Unsupported(Broken):

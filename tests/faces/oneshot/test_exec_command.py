@@ -290,7 +290,7 @@ def test_e31_a_directory_whose_name_is_too_long(kit: Toolkit) -> None:
 
 
 def test_e18_e33_what_nobody_foresaw_is_internal(kit: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(_command: object) -> None:
+    def broken(_command: object, **_settings: object) -> None:
         raise RuntimeError("the unforeseen")
 
     monkeypatch.setattr("agent_exec.faces.oneshot.exec_command.run_command", broken)
@@ -304,7 +304,7 @@ def test_e18_e33_what_nobody_foresaw_is_internal(kit: Toolkit, monkeypatch: pyte
 def test_an_interrupt_is_the_callers_own(
     kit: Toolkit, monkeypatch: pytest.MonkeyPatch, kind: type[BaseException]
 ) -> None:
-    def interrupted(_command: object) -> None:
+    def interrupted(_command: object, **_settings: object) -> None:
         raise kind
 
     monkeypatch.setattr("agent_exec.faces.oneshot.exec_command.run_command", interrupted)

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 def act(asked: "Parsed") -> "tuple[dict[str, Any], int]":
     """Do it; refuse with a UsageError what makes no sense, before anything is done."""
     assert asked.verb is not None
-    store = store_of(asked)
-    told = _VERBS[asked.verb](asked, store)
+    if asked.verb in _STORELESS:
+        told = _STORELESS[asked.verb](asked)
+    else:
+        told = _VERBS[asked.verb](asked, store_of(asked))
     status = 0 if told["ok"] else 1
     if asked.options.get("exit-code"):
         status = verbs.exit_code(told)
@@ -131,13 +133,19 @@ def _gc(asked: "Parsed", store: "Store") -> "dict[str, Any]":
     )
 
 
-def _policy(asked: "Parsed", _store: "Store") -> "dict[str, Any]":
+def _policy(asked: "Parsed") -> "dict[str, Any]":
     from agent_exec.apps.cli.policy import policy
 
     return policy(asked)
 
 
-def _schema(asked: "Parsed", _store: "Store") -> "dict[str, Any]":
+def _sandbox(asked: "Parsed") -> "dict[str, Any]":
+    from agent_exec.apps.cli.sandbox import sandbox
+
+    return sandbox(asked)
+
+
+def _schema(asked: "Parsed") -> "dict[str, Any]":
     _nothing_more(asked)
     return verbs.schema()
 
@@ -151,6 +159,5 @@ _VERBS = {
     "ps": _list,
     "delete": _delete,
     "gc": _gc,
-    "policy": _policy,
-    "schema": _schema,
 }
+_STORELESS = {"policy": _policy, "sandbox": _sandbox, "schema": _schema}

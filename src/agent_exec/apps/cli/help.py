@@ -43,13 +43,15 @@ def of_verb(name: str) -> str:
     words = f" {verb.words}" if verb.words else ""
     examples = "".join(f"  {line}\n" for line in verb.examples)
     own = f"{_options(verb.options)}\n" if verb.options else ""
+    named = {option[0] for option in verb.options}  # a verb may mean something else by a name
+    common = [option for option in GLOBAL if option[0] not in named]
     return f"""\
 agent-exec {name}: {verb.about}
 
 usage: agent-exec {name} [OPTION …]{words}
 
 options:
-{own}{_options(GLOBAL)}
+{own}{_options(common)}
 examples:
 {examples}
 {_times(verb.options)}"""

@@ -21,6 +21,8 @@ GLOBAL = (ROOT, VERBOSE, HELP)
 SHORT = {"-h": "help", "-v": "verbose", "-vv": "verbose", "-vvv": "verbose"}
 SAME_OPTIONS = {"lines": "tail-lines"}
 SAME_VERBS = {"rm": "delete"}
+BEFORE_COMMAND = (("policy", "explain"), ("sandbox", "run"))
+"""After these words, as after `run`, comes a command, whose options are its own."""
 
 _LINES: "Option" = (
     "tail-lines",
@@ -182,6 +184,22 @@ VERBS: dict[str, Verb] = {
             "agent-exec policy explain -- git push origin main",
             "agent-exec policy explain --rules rules.toml --line 'make && make test | tee log'",
             "agent-exec policy check rules.toml",
+        ),
+    ),
+    "sandbox": Verb(
+        "run a command in a sandbox and wait for its end, or tell what sandboxes work here",
+        "run [--] COMMAND [ARGUMENT …] | doctor",
+        (
+            ("profile", "text", "NAME", "workspace-write (the default), read-only or full-access"),
+            ("root", "many", "DIR", "a folder that may be written to (default: the current one)"),
+            ("net", "text", "off|on", "whether it may use the network (off)"),
+            ("cwd", "text", "DIR", "its working directory"),
+            ("timeout", "ms", "TIME", "end it after this time"),
+        ),
+        (
+            "agent-exec sandbox run -- make test",
+            "agent-exec sandbox run --profile read-only -- grep -r password .",
+            "agent-exec sandbox doctor",
         ),
     ),
     "schema": Verb("print the JSON Schema of every answer", "", (), ("agent-exec schema",)),

@@ -1,6 +1,6 @@
 """Turns the words of a command line into a verb, its options and its words."""
 
-from agent_exec.apps.cli.options import GLOBAL, SAME_OPTIONS, SAME_VERBS, SHORT, VERBS
+from agent_exec.apps.cli.options import BEFORE_COMMAND, GLOBAL, SAME_OPTIONS, SAME_VERBS, SHORT, VERBS
 from agent_exec.apps.cli.usage import UsageError
 
 TYPE_CHECKING = False
@@ -42,7 +42,7 @@ def parse(arguments: "Sequence[str]") -> Parsed:
         elif found.verb is None:
             found.verb = _verb(word)
             known |= _known(VERBS[found.verb].options)
-        elif found.verb == "run" or found.words == ["explain"]:
+        elif found.verb == "run" or (found.verb, *found.words) in BEFORE_COMMAND:
             found.words += arguments[place - 1 :]  # all that follows belongs to the command
             break
         else:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from agent_exec.faces.oneshot.secure import Arguments, Context
+    from agent_exec.sandbox.profile import Profile
 
 GRACE = 0.5
 TIMED_OUT = 124
@@ -33,6 +34,7 @@ def execute(
     stdin: bytes | None = None,
     timeout_ms: int = TIMEOUT_MS,
     max_output_chars: int = MAX_OUTPUT_CHARS,
+    sandbox: "Profile | None" = None,
 ) -> "dict[str, Any]":
     """Run a command, by an `argv` of its own if it has one, and give the nine fields of the contract.
 
@@ -48,7 +50,7 @@ def execute(
         keep=Head(bytes_for(max_output_chars)),
     )
     began = time_ns() // 1_000_000
-    outcome = run_command(asked)
+    outcome = run_command(asked, sandbox=sandbox)
     ended = time_ns() // 1_000_000
     stdout, stdout_truncated = cut(outcome.stdout, outcome.stdout_observed, max_output_chars)
     stderr, stderr_truncated = cut(outcome.stderr, outcome.stderr_observed, max_output_chars)
@@ -76,6 +78,7 @@ def _act(context: "Context", asked: "Arguments") -> "dict[str, Any]":
             stdin=asked["stdin"],
             timeout_ms=asked["timeout_ms"],
             max_output_chars=asked["max_output_chars"],
+            sandbox=context.sandbox,
         )
     except (CommandNotFound, CommandNotExecutable) as error:
         if asked["shell_mode"] == "direct":
@@ -90,7 +93,9 @@ def _act(context: "Context", asked: "Arguments") -> "dict[str, Any]":
 
 
 def _may_write(context: "Context") -> bool:
-    return not context.exec_in_read_only
+    """Tell whether a command may write: not where the kernel keeps it from that."""
+    confined = context.sandbox is not None and context.sandbox.name == "read-only"
+    return not (confined or context.exec_in_read_only)
 
 
 EXEC_COMMAND = secure_tool(

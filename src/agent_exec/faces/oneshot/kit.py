@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from agent_exec.faces.oneshot.definitions import Definition
     from agent_exec.faces.oneshot.secure import Answer
     from agent_exec.policy.policy import Policy
+    from agent_exec.sandbox.profile import Profile
 
 ToolCatalog: "Mapping[str, Tool]" = {tool.name: tool for tool in (EXEC_COMMAND, GIT_STATUS_SUMMARY)}
 """The tools that every kit has, in their order."""
@@ -115,6 +116,7 @@ def create_agent_toolkit(
     approver: "Approver | None" = None,
     approval_policy: str | None = None,
     exec_in_read_only: bool = False,
+    sandbox: "Profile | None" = None,
     shell: "Sequence[str] | None" = None,
     tools: "Sequence[Tool]" = (),
 ) -> Toolkit:
@@ -122,7 +124,8 @@ def create_agent_toolkit(
 
     `policy` says which tools may be used: {"tools": {"exec_command":
     "allow"}, "default_policy": "deny"}; without it, none. `write_scope` is
-    "read-only", in which exec_command is denied unless `exec_in_read_only`,
+    "read-only", in which exec_command is denied unless `sandbox` is a
+    read-only profile, by which the kernel confines it, or `exec_in_read_only`,
     "workspace-write" or "unrestricted"; none of them lets a path lead out of
     the workspace. `rules`, a file of them or a Policy, judge commands;
     `approver` is asked where they say so, as `approval_policy` allows (what
@@ -142,6 +145,7 @@ def create_agent_toolkit(
         gate=_gate(rules, approver, approval_policy),
         shell=_checked_shell(shell),
         exec_in_read_only=bool(exec_in_read_only),
+        sandbox=_checked_sandbox(sandbox),
     )
     return Toolkit(context, _joined(tools))
 
@@ -198,6 +202,15 @@ def _gate(
     if rules is not None and not hasattr(rules, "judge"):
         raise InvalidArgument(f"rules must be the path of a file of rules, or a Policy; got {rules!r}")
     return Gate(rules, approver=approver, approval=approval or "on-request", unmatched="run")
+
+
+def _checked_sandbox(sandbox: "Profile | None") -> "Profile | None":
+    if sandbox is not None:
+        from agent_exec.sandbox.profile import Profile
+
+        if not isinstance(sandbox, Profile):
+            raise InvalidArgument(f"sandbox must be a Profile; got {sandbox!r}")
+    return sandbox
 
 
 def _checked_shell(shell: "Sequence[str] | None") -> "tuple[str, ...]":

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from agent_exec.engine.gate import Gate
     from agent_exec.faces.oneshot.definitions import Definition
     from agent_exec.faces.workspace import Workspace
+    from agent_exec.sandbox.profile import Profile
 
     Answer = dict[str, Any]
     Arguments = dict[str, Any]
@@ -63,6 +64,7 @@ class Context:
         "exec_in_read_only",
         "gate",
         "permissions",
+        "sandbox",
         "shell",
         "workspace",
         "write_scope",
@@ -78,6 +80,7 @@ class Context:
         gate: "Gate",
         shell: "tuple[str, ...]",
         exec_in_read_only: bool,
+        sandbox: "Profile | None" = None,
     ) -> None:
         self.workspace = workspace
         self.permissions = permissions
@@ -86,6 +89,7 @@ class Context:
         self.gate = gate
         self.shell = shell
         self.exec_in_read_only = exec_in_read_only
+        self.sandbox = sandbox
 
     def allows(self, name: str) -> bool:
         """Tell whether the policy allows a tool."""

@@ -104,10 +104,10 @@ class Factory:
             if data[:1] == wire.DETACH:
                 self._detach(data[1:].decode(), sock)
             else:
-                self._hatch(sock)
+                self._hatch(sock, boxed=data == wire.BOX)
         return bool(data)
 
-    def _hatch(self, sock: int) -> None:
+    def _hatch(self, sock: int, *, boxed: bool) -> None:
         """Fork a keeper onto its socket, or say there why not."""
         try:
             pid = os.fork()
@@ -123,7 +123,14 @@ class Factory:
             for other in (self._control.detach(), self._wake, self._leaving, *self._keepers.values()):
                 os.close(other)
             tree.become_reaper()
-            Keeper(_socket.socket(fileno=sock), self._owner, self._say_left).serve()
+            owner = _socket.socket(fileno=sock)
+            requests = wire.Requests(owner)
+            box = None
+            if boxed:
+                from agent_exec.host.posix.boxed import enter
+
+                box = enter(owner, requests, self._owner, self._say_left)
+            Keeper(owner, self._owner, self._say_left, box).serve(requests)
         except BaseException:
             sys.excepthook(*sys.exc_info())
         finally:

@@ -10,6 +10,7 @@ import os
 import select
 
 from agent_exec.host.posix import launch, tree, wire
+from agent_exec.host.posix.boxed import check
 from agent_exec.host.posix.signals import listen_for_children
 
 TYPE_CHECKING = False
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     import _socket
     import signal as _signal
     from typing import Any
+
+    from agent_exec.host.posix.boxed import Inside
 else:
     import _signal
 
@@ -30,10 +33,11 @@ _CHILD = (_signal.SIGCHLD,)
 class Keeper:
     """The keeper's whole state: its owner, and the run it serves."""
 
-    __slots__ = ("_env", "_exited", "_left", "_main", "_master", "_owner", "_slave", "_sock")
+    __slots__ = ("_box", "_env", "_exited", "_left", "_main", "_master", "_owner", "_slave", "_sock")
 
-    def __init__(self, sock: "_socket.socket", owner: int, left: int) -> None:
+    def __init__(self, sock: "_socket.socket", owner: int, left: int, box: "Inside | None" = None) -> None:
         self._sock = sock
+        self._box = box
         self._left = left
         self._owner = owner
         self._env: dict[bytes, bytes] = {}
@@ -42,10 +46,9 @@ class Keeper:
         self._slave = -1  # held open, or the terminal would end when the command closes its own
         self._exited = False
 
-    def serve(self) -> None:
+    def serve(self, requests: wire.Requests) -> None:
         """Serve run after run; does not return."""
         poller = select.poll()
-        requests = wire.Requests(self._sock)
         sock, wake = self._sock.fileno(), listen_for_children()
         # Blocked while no command runs, and during the brief wait for one.
         _signal.pthread_sigmask(_signal.SIG_BLOCK, _CHILD)
@@ -53,6 +56,8 @@ class Keeper:
         poller.register(wake, select.POLLIN)
         if self._owner >= 0:
             poller.register(self._owner, select.POLLIN)
+        for request in requests.waiting():
+            self._obey(request, requests)
         while True:
             for fd, _ in poller.poll():
                 if fd == wake:
@@ -90,6 +95,8 @@ class Keeper:
     ) -> None:
         """Start the command, on a terminal if that has rows; if it ends briefly, report only that."""
         try:
+            if self._box is not None:
+                check(self._box)
             if rows:
                 size = (rows, columns)
                 self._main, self._master, self._slave = launch.spawn_on_terminal(
@@ -177,6 +184,8 @@ class Keeper:
         self._exited = False
         _signal.pthread_sigmask(_signal.SIG_BLOCK, _CHILD)
         os.chdir("/")
+        if self._box is not None:
+            self._box.clean()
 
     def _quit(self) -> None:
         """End everything, then this process: the owner is gone."""

@@ -18,6 +18,8 @@ STEP_CWD = 1
 STEP_PROGRAM = 2
 STEP_TERMINAL = 3
 STEP_KEEPER = 4
+STEP_BOX = 16
+"""This and all above it: steps of the box, by their numbers."""
 
 _TIOCGPTN = 0x80045430
 # Python ignores these two; a command must not inherit that.

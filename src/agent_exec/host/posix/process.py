@@ -8,7 +8,7 @@ import struct
 from time import monotonic
 
 from agent_exec.host.posix import descriptors, signals, tree, wire
-from agent_exec.host.posix.launch import STEP_KEEPER
+from agent_exec.host.posix.launch import STEP_BOX, STEP_KEEPER
 from agent_exec.host.posix.poller import LONGEST_WAIT, READ
 from agent_exec.host.posix.program import launch_error, program_error
 from agent_exec.host.posix.streamed import Streamed
@@ -122,7 +122,7 @@ class Process(Streamed):
     def _take_keeper(self, fds: list[int]) -> "Keeper":
         """Give the launch to the first keeper that lives; those that waited may have been killed."""
         for _ in range(_ATTEMPTS):
-            self._keeper = keeper = self._spawner.take()
+            self._keeper = keeper = self._spawner.take(self._launch.box)
             try:
                 keeper.spawn(self._launch, fds)
             except ConnectionError:
@@ -156,12 +156,15 @@ class Process(Streamed):
         if not data:
             self._lost()
             return
-        if fds:
+        replies = list(wire.REPLY.iter_unpack(data))
+        if fds and replies[-1][0] == wire.READY:
+            self._listen(fds)
+        elif fds:
             self._open_terminal(fds[0])
-        elif self._launch.tty and not self._readers and wire.REPLY.unpack_from(data)[0] != wire.FAILED:
+        elif self._launch.tty and not self._readers and replies[-1][0] not in (wire.FAILED, wire.READY):
             self._refuse_terminal()
             return
-        for kind, pid, first, second in wire.REPLY.iter_unpack(data):
+        for kind, pid, first, second in replies:
             if kind == wire.STARTED:
                 self._begin_streams()
                 self._identity = (pid, first)
@@ -172,6 +175,15 @@ class Process(Streamed):
                 self._empty(survivors=first)
             elif kind == wire.FAILED:
                 self._fail(first, second)
+
+    def _listen(self, fds: list[int]) -> None:
+        """Hand on the socket on which a box listens for whoever wants to reach the network."""
+        box, keeper = self._launch.box, self._keeper
+        for fd in fds:
+            if box is None or box.on_listener is None or keeper is None or keeper.served is not None:
+                os.close(fd)
+            else:
+                keeper.served = box.on_listener(fd)
 
     def _refuse_terminal(self) -> None:
         """The terminal was lost on its way to us, because we have no descriptor left for it."""
@@ -197,17 +209,19 @@ class Process(Streamed):
     def _fail(self, error: int, step: int) -> None:
         """The spawn failed; nothing was spawned."""
         self._close_streams()
-        if step == STEP_KEEPER:
+        if step == STEP_KEEPER or step >= STEP_BOX:
             self._drop_keeper()
         else:
             self._give_back()
         launch = self._launch
         program, name, cwd = map(os.fsencode, (launch.program, launch.argv[0], launch.cwd))
-        self._sink.failed(launch_error(step, error, program, name, cwd))
+        steps = () if launch.box is None else launch.box.steps
+        self._sink.failed(launch_error(step, error, program, name, cwd, steps))
 
     def _lost(self) -> None:
         """The keeper was killed; the factory, if it lives, has ended the tree before we could hear of it."""
-        if self._identity is not None and self._keeper is not None and not self._keeper.guarded:
+        boxed = self._launch.box is not None  # its pids mean nothing here, and nothing outlives its first
+        if self._identity is not None and self._keeper is not None and not boxed and not self._keeper.guarded:
             tree.end_session(*self._identity)
         self._finish_streams()
         self._drop_keeper()

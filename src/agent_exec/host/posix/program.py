@@ -4,20 +4,21 @@ import errno
 import os
 import stat
 
-from agent_exec.host.posix.launch import STEP_CWD, STEP_KEEPER, STEP_TERMINAL
+from agent_exec.host.posix.launch import STEP_BOX, STEP_CWD, STEP_KEEPER, STEP_TERMINAL
 from agent_exec.model.errors import (
     AgentExecError,
     CommandNotExecutable,
     CommandNotFound,
     LaunchFailed,
     NotADirectory,
+    SandboxUnavailable,
     WorkdirForbidden,
     WorkdirNotFound,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from agent_exec.model.command import Command, Launch
 
@@ -118,8 +119,19 @@ def directory_error(error: int, cwd: bytes) -> AgentExecError:
     )
 
 
-def launch_error(step: int, error: int, program: bytes, name: bytes, cwd: bytes) -> AgentExecError:
-    """Give the typed error for a step of a launch that the system refused."""
+def launch_error(
+    step: int, error: int, program: bytes, name: bytes, cwd: bytes, steps: "Sequence[str]" = ()
+) -> AgentExecError:
+    """Give the typed error for a step of a launch that the system refused; `steps` are those of its box."""
+    if step >= STEP_BOX:
+        number = step - STEP_BOX
+        what = steps[number] if number < len(steps) else "an unknown step"
+        return SandboxUnavailable(
+            f"the sandbox could not be set up, and so nothing was run: {what}: {os.strerror(error)}; "
+            "`agent-exec sandbox doctor` tells more",
+            errno=error,
+            step=what,
+        )
     if step == STEP_CWD:
         return directory_error(error, cwd)
     if step == STEP_KEEPER:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent_exec.host.ports import Loop, Sink
+    from agent_exec.model.box import Box, Closable
     from agent_exec.model.command import Launch
 else:
     import _signal
@@ -36,13 +37,19 @@ _ARGUMENTS = os.sysconf("SC_ARG_MAX") + (1 << 16)
 
 
 class Keeper:
-    """One keeper: its socket, the environment it knows already, and the factory that guards it."""
+    """One keeper: its socket, the environment it knows already, and the factory that guards it.
 
-    __slots__ = ("_factory", "env", "sock")
+    `box` is the digest of the box that it is, or "" for none; `served` is
+    what serves that box from outside.
+    """
 
-    def __init__(self, sock: "_socket.socket", factory: "_socket.socket") -> None:
+    __slots__ = ("_factory", "box", "env", "served", "sock")
+
+    def __init__(self, sock: "_socket.socket", factory: "_socket.socket", box: str) -> None:
         self.sock = sock
+        self.box = box
         self.env: object = None
+        self.served: Closable | None = None
         self._factory = factory
 
     @property
@@ -90,7 +97,7 @@ class Spawner:
 
     def __init__(self) -> None:
         self._lock = RLock()
-        self._idle: list[Keeper] = []
+        self._idle: dict[str, list[Keeper]] = {}
         self._control: _socket.socket | None = None
         self._owner = os.getpid()
         self._closed = False
@@ -99,21 +106,22 @@ class Spawner:
         """Give the process of a launch, not spawned yet."""
         return Process(self, launch, loop, sink)
 
-    def take(self) -> Keeper:
-        """Give a keeper that serves no run."""
+    def take(self, box: "Box | None" = None) -> Keeper:
+        """Give a keeper that serves no run: in this box, or in none."""
         if self._owner != os.getpid():
             self._forget()
         with self._lock:
             if self._closed:
                 raise InvalidState("this engine is closed; make a new one")
-            if self._idle:
-                return self._idle.pop()
+            idle = self._idle.get("" if box is None else box.digest)
+            if idle:
+                return idle.pop()
             try:
-                return self._hatch()
+                return self._hatch(box)
             except OSError:
                 self._shut(wait=False)  # the factory is gone: once more, with a new one
             try:
-                return self._hatch()
+                return self._hatch(box)
             except OSError as error:
                 raise LaunchFailed(
                     f"no helper for the command: {error.strerror}", errno=error.errno
@@ -144,13 +152,16 @@ class Spawner:
     def give_back(self, keeper: Keeper) -> None:
         """Take a keeper back whose run is over."""
         with self._lock:
-            if not self._closed and len(self._idle) < _IDLE:
-                self._idle.append(keeper)
+            if not self._closed and sum(map(len, self._idle.values())) < _IDLE:
+                self._idle.setdefault(keeper.box, []).append(keeper)
                 return
         self.retire(keeper)
 
     def retire(self, keeper: Keeper, *, wait: bool = False) -> None:
         """End a keeper, and whatever it still owns; `wait` until all of it is gone."""
+        served, keeper.served = keeper.served, None
+        if served is not None:
+            served.close()
         sock = keeper.sock
         if sock.fileno() < 0:
             return
@@ -170,17 +181,19 @@ class Spawner:
         if self._owner != os.getpid():
             self._forget()
         with self._lock:
-            keepers, self._idle = self._idle, []
-        for keeper in keepers:
+            idle, self._idle = self._idle, {}
+        for keeper in (keeper for keepers in idle.values() for keeper in keepers):
             self.retire(keeper, wait=wait)
         with self._lock:
             self._shut(wait=wait)
 
-    def _hatch(self) -> Keeper:
+    def _hatch(self, box: "Box | None") -> Keeper:
         """Have the factory fork a keeper; it need not be there yet for its first request."""
-        sock = self._ask_factory(wire.HATCH)
+        sock = self._ask_factory(wire.HATCH if box is None else wire.BOX)
         assert self._control is not None
-        return Keeper(sock, self._control)
+        if box is not None:
+            wire.send_request(sock, (wire.CONFINE, box.entry, box.spec))
+        return Keeper(sock, self._control, "" if box is None else box.digest)
 
     def _ask_factory(self, what: bytes) -> "_socket.socket":
         """Have the factory fork someone; give our end of the socket to whom."""
@@ -250,9 +263,9 @@ class Spawner:
     def _forget(self) -> None:
         """Let go of everything, without a word: we are a forked copy, and it belongs to the original."""
         self._lock = RLock()  # another thread of the original's may have held it
-        for keeper in self._idle:
+        for keeper in (keeper for keepers in self._idle.values() for keeper in keepers):
             keeper.sock.close()
-        self._idle = []
+        self._idle = {}
         if self._control is not None:
             self._control.close()
             self._control = None

@@ -29,10 +29,14 @@ LEAVE = 4
 """go away and leave the tree alone"""
 TERMINATE = 5
 """number: ask every process of the tree to end, stopped ones too"""
+CONFINE = 6
+"""entry, spec: the first request to a box, which it makes of itself before it hears another"""
 
 # To the factory, with the socket of who is to be forked.
 HATCH = b"k"
 """a keeper"""
+BOX = b"b"
+"""a keeper that is to confine itself first"""
 DETACH = b"d"
 """followed by the name of a module: a process that lives on without its owner"""
 
@@ -45,6 +49,8 @@ EXITED = 3
 """wait status of the main process, 1 if nothing else is left"""
 EMPTIED = 4
 """how many could not be ended, 0"""
+READY = 5
+"""0, 0; of a box, before all else, with the socket on which it listens for the network if it has one"""
 
 REPLY = struct.Struct("<iiqi")
 _LENGTH = struct.Struct("<I")
@@ -90,15 +96,19 @@ class Requests:
         self._data = bytearray()
         self._fds: list[int] = []
 
-    def receive(self) -> "list[tuple[Any, ...]] | None":
-        """Wait for some bytes and give the requests they complete; None when the owner is gone."""
+    def receive(self, most: int = _MOST) -> "list[tuple[Any, ...]] | None":
+        """Wait for bytes and give the requests they complete, at most so many; None: the owner is gone."""
         data, fds = receive(self._sock)
         if not data:
             return None
         self._fds += fds
         self._data += data
+        return self.waiting(most)
+
+    def waiting(self, most: int = _MOST) -> "list[tuple[Any, ...]]":
+        """Give the requests that are here already."""
         requests: list[tuple[Any, ...]] = []
-        while len(self._data) >= _LENGTH.size:
+        while len(self._data) >= _LENGTH.size and len(requests) < most:
             (length,) = _LENGTH.unpack_from(self._data)
             end = _LENGTH.size + length
             if end > len(self._data):
@@ -106,6 +116,13 @@ class Requests:
             requests.append(marshal.loads(self._data[_LENGTH.size : end]))
             del self._data[:end]
         return requests
+
+    def first(self) -> "tuple[Any, ...] | None":
+        """Wait for the first request, and leave all others for later; None when the owner is gone."""
+        while not (requests := self.receive(1)):
+            if requests is None:
+                return None
+        return requests[0]
 
     def take_fds(self) -> list[int]:
         """Give the descriptors that came with the request; they are the taker's to close."""

@@ -1,0 +1,43 @@
+"""What a helper process has to do to itself before it runs a command: the order to be a box."""
+
+from agent_exec.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Protocol
+
+    class Closable(Protocol):
+        """What serves a box from outside, until it is closed."""
+
+        def close(self) -> None:
+            """Serve no more."""
+
+    OnListener = Callable[[int], Closable]
+
+
+class Box(Value):
+    """A box for commands: equal ones, by their `digest`, may serve one command after the other.
+
+    `entry` names the module whose `confine(spec)` makes a box of a helper
+    process; `steps` are the names of what can fail there, by number. A box
+    that opens a way to the network gives its listening socket to
+    `on_listener`, whose descriptor it then is; what that gives is closed
+    when the box is gone.
+    """
+
+    __slots__ = ("digest", "entry", "on_listener", "spec", "steps")
+
+    def __init__(
+        self,
+        digest: str,
+        entry: str,
+        spec: "Mapping[str, object]",
+        steps: tuple[str, ...],
+        on_listener: "OnListener | None" = None,
+    ) -> None:
+        self.digest = digest
+        self.entry = entry
+        self.spec = spec
+        self.steps = steps
+        self.on_listener = on_listener

@@ -1,0 +1,121 @@
+"""What a sandbox has kept a command from, with evidence: never a guess from words alone."""
+
+import os
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from agent_exec.sandbox.plan import Plan
+
+    Denial = dict[str, Any]
+
+_REFUSALS = {
+    "Read-only file system": "EROFS",
+    "Permission denied": "EACCES",
+    "Operation not permitted": "EPERM",
+    "Device or resource busy": "EBUSY",
+    "Invalid cross-device link": "EXDEV",
+}
+_NETWORK = {
+    "Network is unreachable": "ENETUNREACH",
+    "Temporary failure in name resolution": "EAI_AGAIN",
+    "Could not resolve host": "EAI_AGAIN",
+    "Name or service not known": "EAI_NONAME",
+    "No address associated with hostname": "EAI_NODATA",
+}
+_QUOTED = re.compile("'([^'\n]+)'|\"([^\"\n]+)\"|\u2018([^\u2019\n]+)\u2019")
+_BARE = re.compile(r"(?:^|[\s:])([\w.@%+~-]*(?:/[\w.@%+~-]*)+)(?=[:\s]|$)")
+"""A path without quotes must have a slash: a word may be anything."""
+_MOST = 20
+_LINES = 2000
+
+
+def denials(plan: "Plan", text: str, cwd: str) -> "list[Denial]":
+    """Find in what a command has printed which of its attempts the plan has refused.
+
+    A path counts as `confirmed` when it stands in a line with the system's
+    word for a refusal, the plan forbids to write there, and without the plan
+    it would have been allowed. Words about the network are `likely`, when
+    there is none.
+    """
+    found: list[Denial] = []
+    for line in text.splitlines()[-_LINES:]:
+        refusal = next((word for word in _REFUSALS if word in line), None)
+        if refusal is not None:
+            found += _writes(plan, line, refusal, cwd)
+        elif plan.profile.net != "on" and (word := next((one for one in _NETWORK if one in line), None)):
+            found.append(_network(plan, word))
+    unique: list[Denial] = []
+    for denial in found:
+        if denial not in unique:
+            unique.append(denial)
+    return unique[:_MOST]
+
+
+def human(found: "Sequence[Denial]") -> str:
+    """Give one line for people; "" if nothing was refused."""
+    told = [
+        f"write {one['path']} ({one['rule']})" if one["kind"] == "fs.write" else f"network ({one['rule']})"
+        for one in found
+    ]
+    return f"[sandbox] blocked: {'; '.join(told[:3])}{' …' if len(told) > 3 else ''}" if told else ""
+
+
+def _writes(plan: "Plan", line: str, refusal: str, cwd: str) -> "list[Denial]":
+    quoted = [next(filter(None, groups)) for groups in _QUOTED.findall(line)]
+    for name in quoted or reversed(_BARE.findall(line)):
+        path = os.path.normpath(os.path.join(cwd, name))
+        rule = forbids(plan, path)
+        if rule and _would_be_allowed(path):
+            return [
+                {
+                    "kind": "fs.write",
+                    "path": path,
+                    "errno": _REFUSALS[refusal],
+                    "evidence": "confirmed",
+                    "rule": rule,
+                    "remedy": _remedy(plan),
+                }
+            ]
+    return []
+
+
+def forbids(plan: "Plan", path: str) -> str:
+    """Say which rule of the plan forbids to write to a path; "" if none does."""
+    real = os.path.realpath(path)
+    for one in plan.protected:
+        if real == one or real.startswith(f"{one}/"):
+            return f"{one} is protected"
+    if any(real == root.path or real.startswith(f"{root.path}/") for root in plan.roots):
+        return ""
+    if plan.profile.tmp == "private" and real.startswith(("/tmp/", "/var/tmp/", "/dev/")):
+        return ""
+    return "read-only outside the writable roots"
+
+
+def _would_be_allowed(path: str) -> bool:
+    """Tell whether the system itself would have let us write there."""
+    if os.path.lexists(path):
+        return os.access(path, os.W_OK)
+    return os.access(os.path.dirname(path), os.W_OK)
+
+
+def _network(plan: "Plan", word: str) -> "Denial":
+    rule = "the network is off" if plan.profile.net == "off" else "only what is on the list can be reached"
+    return {
+        "kind": "net.connect",
+        "errno": _NETWORK[word],
+        "evidence": "likely",
+        "rule": rule,
+        "remedy": "do without the network, or ask the operator to allow the host",
+    }
+
+
+def _remedy(plan: "Plan") -> str:
+    roots = ", ".join(root.path for root in plan.roots)
+    if not roots:
+        return "ask the operator for a profile that lets you write"
+    return f"write under {roots}, or ask the operator to add a writable root"

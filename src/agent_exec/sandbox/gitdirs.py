@@ -1,0 +1,238 @@
+"""Every repository below a root, and which of its parts a command may not change; git itself is never run."""
+
+import os
+
+from agent_exec.model.value import Value
+from agent_exec.sandbox.gitconfig import obeyed, parse
+from agent_exec.sandbox.paths import below, inside, led, read_small, settle
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+BOUND = 200_000
+"""How many entries of a root are looked at."""
+
+FIXED = ("config", "config.worktree", "hooks", "commondir", "gitdir", "info/attributes")
+"""Parts of a repository that make git run or read something else; a commit changes none of them."""
+
+_NAMED = 5
+_LINKS = ("commondir", "config.worktree", "gitdir")
+
+
+class Survey(Value):
+    """What was found below a root: paths of every `.git`, and what may matter besides.
+
+    `linked` are regular files that have further names, perhaps outside;
+    `unscanned` are folders that were not looked into. Of both, the first few
+    are kept, and all are counted.
+    """
+
+    __slots__ = ("entries", "gits", "linked", "linked_count", "unscanned", "unscanned_count")
+
+    def __init__(
+        self,
+        *,
+        gits: tuple[str, ...],
+        linked: tuple[str, ...],
+        linked_count: int,
+        unscanned: tuple[str, ...],
+        unscanned_count: int,
+        entries: int,
+    ) -> None:
+        self.gits = gits
+        self.linked = linked
+        self.linked_count = linked_count
+        self.unscanned = unscanned
+        self.unscanned_count = unscanned_count
+        self.entries = entries
+
+
+class Guarded(Value):
+    """What a repository asks for: paths to protect, paths to look for later, and what cannot be kept."""
+
+    __slots__ = ("missing", "protected", "unenforced")
+
+    def __init__(
+        self, protected: tuple[str, ...], missing: tuple[str, ...], unenforced: tuple[str, ...]
+    ) -> None:
+        self.protected = protected
+        self.missing = missing
+        self.unenforced = unenforced
+
+
+def survey(root: str, *, bound: int = BOUND, into_git: bool = False) -> Survey:
+    """Look at a root and all below it, upper folders first, links not followed, until the bound is reached.
+
+    What lies in a `.git` is looked at only if asked: it is protected whole.
+    """
+    gits: list[str] = []
+    linked: list[str] = []
+    unscanned: list[str] = []
+    links = left = entries = 0
+    level = [root]
+    while level:
+        following: list[str] = []
+        for folder in level:
+            try:
+                if entries >= bound:
+                    raise OSError
+                with os.scandir(folder) as listed:
+                    for entry in listed:
+                        entries += 1
+                        if entry.name == ".git" or (len(entry.name) == 4 and entry.name.lower() == ".git"):
+                            gits.append(entry.path)
+                            if not into_git:
+                                continue
+                        if entry.is_dir(follow_symlinks=False):
+                            following.append(entry.path)
+                        elif entry.is_file(follow_symlinks=False) and _names(entry) > 1:
+                            links += 1
+                            if len(linked) < _NAMED:
+                                linked.append(entry.path)
+            except (FileNotFoundError, NotADirectoryError):
+                continue  # gone since it was seen
+            except OSError:
+                left += 1
+                if len(unscanned) < _NAMED:
+                    unscanned.append(folder)
+        level = following
+    return Survey(
+        gits=tuple(sorted(gits)),
+        linked=tuple(linked),
+        linked_count=links,
+        unscanned=tuple(unscanned),
+        unscanned_count=left,
+        entries=entries,
+    )
+
+
+def _names(entry: "os.DirEntry[str]") -> int:
+    try:
+        return entry.stat(follow_symlinks=False).st_nlink
+    except OSError:
+        return 0
+
+
+class Places(Value):
+    """The folders of one repository: its working tree, the `.git` in it, its own and the shared one."""
+
+    __slots__ = ("common", "dotgit", "folder", "worktree")
+
+    def __init__(self, worktree: str, dotgit: str, folder: str | None, common: str | None) -> None:
+        self.worktree = worktree
+        self.dotgit = dotgit
+        self.folder = folder
+        self.common = common
+
+
+def locate(dotgit: str, roots: "Sequence[str]") -> Places | None:
+    """Give where a `.git` leads, None if it is gone; a link inside a root on the way is refused."""
+    if not settle(dotgit, roots, "git")[1]:
+        return None
+    worktree = os.path.dirname(dotgit)
+    folder: str | None = dotgit
+    if not os.path.isdir(dotgit):
+        folder = _pointed(dotgit, worktree, roots, "gitdir:")
+    common = None if folder is None else _pointed(os.path.join(folder, "commondir"), folder, roots, "")
+    return Places(worktree, dotgit, folder, common or folder)
+
+
+def _pointed(file: str, base: str, roots: "Sequence[str]", head: str) -> str | None:
+    try:
+        text = read_small(file, 1 << 16)
+    except OSError:
+        return None
+    target = text.rstrip("\r\n")
+    if not target.startswith(head) or "\0" in target:
+        return None
+    target = target[len(head) :].lstrip(" ") if head else target
+    return settle(os.path.join(base, target), roots, file)[0] if target else None
+
+
+def guard(
+    places: Places, roots: "Sequence[str]", *, commit: bool, home: str, used: "Sequence[str]" = ()
+) -> Guarded:
+    """Give what must stay as it is in one repository: all of it, or, to commit, what decides what git runs.
+
+    `used` are folders of worktrees in use among the roots, in which HEAD and
+    the index must stay writable for commits.
+    """
+    wanted: list[str] = []
+    missing: list[str] = []
+    unenforced: list[str] = []
+    folders = [folder for folder in dict.fromkeys((places.folder, places.common)) if folder]
+    if not commit or places.folder != places.dotgit:
+        wanted.append(places.dotgit)
+    for folder in folders:
+        if commit and below(folder, roots):
+            wanted.extend(parts(folder, used))
+        else:
+            wanted.append(folder)
+        wanted.extend(target for name in FIXED for target in led(os.path.join(folder, name)))
+    configs = [os.path.join(folder, name) for folder in folders for name in ("config", "config.worktree")]
+    configs += [
+        "/etc/gitconfig",
+        *(os.path.join(home, name) for name in (".gitconfig", ".config/git/config")),
+    ]
+    for config in configs:
+        found, unread = obeyed(config, places.worktree, home)
+        wanted.extend(found)
+        unenforced.extend(
+            f"{file!r} cannot be read: what it has git run inside a root is not protected" for file in unread
+        )
+    wanted.extend(_submodules(places.worktree))
+    protected: list[str] = []
+    for path in wanted:
+        real, there = settle(path, roots, f"the repository {places.worktree!r}")
+        if below(real, roots):
+            (protected if there else missing).append(real)
+        elif any(inside(root, real) for root in roots) and there:
+            unenforced.append(f"git obeys files in {real!r}, which is or holds a root and stays writable")
+    return Guarded(
+        tuple(dict.fromkeys(protected)), tuple(dict.fromkeys(missing)), tuple(dict.fromkeys(unenforced))
+    )
+
+
+def parts(folder: str, used: "Sequence[str] | None" = None) -> "Iterator[str]":
+    """Give the parts of a repository's folder that a commit leaves alone, whether they exist or not.
+
+    Of worktrees that are not among the `used` ones, that is all; None is all of them used.
+    """
+    yield from (os.path.join(folder, name) for name in FIXED)
+    for name in _listed(os.path.join(folder, "worktrees")):
+        path = os.path.join(folder, "worktrees", name)
+        if used is None or path in used:
+            yield from (os.path.join(path, link) for link in _LINKS)
+        else:
+            yield path
+    waiting = [os.path.join(folder, "modules")]
+    while waiting:
+        here = waiting.pop()
+        for name in _listed(here):
+            path = os.path.join(here, name)
+            if os.path.lexists(os.path.join(path, "HEAD")):
+                yield from parts(path, used)
+            else:
+                waiting.append(path)
+
+
+def _listed(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as listed:
+            return sorted(entry.name for entry in listed if entry.is_dir(follow_symlinks=False))
+    except OSError:
+        return []
+
+
+def _submodules(worktree: str) -> "Iterator[str]":
+    """Give the `.git` that submodules do not have yet: one that appears is obeyed by the outer git."""
+    try:
+        settings = parse(read_small(os.path.join(worktree, ".gitmodules")))
+    except OSError:
+        return
+    for section, name, value in settings:
+        if section == "submodule" and name == "path" and value and "\0" not in value:
+            path = os.path.normpath(os.path.join(worktree, value, ".git"))
+            if below(path, (worktree,)) and os.path.realpath(path) == path and not os.path.lexists(path):
+                yield path

@@ -1,0 +1,139 @@
+"""Landlock: what may be written to, by folders, whatever is mounted; a second wall behind the mounts.
+
+Only writing is handled, so reading needs no rule. What it denies gives
+EACCES (EXDEV for a link or rename to another folder's rights), and EPERM for
+signals and abstract sockets that lead out.
+"""
+
+import os
+import stat
+import struct
+from errno import ENOSYS, EOPNOTSUPP
+
+from agent_exec.sandbox.linux.calls import failure, invoke, open_path
+
+WRITE_FILE = 1 << 1
+REMOVE_DIR = 1 << 4
+REMOVE_FILE = 1 << 5
+MAKE_CHAR = 1 << 6
+MAKE_DIR = 1 << 7
+MAKE_REG = 1 << 8
+MAKE_SOCK = 1 << 9
+MAKE_FIFO = 1 << 10
+MAKE_BLOCK = 1 << 11
+MAKE_SYM = 1 << 12
+REFER = 1 << 13
+TRUNCATE = 1 << 14
+IOCTL_DEV = 1 << 15
+
+BIND_TCP = 1
+CONNECT_TCP = 2
+_SCOPE_ABSTRACT_UNIX = 1
+_SCOPE_SIGNAL = 2
+
+_FIRST = WRITE_FILE | REMOVE_DIR | REMOVE_FILE
+_FIRST |= MAKE_CHAR | MAKE_DIR | MAKE_REG | MAKE_SOCK | MAKE_FIFO | MAKE_BLOCK | MAKE_SYM
+_OF_FILES = WRITE_FILE | TRUNCATE | IOCTL_DEV
+_NEVER = MAKE_CHAR | MAKE_BLOCK | IOCTL_DEV
+
+_VERSION = 1
+_ERRATA = 2
+_PATH_BENEATH = 1
+_NET_PORT = 2
+
+
+def abi() -> int:
+    """Give the version of the kernel's Landlock; 0 if it has none, or it is switched off."""
+    return _ask(_VERSION)
+
+
+def errata() -> int:
+    """Give the bits of the mistakes that this kernel has mended; 0 if it cannot tell."""
+    try:
+        return _ask(_ERRATA)
+    except OSError:  # a kernel that does not know the question
+        return 0
+
+
+def handled(version: int) -> int:
+    """Give the rights to write that a version of Landlock knows."""
+    rights = _FIRST
+    for since, right in ((2, REFER), (3, TRUNCATE), (5, IOCTL_DEV)):
+        if version >= since:
+            rights |= right
+    return rights
+
+
+class Ruleset:
+    """What may be written to; made once, and good for any number of processes that restrict themselves.
+
+    `net` denies binding and connecting TCP ports (from ABI 4 on), `scope`
+    denies signals and abstract sockets to whoever is outside (from ABI 6 on).
+    The first version denies every link and rename between folders.
+    """
+
+    __slots__ = ("abi", "fd", "net", "rights", "scope")
+
+    def __init__(self, *, net: bool = False, scope: bool = True) -> None:
+        self.fd = -1
+        self.abi = abi()
+        if self.abi == 0:
+            raise failure(EOPNOTSUPP, "landlock_create_ruleset")
+        self.rights = handled(self.abi)
+        self.net = net and self.abi >= 4
+        self.scope = scope and self.abi >= 6
+        fields = [self.rights]
+        if self.abi >= 4:
+            fields.append(BIND_TCP | CONNECT_TCP if self.net else 0)
+        if self.abi >= 6:
+            fields.append(_SCOPE_ABSTRACT_UNIX | _SCOPE_SIGNAL if self.scope else 0)
+        attributes = struct.pack(f"{len(fields)}Q", *fields)
+        self.fd = invoke("landlock_create_ruleset", attributes, len(attributes), 0)
+
+    def allow_write(self, where: str | int) -> None:
+        """Let all below a path, or what a descriptor stands for, be changed; but no devices be made there."""
+        self._allow(where, self.rights & ~_NEVER)
+
+    def allow_devices(self, where: str | int) -> None:
+        """Let the devices below a path be written to and controlled, and nothing be made or removed."""
+        self._allow(where, _OF_FILES & self.rights)
+
+    def allow_port(self, port: int, rights: int = CONNECT_TCP) -> None:
+        """Let a TCP port be used."""
+        rule = struct.pack("QQ", rights, port)
+        invoke("landlock_add_rule", self.fd, _NET_PORT, rule, 0, path=f"port {port}")
+
+    def restrict_self(self) -> None:
+        """Apply the rules to this thread and all it starts; for ever, and needs no_new_privs."""
+        invoke("landlock_restrict_self", self.fd, 0)
+
+    def close(self) -> None:
+        """Forget the rules; who is restricted by them stays so."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+    def _allow(self, where: str | int, rights: int) -> None:
+        if isinstance(where, int):
+            self._add(where, rights, f"descriptor {where}")
+            return
+        fd = open_path(where)
+        try:
+            self._add(fd, rights, where)
+        finally:
+            os.close(fd)
+
+    def _add(self, fd: int, rights: int, path: str) -> None:
+        if not stat.S_ISDIR(os.fstat(fd).st_mode):
+            rights &= _OF_FILES
+        rule = struct.pack("=Qi", rights, fd)
+        invoke("landlock_add_rule", self.fd, _PATH_BENEATH, rule, 0, path=path)
+
+
+def _ask(flag: int) -> int:
+    try:
+        return invoke("landlock_create_ruleset", None, 0, flag)
+    except OSError as problem:
+        if problem.errno in (ENOSYS, EOPNOTSUPP):
+            return 0
+        raise

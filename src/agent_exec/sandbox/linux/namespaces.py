@@ -1,0 +1,132 @@
+"""Namespaces of one's own: users, mounts, processes, network, names, and what limits them."""
+
+import fcntl
+import os
+import struct
+from errno import EBUSY, EIO, ENOTSUP, EPERM
+
+from agent_exec.sandbox.linux import calls
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import socket as _socket
+else:
+    import _socket  # without the enums
+
+NEW_TIME = 0x00000080
+NEW_MOUNT = 0x00020000
+NEW_CGROUP = 0x02000000
+NEW_NAMES = 0x04000000
+NEW_IPC = 0x08000000
+NEW_USER = 0x10000000
+NEW_PID = 0x20000000
+NEW_NET = 0x40000000
+
+_EVERYBODY = "0 0 4294967295"
+_KINDS = "cgroup ipc mnt net pid time user uts".split()
+_OWN_PID_MAX = (6, 14)
+_FEWEST_PIDS = 301  # below 300, the kernel keeps pids for itself
+_SIOCGIFFLAGS = 0x8913
+_SIOCSIFFLAGS = 0x8914
+_IFF_UP = 1
+
+
+def unshare_all(*, network: bool = True) -> None:
+    """Enter new namespaces of every kind; the one of processes is for children only.
+
+    `network` False keeps the machine's network. The ids are mapped to
+    themselves. Must come before the process is made undumpable: to one who is
+    not root, the files of the maps would no longer belong.
+    """
+    uid, gid = os.geteuid(), os.getegid()
+    flags = NEW_USER | NEW_MOUNT | NEW_PID | NEW_IPC | NEW_NAMES | NEW_CGROUP
+    calls.unshare(flags | (NEW_NET if network else 0))
+    map_ids(uid, gid)
+
+
+def map_ids(uid: int, gid: int) -> None:
+    """Map one user and one group to themselves in the user namespace just entered."""
+    write("/proc/self/setgroups", "deny")
+    write("/proc/self/uid_map", f"{uid} {uid} 1")
+    write("/proc/self/gid_map", f"{gid} {gid} 1")
+
+
+def in_own_users() -> bool:
+    """Whether this process is in a user namespace below the machine's."""
+    return " ".join(_read("/proc/self/uid_map").split()) != _EVERYBODY
+
+
+def loopback_up() -> None:
+    """Bring up the loopback interface of the network namespace just entered."""
+    sock = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM | _socket.SOCK_CLOEXEC)
+    try:
+        answer = fcntl.ioctl(sock, _SIOCGIFFLAGS, struct.pack("16sh22x", b"lo", 0))
+        flags = struct.unpack_from("h", answer, 16)[0]
+        fcntl.ioctl(sock, _SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", flags | _IFF_UP))
+    except OSError as problem:
+        raise calls.failure(problem.errno or EIO, "ioctl", "lo") from problem
+    finally:
+        sock.close()
+
+
+def limit_pids(most: int) -> None:
+    """Let no pid in this namespace be above a number: it can never hold more processes.
+
+    For the first process of a namespace, with its own /proc mounted. Kernels
+    before 6.14 have one such number for the machine, which root would change
+    here: there it fails with ENOTSUP, and touches nothing.
+    """
+    path = "/proc/sys/kernel/pid_max"
+    release = os.uname().release.split(".")
+    if (int(release[0]), int(release[1].partition("-")[0])) < _OWN_PID_MAX:
+        raise calls.failure(ENOTSUP, "write", path, "this kernel cannot limit the pids of a namespace")
+    if os.getpid() != 1:
+        raise calls.failure(EBUSY, "write", path, "only the first process of a namespace may do this")
+    _require_own_users(path)
+    wanted = str(max(most, _FEWEST_PIDS))
+    write(path, wanted)
+    if _read(path).strip() != wanted:
+        raise calls.failure(EIO, "write", path, "the kernel did not keep it")
+
+
+def forbid_namespaces() -> None:
+    """Let no further namespaces be made below this user namespace (ENOSPC).
+
+    After this nothing detached can be made any more: to the kernel, a mount
+    that is attached nowhere is in a namespace of its own.
+    """
+    _require_own_users("/proc/sys/user")
+    for kind in _KINDS:
+        path = f"/proc/sys/user/max_{kind}_namespaces"
+        write(path, "0")
+        if _read(path).strip() != "0":
+            raise calls.failure(EIO, "write", path, "the kernel did not keep it")
+
+
+def write(path: str, text: str) -> None:
+    """Write a file of the kernel's in one call, as it wants it."""
+    data = text.encode()
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            written = os.write(fd, data)
+        finally:
+            os.close(fd)
+    except OSError as problem:
+        raise calls.failure(problem.errno or EIO, "write", path) from problem
+    if written != len(data):
+        raise calls.failure(EIO, "write", path)
+
+
+def _read(path: str) -> str:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(fd, 4096).decode()
+    finally:
+        os.close(fd)
+
+
+def _require_own_users(path: str) -> None:
+    """Raise if this would change the machine's own numbers."""
+    if not in_own_users():
+        raise calls.failure(EPERM, "write", path, "not in a user namespace of our own")

@@ -1,0 +1,192 @@
+"""The filter of system calls: what no command needs, and what gets around the other walls.
+
+    what                                                  the command sees
+    a call of another architecture (int 0x80)             killed by SIGSYS
+    a number above NEWEST, x32's too; clone3, openat2     ENOSYS, so libraries use the older call
+    a call in REFUSED                                     EPERM
+    namespaces by clone or unshare                        EPERM
+    set-user-id or set-group-id bits in a mode            EPERM
+    typing into a terminal (TIOCSTI, TIOCLINUX), TIOCSETD EPERM
+    personality, but to ask for it or for the plain one   EPERM
+    limits and memory pages of other processes            EPERM
+    a socket of another family, AF_UNIX too               EAFNOSUPPORT
+    a socket of another type; a pair of datagram sockets  ESOCKTNOSUPPORT
+    a socket of another protocol                          EPROTONOSUPPORT
+
+Arguments that the kernel takes as int are compared by their low halves, as
+the kernel does. clone3 and openat2 keep their flags in memory, where a filter
+cannot look; a program that is refused them falls back on what it can see.
+"""
+
+import ctypes
+import struct
+from errno import EAFNOSUPPORT, EINVAL, ENOSYS, EPERM, EPROTONOSUPPORT, ESOCKTNOSUPPORT
+
+from agent_exec.sandbox.linux.bpf import ALLOW, ARCHITECTURE, ERRNO, KILL, NUMBER, Assembler, argument
+from agent_exec.sandbox.linux.calls import failure, invoke
+from agent_exec.sandbox.linux.numbers import AUDIT, NEWEST, machine, table
+
+REFUSED = (
+    "acct add_key adjtimex bpf chroot clock_adjtime clock_settime delete_module finit_module fsconfig "
+    "fsmount fsopen fspick init_module io_uring_enter io_uring_register io_uring_setup ioperm iopl kcmp "
+    "kexec_file_load kexec_load keyctl mount mount_setattr move_mount open_by_handle_at open_tree "
+    "open_tree_attr perf_event_open pidfd_getfd pivot_root process_madvise process_vm_readv "
+    "process_vm_writev ptrace quotactl quotactl_fd reboot request_key setdomainname sethostname setns "
+    "settimeofday swapoff swapon syslog umount2 userfaultfd"
+).split()
+ABSENT = ("clone3", "openat2")
+
+_NAMESPACES = 0x7E020000
+_NEW_TIME = 0x80  # for unshare only: in clone, these bits are the signal at the end
+_SET_ID = 0o6000
+_MAKES = 0o100 | 0o20000000  # O_CREAT, and what is O_TMPFILE beyond O_DIRECTORY
+_TYPE = 0xF
+_UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
+_STREAM, _DGRAM, _SEQPACKET = 1, 2, 5
+_PROTOCOLS = (0, 1, 6, 17, 58)  # any, ICMP (by datagram), TCP, UDP, ICMPv6
+_TERMINAL = (0x5412, 0x541C, 0x5423)  # TIOCSTI, TIOCLINUX, TIOCSETD
+_ASK = 0xFFFFFFFF
+
+_MODE_OF = {"chmod": 1, "creat": 1, "fchmod": 1, "mkdir": 1, "mknod": 1}
+_MODE_OF |= {"fchmodat": 2, "fchmodat2": 2, "mkdirat": 2, "mknodat": 2}
+
+_SET_MODE_FILTER = 1
+_FLAG_TSYNC = 1
+
+
+def program(*, unix: str = "deny", net: str = "off", architecture: str | None = None) -> bytes:
+    """Give the filter for a way to use sockets.
+
+    `net` "off" allows no socket of the internet, "loopback" and "on" allow
+    TCP and UDP and the asking of routes, which names need; where that leads
+    to is the network namespace's to say. `unix` "allow" is for a box whose
+    sockets cannot lead out by another means; "deny" leaves connected pairs.
+    """
+    if unix not in {"deny", "allow"} or net not in {"off", "loopback", "on"}:
+        raise ValueError(f"no such way to use sockets: unix={unix!r} net={net!r}")
+    architecture = architecture or machine()
+    calls = table(architecture)
+    code = Assembler()
+    code.load(ARCHITECTURE)
+    code.equal(AUDIT[architecture], no="kill")
+    code.load(NUMBER)
+    for name in ("openat", "ioctl", "clone"):  # the ones often called whose arguments must be looked at
+        code.equal(calls[name], yes=name)
+    code.at_least(NEWEST + 1, yes="absent")
+    for name in ("open", "unshare", "socket", "socketpair", "personality", "prlimit64"):
+        if name in calls:
+            code.equal(calls[name], yes=name)
+    for name in ("move_pages", "migrate_pages"):
+        code.equal(calls[name], yes="other pid")
+    for name, index in _MODE_OF.items():
+        if name in calls:
+            code.equal(calls[name], yes=f"mode {index}")
+    for name in ABSENT:
+        code.equal(calls[name], yes="absent")
+    for name in REFUSED:
+        if name in calls:
+            code.equal(calls[name], yes="refused")
+    code.give(ALLOW)
+    _files(code, calls)
+    _processes(code)
+    _sockets(code, unix=unix, net=net)
+    for label, verdict in (
+        ("allowed", ALLOW),
+        ("refused", ERRNO | EPERM),
+        ("absent", ERRNO | ENOSYS),
+        ("family", ERRNO | EAFNOSUPPORT),
+        ("type", ERRNO | ESOCKTNOSUPPORT),
+        ("protocol", ERRNO | EPROTONOSUPPORT),
+        ("kill", KILL),
+    ):
+        code.label(label)
+        code.give(verdict)
+    return code.assemble()
+
+
+def apply(filter_: bytes) -> None:
+    """Apply a filter to this process and all it starts; for ever, and needs no_new_privs."""
+    buffer = ctypes.create_string_buffer(filter_, len(filter_))
+    header = struct.pack("HxxxxxxQ", len(filter_) // 8, ctypes.addressof(buffer))
+    thread = invoke("seccomp", _SET_MODE_FILTER, _FLAG_TSYNC, header)
+    if thread != 0:
+        raise failure(EINVAL, "seccomp", why=f"thread {thread} has a filter of its own")
+
+
+def _files(code: Assembler, calls: dict[str, int]) -> None:
+    """Nobody makes a program that lends its owner's rights to whoever runs it."""
+    code.label("openat")
+    code.load(argument(2))
+    code.any_bit(_MAKES, yes="mode 3", no="allowed")
+    if "open" in calls:
+        code.label("open")
+        code.load(argument(1))
+        code.any_bit(_MAKES, yes="mode 2", no="allowed")
+    for index in (1, 2, 3):
+        code.label(f"mode {index}")
+        code.load(argument(index))
+        code.any_bit(_SET_ID, yes="refused", no="allowed")
+    code.label("ioctl")
+    code.load(argument(1))
+    for request in _TERMINAL:
+        code.equal(request, yes="refused")
+    code.give(ALLOW)
+
+
+def _processes(code: Assembler) -> None:
+    """Nobody gets capabilities back in a namespace below, nor reaches into other processes."""
+    code.label("unshare")
+    code.load(argument(0))
+    code.any_bit(_NAMESPACES | _NEW_TIME, yes="refused", no="allowed")
+    code.label("clone")
+    code.load(argument(0))
+    code.any_bit(_NAMESPACES, yes="refused", no="allowed")
+    code.label("personality")
+    code.load(argument(0))
+    code.equal(0, yes="allowed")
+    code.equal(_ASK, yes="allowed", no="refused")
+    code.label("prlimit64")
+    code.load(argument(2))
+    code.equal(0, no="other pid")
+    code.load(argument(2, high=True))
+    code.equal(0, yes="allowed")
+    code.label("other pid")
+    code.load(argument(0))
+    code.equal(0, yes="allowed", no="refused")
+
+
+def _sockets(code: Assembler, *, unix: str, net: str) -> None:
+    """Only families whose every way out is known; a namespace of the network does not hold all of them."""
+    code.label("socket")
+    code.load(argument(0))
+    if unix == "allow":
+        code.equal(_UNIX, yes="allowed")
+    if net == "off":
+        code.give(ERRNO | EAFNOSUPPORT)
+    else:
+        code.equal(_INET, yes="internet")
+        code.equal(_INET6, yes="internet")
+        code.equal(_NETLINK, no="family")
+        code.load(argument(2))
+        code.equal(0, yes="allowed", no="protocol")  # NETLINK_ROUTE
+        code.label("internet")
+        code.load(argument(1))
+        code.mask(_TYPE)
+        code.equal(_STREAM, yes="protocols")
+        code.equal(_DGRAM, no="type")
+        code.label("protocols")
+        code.load(argument(2))
+        for protocol in _PROTOCOLS:
+            code.equal(protocol, yes="allowed")
+        code.give(ERRNO | EPROTONOSUPPORT)
+    code.label("socketpair")
+    code.load(argument(0))
+    code.equal(_UNIX, no="family")
+    if unix == "allow":
+        code.give(ALLOW)
+    else:
+        # A datagram socket can be connected again, to any path; the others are connected for ever.
+        code.load(argument(1))
+        code.mask(_TYPE)
+        code.equal(_STREAM, yes="allowed")
+        code.equal(_SEQPACKET, yes="allowed", no="type")

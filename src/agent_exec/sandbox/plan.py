@@ -1,0 +1,237 @@
+"""What a profile comes to on this machine now: every path real, every mask and protection decided."""
+
+import os
+import stat
+import sys
+
+from agent_exec.model.errors import InvalidArgument
+from agent_exec.model.value import Value
+from agent_exec.sandbox.gitdirs import BOUND
+from agent_exec.sandbox.masks import find_masks
+from agent_exec.sandbox.paths import identity, inside, outermost
+from agent_exec.sandbox.protections import find_protections
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent_exec.sandbox.profile import Profile
+
+_KERNEL = ("/dev", "/proc", "/sys")
+_FOLDER = (
+    getattr(os, "O_PATH", 0)
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_DIRECTORY", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+)
+
+
+class Root(Value):
+    """A folder that may be written to, and who it is: a path may become another folder."""
+
+    __slots__ = ("device", "inode", "path")
+
+    def __init__(self, path: str, device: int, inode: int) -> None:
+        self.path = path
+        self.device = device
+        self.inode = inode
+
+
+class Plan(Value):
+    """What a backend carries out.
+
+    `roots` may be written to, but not `protected`, which are real paths below
+    them that exist, outer ones first; `identities` are their devices and
+    inodes, in the same order. `visible` are not written to, but seen even if
+    they lie in a /tmp that is hidden. `masks` are real paths that may not be
+    read; `absent` are those that do not exist yet. `missing` are protected
+    paths that do not exist yet, and are looked for afterwards. `unenforced`
+    says in words what no backend will enforce.
+    """
+
+    __slots__ = (
+        "absent",
+        "identities",
+        "masks",
+        "missing",
+        "profile",
+        "protected",
+        "roots",
+        "unenforced",
+        "visible",
+    )
+
+    def __init__(
+        self,
+        profile: "Profile",
+        *,
+        roots: tuple[Root, ...] = (),
+        protected: tuple[str, ...] = (),
+        identities: tuple[tuple[int, int], ...] = (),
+        visible: tuple[Root, ...] = (),
+        masks: tuple[str, ...] = (),
+        absent: tuple[str, ...] = (),
+        missing: tuple[str, ...] = (),
+        unenforced: tuple[str, ...] = (),
+    ) -> None:
+        self.profile = profile
+        self.roots = roots
+        self.protected = protected
+        self.identities = identities
+        self.visible = visible
+        self.masks = masks
+        self.absent = absent
+        self.missing = missing
+        self.unenforced = unenforced
+
+
+def own_paths() -> tuple[str, ...]:
+    """Give where our interpreter, its packages and our own code are."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    return (sys.prefix, sys.base_prefix, os.path.dirname(os.path.realpath(sys.executable)), package)
+
+
+def make_plan(
+    profile: "Profile",
+    *,
+    home: str,
+    state: "Sequence[str]" = (),
+    own: "Sequence[str] | None" = None,
+    bound: int = BOUND,
+) -> Plan:
+    """Give the plan of a profile, or say which of its paths cannot be kept safe, and why.
+
+    `state` are folders of ours that no command may reach; `own` are paths of
+    ours that are protected where they lie in a root, `own_paths()` by default.
+    `bound` is how many entries of each root are looked at.
+    """
+    if profile.name == "full-access":
+        return Plan(profile, unenforced=("full access: nothing is confined",))
+    if not home.startswith("/"):
+        raise InvalidArgument(f"the home folder must be an absolute path; got {home!r}")
+    home = os.path.realpath(home)
+    asked = profile.roots
+    if profile.tmp == "shared" and profile.name == "workspace-write":
+        asked = (*asked, "/tmp")
+    named = [_root(path, profile, home, state) for path in asked]
+    roots = _outer(named)
+    masks, absent = find_masks(profile.deny_read, home, [root.path for root in roots], bound)
+    for root in roots:
+        for mask in masks:
+            if inside(root.path, mask):
+                raise InvalidArgument(
+                    f"the root {root.path!r} lies in {mask!r}, which deny_read hides; take one of them away",
+                    path=root.path,
+                )
+    if profile.name == "read-only":
+        return Plan(profile, visible=roots, masks=masks, absent=absent)
+    protected, missing, unenforced = find_protections(
+        profile,
+        [root.path for root in roots],
+        named=list(dict.fromkeys(root.path for root in named)),
+        home=home,
+        own=own_paths() if own is None else own,
+        bound=bound,
+    )
+    for root in named:
+        if held := [path for path in protected if inside(root.path, path)]:
+            raise InvalidArgument(
+                f"the root {root.path!r} lies in {held[0]!r}, which is protected; take one of them away",
+                path=root.path,
+            )
+    plan = Plan(
+        profile,
+        roots=roots,
+        protected=protected,
+        identities=tuple(identity(path) or (0, 0) for path in protected),
+        masks=masks,
+        absent=absent,
+        missing=tuple(sorted(missing)),
+        unenforced=unenforced,
+    )
+    if changed := revalidate(plan):
+        raise InvalidArgument(f"while the box was planned, {changed[0]}; try again")
+    return plan
+
+
+def revalidate(plan: Plan) -> list[str]:
+    """Say in words what is no longer as it was planned; nothing, if a box made from the plan still holds."""
+    return [*changed_roots(plan), *changed_protections(plan)]
+
+
+def changed_roots(plan: Plan) -> list[str]:
+    """Say which roots are gone or others now: a new plan would take in what nobody named."""
+    found: list[str] = []
+    for root in (*plan.roots, *plan.visible):
+        try:
+            now = _open_root(root.path)
+        except InvalidArgument as error:
+            found.append(error.message)
+            continue
+        if now != root:
+            found.append(f"the root {root.path!r} is another folder than before")
+    return found
+
+
+def changed_protections(plan: Plan) -> list[str]:
+    """Say which protected paths are gone or others now: what a box has mounted there may have come off."""
+    found: list[str] = []
+    for path, known in zip(plan.protected, plan.identities, strict=True):
+        now_there = identity(path)
+        if now_there is None:
+            found.append(f"the protected {path!r} is gone")
+        elif now_there != known or os.path.realpath(path) != path:
+            found.append(f"the protected {path!r} was replaced")
+    return found
+
+
+def unmasked(plan: Plan) -> list[str]:
+    """Give the paths that may not be read and did not exist: a box made before they did shows them."""
+    return [path for path in plan.absent if os.path.lexists(path)]
+
+
+def _root(path: str, profile: "Profile", home: str, state: "Sequence[str]") -> Root:
+    """Give a root that is safe to be one, by its real path."""
+    root = _open_root(os.path.realpath(path))
+    real = root.path
+    reason = ""
+    if real == "/":
+        reason = "it is the whole machine"
+    elif any(inside(real, folder) for folder in _KERNEL):
+        reason = "it is the kernel's"
+    elif inside(home, real):
+        reason = f"it is or holds the home folder {home!r}"
+    elif ".git" in real.lower().split("/") or all(
+        os.path.lexists(os.path.join(real, name)) for name in ("HEAD", "objects", "refs")
+    ):
+        reason = "it lies in a repository's own folder"
+    elif real == "/tmp" and profile.tmp == "private":
+        reason = 'the box has a /tmp of its own; say tmp="shared" to use the machine\'s'
+    for folder in map(os.path.realpath, state):
+        if inside(folder, real) or inside(real, folder):
+            reason = f"agent-exec keeps its own files in {folder!r}"
+    if reason:
+        raise InvalidArgument(f"{path!r} cannot be a root: {reason}; name a folder of the work", path=path)
+    return root
+
+
+def _open_root(path: str) -> Root:
+    try:
+        fd = os.open(path, os.O_RDONLY | _FOLDER)
+    except OSError as error:
+        raise InvalidArgument(
+            f"the root {path!r} is no folder that can be opened: {error.strerror}", path=path
+        ) from None
+    try:
+        found = os.fstat(fd)
+    finally:
+        os.close(fd)
+    if not stat.S_ISDIR(found.st_mode) or os.path.realpath(path) != path:
+        raise InvalidArgument(f"the root {path!r} is no folder by its real path", path=path)
+    return Root(path, found.st_dev, found.st_ino)
+
+
+def _outer(roots: list[Root]) -> tuple[Root, ...]:
+    """Give roots without those that lie in others: a folder is written to once."""
+    kept = outermost(root.path for root in roots)
+    return tuple({root.path: root for root in roots if root.path in kept}.values())

@@ -1,0 +1,282 @@
+"""A profile: what commands in a box may touch, as the operator wrote it; the machine is not looked at."""
+
+from agent_exec.model.errors import InvalidArgument
+from agent_exec.model.value import Value
+from agent_exec.sandbox.spelling import folder, host, names, number, one_of, paths
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from os import PathLike
+
+NAMES = ("read-only", "workspace-write", "full-access")
+GIT = ("read-only", "commit")
+MISSING = ("report", "allow")
+TMP = ("private", "shared")
+UNIX = ("deny", "internal")
+STRENGTHS = ("full", "degraded")
+
+PROTECTED = (".agent-exec", ".vscode", ".idea", ".mcp.json", ".envrc", ".claude", ".codex", ".agents")
+"""Names right below a root that trusted programs obey; every `.git` is protected without being named."""
+
+SECRETS = (
+    "~/.ssh",
+    "~/.aws",
+    "~/.azure",
+    "~/.gnupg",
+    "~/.kube",
+    "~/.config/gh",
+    "~/.config/gcloud",
+    "~/.config/git/credentials",
+    "~/.git-credentials",
+    "~/.netrc",
+    "~/.pypirc",
+    "~/.vault-token",
+    "~/.docker/config.json",
+    "~/.cargo/credentials.toml",
+    "~/.local/share/keyrings",
+    "~/.password-store",
+)
+"""Where people keep what opens other doors."""
+
+_YEAR = 366 * 86400
+
+
+class _Frozen(Value):
+    """A value that cannot be changed by mistake: what was checked is what is enforced."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def _fill(self, **fields: object) -> None:
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__}.{name} cannot be changed; use replace({name}=...)")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__}.{name} cannot be removed")
+
+    def __reduce__(self) -> "tuple[object, ...]":
+        return _rebuild, (type(self), {name: getattr(self, name) for name in self.__slots__})
+
+
+def _rebuild(kind: "type[_Frozen]", fields: "dict[str, object]") -> _Frozen:
+    return kind(**fields)
+
+
+class BoxLimits(_Frozen):
+    """How much commands in a box may use; None is no limit.
+
+    `wall` and `cpu` are seconds, `procs` counts processes and threads of the
+    box, `open_files` descriptors of one process. `memory_mb` is for the box
+    where the system can, else for each process; `file_mb` is for one file.
+    """
+
+    __slots__ = ("cpu", "file_mb", "memory_mb", "open_files", "procs", "wall")
+
+    wall: float | None
+    cpu: int | None
+    procs: int | None
+    memory_mb: int | None
+    file_mb: int | None
+    open_files: int | None
+
+    def __init__(
+        self,
+        wall: float | None = None,
+        cpu: int | None = None,
+        procs: int | None = 1024,
+        memory_mb: int | None = None,
+        file_mb: int | None = None,
+        open_files: int | None = None,
+    ) -> None:
+        seconds = number("limits.wall", wall, 0, _YEAR, whole=False)
+        if seconds == 0:
+            raise InvalidArgument("limits.wall must be more than 0 seconds; leave it out for no limit")
+        self._fill(
+            wall=seconds,
+            cpu=number("limits.cpu", cpu, 1, _YEAR),
+            procs=number("limits.procs", procs, 1, 1 << 22),
+            memory_mb=number("limits.memory_mb", memory_mb, 1, 1 << 30),
+            file_mb=number("limits.file_mb", file_mb, 1, 1 << 30),
+            open_files=number("limits.open_files", open_files, 16, 1 << 20),
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """Give the fields by name, in the order of the alphabet."""
+        return {name: getattr(self, name) for name in sorted(self.__slots__)}
+
+    @classmethod
+    def from_json(cls, fields: object) -> "BoxLimits":
+        """Give the limits that were written so; refuse what is not known."""
+        return cls(**_known(cls, "limits", fields))  # type: ignore[arg-type]
+
+
+class Profile(_Frozen):
+    """What commands in a box may touch.
+
+    `roots` are the folders that may be written to (in "read-only": that are
+    shown even where the rest is hidden). Below them stay as they are: every
+    `.git`, as `git` says, and `protect` and `protect_also`: paths relative to
+    each root, or absolute. `missing` says whether such names are reported when
+    they appear. `deny_read` are paths that cannot be read: absolute, below
+    `~`, or relative to each root, with `*`, `?` and `**`. `tmp` is a /tmp of
+    the box's own, of `tmp_mb`, or the machine's. `net` is "off", "on", or the
+    hosts that may be reached; an empty list is "off". `env` names variables
+    that are passed on although they look like secrets. A box that is weaker
+    than `min_strength` is refused.
+
+    Characters in paths mean themselves, but for those of `deny_read`.
+    """
+
+    __slots__ = (
+        "deny_read",
+        "env",
+        "git",
+        "limits",
+        "min_strength",
+        "missing",
+        "name",
+        "net",
+        "protect",
+        "protect_also",
+        "roots",
+        "tmp",
+        "tmp_mb",
+        "unix",
+    )
+
+    name: str
+    roots: tuple[str, ...]
+    protect: tuple[str, ...]
+    protect_also: tuple[str, ...]
+    git: str
+    missing: str
+    deny_read: tuple[str, ...]
+    tmp: str
+    tmp_mb: int
+    net: str | tuple[str, ...]
+    unix: str
+    env: tuple[str, ...]
+    limits: BoxLimits
+    min_strength: str
+
+    def __init__(
+        self,
+        name: str = "workspace-write",
+        roots: "Sequence[str | bytes | PathLike[str]]" = (),
+        *,
+        protect: "Sequence[str]" = PROTECTED,
+        protect_also: "Sequence[str]" = (),
+        git: str = "read-only",
+        missing: str = "report",
+        deny_read: "Sequence[str]" = SECRETS,
+        tmp: str = "private",
+        tmp_mb: int = 1024,
+        net: "str | Sequence[str]" = "off",
+        unix: str = "deny",
+        env: "Sequence[str]" = (),
+        limits: BoxLimits | None = None,
+        min_strength: str = "full",
+    ) -> None:
+        if limits is not None and not isinstance(limits, BoxLimits):
+            raise InvalidArgument(f"limits must be BoxLimits; got {limits!r}")
+        self._fill(
+            name=one_of("name", name, NAMES),
+            roots=tuple(dict.fromkeys(folder("roots", path) for path in paths("roots", roots))),
+            protect=_places("protect", protect),
+            protect_also=_places("protect_also", protect_also),
+            git=one_of("git", git, GIT),
+            missing=one_of("missing", missing, MISSING),
+            deny_read=_places("deny_read", deny_read),
+            tmp=one_of("tmp", tmp, TMP),
+            tmp_mb=number("tmp_mb", tmp_mb, 1, 1 << 20, none=False),
+            net=_net(net),
+            unix=one_of("unix", unix, UNIX),
+            env=names("env", env),
+            limits=BoxLimits() if limits is None else limits,
+            min_strength=one_of("min_strength", min_strength, STRENGTHS),
+        )
+
+    @property
+    def digest(self) -> str:
+        """Give "sha256:" and the hash of the canonical text: equal for equal profiles, on every machine."""
+        import hashlib
+
+        return f"sha256:{hashlib.sha256(self.to_text().encode()).hexdigest()}"
+
+    def to_json(self) -> dict[str, object]:
+        """Give the fields by name, in the order of the alphabet, as JSON has them."""
+        found: dict[str, object] = {}
+        for name in sorted(self.__slots__):
+            value = getattr(self, name)
+            if isinstance(value, tuple):
+                value = list(value)
+            found[name] = value.to_json() if isinstance(value, BoxLimits) else value
+        return found
+
+    def to_text(self) -> str:
+        """Give the canonical text: JSON on one line, which `from_json` reads."""
+        from agent_exec.model.jsonline import dump
+
+        return dump(self.to_json())
+
+    @classmethod
+    def from_json(cls, value: "str | bytes | Mapping[str, object]") -> "Profile":
+        """Give the profile of a JSON object or its text; what is left out is as in a new one.
+
+        Refused are unknown fields, fields that come twice, and values of the
+        wrong kind: a profile that is misread would confine less than it says.
+        """
+        fields = _known(cls, "profile", _parse(value) if isinstance(value, str | bytes) else value)
+        if "limits" in fields:
+            fields["limits"] = BoxLimits.from_json(fields["limits"])
+        return cls(**fields)  # type: ignore[arg-type]
+
+
+def _known(cls: type[_Frozen], what: str, fields: object) -> dict[str, object]:
+    from collections.abc import Mapping
+
+    allowed = ", ".join(sorted(cls.__slots__))
+    if not isinstance(fields, Mapping):
+        raise InvalidArgument(f"{what} must be an object with some of the fields {allowed}; got {fields!r}")
+    for name in fields:
+        if name not in cls.__slots__:
+            raise InvalidArgument(
+                f"{what} has an unknown field {name!r}; the fields are {allowed}", field=name
+            )
+    return dict(fields)
+
+
+def _parse(text: str | bytes) -> object:
+    import json
+
+    try:
+        return json.loads(text, object_pairs_hook=_once)
+    except (ValueError, RecursionError) as error:
+        raise InvalidArgument(f"profile is not JSON: {error}") from None
+
+
+def _once(pairs: "list[tuple[str, object]]") -> dict[str, object]:
+    found: dict[str, object] = {}
+    for name, value in pairs:
+        if name in found:
+            raise InvalidArgument(f"profile has the field {name!r} twice; keep one", field=name)
+        found[name] = value
+    return found
+
+
+def _places(field: str, value: object) -> tuple[str, ...]:
+    """Give paths, relative or absolute; their order means nothing."""
+    return tuple(sorted({folder(field, path, relative=True) for path in paths(field, value)}))
+
+
+def _net(value: object) -> str | tuple[str, ...]:
+    if isinstance(value, str):
+        if value not in {"off", "on"}:
+            raise InvalidArgument(f'net must be "off", "on" or a list of hosts; got {value!r}', field="net")
+        return value
+    if not isinstance(value, list | tuple):
+        raise InvalidArgument(f'net must be "off", "on" or a list of hosts; got {value!r}', field="net")
+    return tuple(sorted({host("net", one) for one in value})) or "off"

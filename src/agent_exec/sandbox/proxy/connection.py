@@ -1,0 +1,335 @@
+"""One client: what it asks is read, decided, dialled and relayed."""
+
+import errno
+import socket
+import struct
+from selectors import EVENT_READ, EVENT_WRITE
+from time import time
+
+from agent_exec.sandbox.proxy import http, socks
+from agent_exec.sandbox.proxy.addresses import choose
+from agent_exec.sandbox.proxy.asked import Asked, Problem
+from agent_exec.sandbox.proxy.fields import END, TOKEN
+from agent_exec.sandbox.proxy.log import Decision
+from agent_exec.sandbox.proxy.relay import Relay
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+    from ipaddress import IPv4Address, IPv6Address
+
+    from agent_exec.sandbox.proxy.loop import Loop
+    from agent_exec.sandbox.proxy.rules import Rule
+
+_RESET = struct.pack("ii", 1, 0)
+_LINGER = 2.0
+_KINDS = {errno.ECONNREFUSED: "refused", errno.ETIMEDOUT: "timeout"}
+
+
+class Connection:
+    """A client from its first byte to its last.
+
+    Its phases: asking, resolving, dialling, relaying (and asking again after
+    an exchange of plain HTTP), and lingering when it has been refused, so
+    that it reads the reason before the connection is gone.
+    """
+
+    def __init__(self, loop: "Loop", client: socket.socket) -> None:
+        self._loop = loop
+        self._client = client
+        self._upstream: socket.socket | None = None
+        self._relay: Relay | None = None
+        self._talk: Generator[tuple[bytes, int], bytes, Asked] | None = None
+        self._need = 0
+        self._until = 0.0
+        self._ask(b"", loop.limits.head_seconds)
+
+    def _ask(self, buffer: bytes, seconds: float) -> None:
+        """Wait for a request of which nothing is known yet."""
+        self._buffer = buffer
+        self._asked: Asked | None = None
+        self._rule: Rule | None = None
+        self._candidates: list[IPv4Address | IPv6Address] = []
+        self._tried = ""
+        self.phase = "asking"
+        self.deadline = self._loop.now + seconds
+        self._loop.watch(self._client, EVENT_READ, self)
+
+    def ready(self, end: socket.socket, events: int) -> None:
+        """Do what an end is ready for."""
+        match self.phase:
+            case "asking":
+                self._safely(self._hear)
+            case "dialling":
+                self._safely(self._dialled)
+            case "relaying":
+                self._safely(lambda: self._move(end, events))
+            case "lingering":
+                self._safely(self._discard)
+
+    def resolved(self, answers: "list[str] | OSError") -> None:
+        """Go on with what the resolver said."""
+        if self.phase == "resolving":
+            self._safely(lambda: self._choose(answers))
+
+    def expire(self) -> None:
+        """End what has taken too long, and say so where somebody can hear it."""
+        match self.phase:
+            case "asking" if self._buffer or self._talk is not None:
+                self._refuse(Problem("slow", "no whole request came in time"))
+            case "resolving":
+                self._refuse(Problem("timeout", "the name was not resolved in time"))
+            case "dialling":
+                self._safely(lambda: self._dial(Problem("timeout", f"no answer from {self._tried}")))
+            case "relaying":
+                self.abort()
+            case _:
+                self.close()
+
+    def close(self) -> None:
+        """Let go of both ends; harmless when repeated."""
+        if self.phase in {"resolving", "dialling"}:
+            self._note(None, "given up")
+        self.phase = "closed"
+        self._hang_up()
+        self._loop.forget(self._client, self)
+
+    def abort(self) -> None:
+        """End it so that nobody takes what was cut off for the whole."""
+        for end in (self._client, self._upstream):
+            if end is not None:
+                try:
+                    end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+                except OSError:
+                    pass
+        self.close()
+
+    def _safely(self, step: "Callable[[], None]") -> None:
+        """Take a step; whatever goes wrong ends this connection alone."""
+        try:
+            try:
+                step()
+            except Problem as problem:
+                self._refuse(problem)
+        except BlockingIOError:
+            pass
+        except OSError:
+            self.abort()
+        except Exception as error:
+            self._rule = None
+            self._note(None, f"an error of the proxy itself: {type(error).__name__}")
+            self.phase = "broken"
+            self.abort()
+
+    def _hear(self) -> None:
+        count = self._client.recv_into(self._loop.buffer)
+        if not count:
+            self.close()
+            return
+        if not self._buffer and self._talk is None:
+            self.deadline = self._loop.now + self._loop.limits.head_seconds
+        self._buffer += self._loop.buffer[:count]
+        self._understand()
+
+    def _understand(self) -> None:
+        """Read a request if it is there as a whole, and decide it."""
+        asked = self._hear_socks() if self._talk or self._buffer[0] == socks.FIRST else self._hear_http()
+        if asked is None:
+            return
+        self._asked = asked
+        self._rule = self._loop.rules.match(asked.host, asked.port)
+        if self._rule is None:
+            raise Problem("denied", "not in allow-list")
+        self._loop.unwatch(self._client)
+        self.deadline = self._until = self._loop.now + self._loop.limits.connect_seconds
+        if asked.host.address is not None:
+            self._candidates = [asked.host.address]
+            self._dial(None)
+        else:
+            self.phase = "resolving"
+            self._loop.resolve(asked.host.name, asked.port, self)
+
+    def _hear_http(self) -> Asked | None:
+        if self._buffer[0] == socks.OLD:
+            raise Problem("bad", socks.OLD_REASON, protocol="socks4")
+        if self._buffer[0] not in TOKEN:
+            raise Problem("bad", "this is neither HTTP nor SOCKS5")
+        limit = self._loop.limits.head_bytes
+        end = self._buffer.find(END)
+        if (len(self._buffer) if end < 0 else end) > limit:
+            raise Problem("large", f"the head is longer than {limit} bytes")
+        if end < 0:
+            return None
+        end += len(END)
+        head, self._buffer = self._buffer[:end], self._buffer[end:]
+        return http.read_request(head, self._loop.token)
+
+    def _hear_socks(self) -> Asked | None:
+        if self._talk is None:
+            self._talk = socks.talk(self._loop.token)
+            _, self._need = next(self._talk)
+        while len(self._buffer) >= self._need:
+            data, self._buffer = self._buffer[: self._need], self._buffer[self._need :]
+            try:
+                reply, self._need = self._talk.send(data)
+            except StopIteration as end:
+                asked: Asked = end.value
+                return asked
+            if reply:
+                self._client.send(reply)
+        return None
+
+    def _choose(self, answers: "list[str] | OSError") -> None:
+        assert self._asked is not None
+        if isinstance(answers, OSError):
+            raise Problem("unresolved", f"the name cannot be resolved: {answers.strerror or answers}")
+        good, bad = choose(answers, self._asked.port, self._loop.rules)
+        if bad and not good:
+            self._rule = None
+            raise Problem("denied", f"the name leads to {', '.join(bad)}, which no rule names")
+        if not good:
+            raise Problem("unresolved", "the name has no address")
+        self._candidates = good
+        self._dial(None)
+
+    def _dial(self, last: Problem | None) -> None:
+        """Dial the next address; raise the last problem when there is none, or no time."""
+        assert self._asked is not None
+        self.phase = "dialling"
+        while self._candidates and self._loop.now < self._until:
+            self._hang_up()
+            address = self._candidates.pop(0)
+            self._tried = str(address)
+            try:
+                family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+                self._upstream = end = socket.socket(family, socket.SOCK_STREAM)
+                end.setblocking(False)
+                code = end.connect_ex((self._tried, self._asked.port))
+                if code in {0, errno.EINPROGRESS}:
+                    self.deadline = min(self._until, self._loop.now + self._loop.limits.dial_seconds)
+                    self._loop.watch(end, EVENT_WRITE, self)
+                    return
+            except OSError as error:
+                code = error.errno or errno.EIO
+            last = _unreached(code, self._tried)
+        raise last or Problem("timeout", "no time is left to dial")
+
+    def _dialled(self) -> None:
+        end, asked = self._upstream, self._asked
+        assert end is not None
+        assert asked is not None
+        code = end.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            self._dial(_unreached(code, self._tried))
+            return
+        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._note(None)
+        self.phase = "relaying"
+        self._relay = Relay(asked, self._client, end, self._buffer, self._loop.limits.head_bytes)
+        self._buffer = b""
+        self._relay.begin()
+        self._settle(self._relay, end)
+
+    def _move(self, end: socket.socket, events: int) -> None:
+        relay, upstream = self._relay, self._upstream
+        assert relay is not None
+        assert upstream is not None
+        relay.move(end, events, self._loop.buffer)
+        self._settle(relay, upstream)
+
+    def _settle(self, relay: Relay, upstream: socket.socket) -> None:
+        """See whether it is over, and watch for what can happen next."""
+        if not relay.over:
+            self.deadline = self._loop.now + self._loop.limits.idle_seconds
+            here, there = relay.masks
+            self._loop.watch(self._client, here, self)
+            self._loop.watch(upstream, there, self)
+            return
+        self._hang_up()
+        if relay.exchanged:
+            self._ask(relay.rest, self._loop.limits.keep_seconds)
+            if self._buffer:
+                self._understand()
+        elif relay.is_tunnel:
+            self.close()
+        else:
+            self._linger()
+
+    def _refuse(self, problem: Problem) -> None:
+        """Log a refusal or a failure, say it to the client, and end."""
+        if self.phase != "relaying":
+            self._note(problem, problem.reason)
+        unheard = self._relay is None or not self._relay.heard
+        self.phase = "refused"
+        self._hang_up()
+        if not unheard:
+            self.abort()
+            return
+        method = ""
+        if self._asked is not None:
+            problem.host, problem.port = self._asked.host, self._asked.port
+            method = self._asked.method
+        if problem.protocol == "socks4":
+            words = socks.OLD_REFUSED
+        elif self._talk is not None:
+            words = socks.answer(problem)
+        else:
+            words = http.answer(problem, self._loop.log.remedy, head_only=method == "HEAD")
+        try:
+            self._client.send(words)
+        except OSError:
+            self.abort()
+        else:
+            self._linger()
+
+    def _linger(self) -> None:
+        """Say that nothing more comes, and wait a little until the client has heard it."""
+        self.phase = "lingering"
+        self._buffer = b""
+        self.deadline = self._loop.now + _LINGER
+        try:
+            self._client.shutdown(socket.SHUT_WR)
+        except OSError:
+            self.close()
+            return
+        self._loop.watch(self._client, EVENT_READ, self)
+
+    def _discard(self) -> None:
+        if not self._client.recv_into(self._loop.buffer):
+            self.close()
+
+    def _hang_up(self) -> None:
+        self._relay = None
+        if self._upstream is not None:
+            self._loop.unwatch(self._upstream)
+            self._upstream.close()
+            self._upstream = None
+
+    def _note(self, problem: Problem | None, reason: str | None = None) -> None:
+        """Log what was decided: allowed if there is a rule."""
+        asked = self._asked
+        protocol = "socks5" if self._talk is not None else "http"
+        given, host, port = "", None, None
+        if asked is not None:
+            protocol, given, host, port = asked.protocol, asked.given, asked.host.name, asked.port
+        elif problem is not None:
+            protocol, given, port = problem.protocol or protocol, problem.given, problem.port
+            host = problem.host.name if problem.host is not None else None
+        rule = self._rule.text if self._rule is not None else None
+        self._loop.log.add(
+            Decision(
+                time(),
+                protocol,
+                given,
+                allowed=rule is not None,
+                host=host,
+                port=port,
+                address=self._tried or None,
+                rule=rule,
+                reason=reason,
+            )
+        )
+
+
+def _unreached(code: int, address: str) -> Problem:
+    return Problem(_KINDS.get(code, "unreachable"), f"{address}: {errno.errorcode.get(code, str(code))}")

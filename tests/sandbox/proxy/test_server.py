@@ -1,0 +1,103 @@
+"""The proxy as its owner sees it."""
+
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from agent_exec.model.errors import InvalidArgument
+from agent_exec.sandbox.proxy.log import Decision
+from agent_exec.sandbox.proxy.server import serve
+from sandbox.proxy.world import AUTH, echo, mirror, origin, read_all, served
+
+
+def test_the_variables_that_lead_to_it() -> None:
+    with served(token="t0k") as proxy:
+        plain, tunnel = "http://agent-exec:t0k@127.0.0.1:3128", "socks5h://agent-exec:t0k@127.0.0.1:3128"
+        local = "localhost,127.0.0.1,::1"
+        upper = {"HTTP_PROXY": plain, "HTTPS_PROXY": plain, "ALL_PROXY": tunnel, "NO_PROXY": local}
+        assert proxy.proxy.env(3128) == upper | {name.lower(): value for name, value in upper.items()}
+    with served(token="") as proxy:
+        assert proxy.proxy.env(1)["HTTP_PROXY"] == "http://127.0.0.1:1"
+
+
+@pytest.mark.parametrize("token", ["a b", "a:b", "a@b", "é", "x" * 256, "a\n"])
+def test_a_token_must_fit_into_an_address(token: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener, pytest.raises(InvalidArgument):
+        serve(listener.fileno(), [], token)
+
+
+def test_it_needs_a_listening_socket() -> None:
+    with socket.socket() as idle, pytest.raises(InvalidArgument):
+        serve(idle.fileno(), [], "t")
+    reader, writer = os.pipe()
+    with pytest.raises(InvalidArgument):
+        serve(reader, [], "t")
+    os.close(reader)
+    os.close(writer)
+    with socket.create_server(("127.0.0.1", 0)) as listener, pytest.raises(InvalidArgument):
+        serve(listener.fileno(), ["https://a.com"], "t")
+
+
+def test_who_holds_a_copy_of_the_listener_keeps_nobody_waiting() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as copy:
+        proxy = serve(copy.dup().detach(), [], "t")
+        proxy.close()
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(copy.getsockname(), timeout=5)
+
+
+def test_who_listens_to_decisions_cannot_break_it() -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+
+    def fails(decision: Decision) -> None:
+        raise ValueError(decision.host)
+
+    with serve(listener.detach(), [], "", fails) as proxy:
+        for _ in range(3):
+            with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+                client.sendall(b"CONNECT a.com:443 HTTP/1.1\r\nHost: x\r\n\r\n")
+                assert b" 403 " in read_all(client)
+        assert len(proxy.decisions()) == 3
+        assert proxy.alive
+
+
+def test_it_may_be_closed_by_who_listens_to_decisions() -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    with (
+        serve(listener.detach(), [], "", lambda _: proxy.close()) as proxy,
+        socket.create_connection(("127.0.0.1", port), timeout=20) as client,
+    ):
+        client.sendall(b"CONNECT a.com:443 HTTP/1.1\r\nHost: x\r\n\r\n")
+        try:
+            read_all(client)
+        except ConnectionResetError:
+            pass
+
+
+def test_an_error_of_our_own_ends_one_connection_and_allows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with origin(echo) as server, served(f"127.0.0.1:{server.port}") as proxy:
+        with monkeypatch.context() as patch:
+            patch.setattr("agent_exec.sandbox.proxy.connection.Relay", None)
+            with proxy.connect() as client:
+                client.sendall(f"CONNECT 127.0.0.1:{server.port} HTTP/1.1\r\nHost: x\r\n{AUTH}\r\n".encode())
+                with pytest.raises(ConnectionResetError):
+                    client.recv(1)
+        assert proxy.told[-1].reason == "an error of the proxy itself: TypeError"
+        proxy.opened("127.0.0.1", server.port).close()
+
+
+def test_plain_http_for_an_old_client() -> None:
+    with origin(mirror) as server, served(f"127.0.0.1:{server.port}") as proxy:
+        answer = proxy.ask(f"GET http://127.0.0.1:{server.port} HTTP/1.0\r\n{AUTH}\r\n".encode())
+        assert b"\r\n\r\nGET / HTTP/1.0\r\nHost: 127.0.0.1:" in answer
+        assert b"Connection: close" in answer
+
+
+def test_nobody_pays_for_it_who_does_not_use_it() -> None:
+    code = "import sys, agent_exec.sandbox; sys.exit(any('proxy' in name for name in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

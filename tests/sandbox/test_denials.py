@@ -1,0 +1,99 @@
+"""Denials: told with evidence, never from words alone."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from agent_exec.sandbox.denials import denials, human
+from agent_exec.sandbox.plan import Plan, Root
+from agent_exec.sandbox.profile import Profile
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    root = tmp_path / "root"
+    (root / ".git").mkdir(parents=True)
+    (tmp_path / "outside").mkdir()
+    found = os.stat(root)
+    return Plan(
+        Profile("workspace-write", [root]),
+        roots=(Root(str(root), found.st_dev, found.st_ino),),
+        protected=(str(root / ".git"),),
+    )
+
+
+@pytest.fixture
+def shared(plan: Plan) -> Plan:
+    """The same with the machine's /tmp, in which these tests live."""
+    return plan.replace(profile=plan.profile.replace(tmp="shared"))
+
+
+def test_a_write_outside_is_confirmed(shared: Plan, tmp_path: Path) -> None:
+    path = tmp_path / "outside" / "x"
+    for line in (
+        f"sh: 1: cannot create {path}: Read-only file system",
+        f"touch: cannot touch '{path}': Read-only file system",
+        f"PermissionError: [Errno 13] Permission denied: '{path}'",
+        f"rm: cannot remove \u2018{path}\u2019: Read-only file system",
+    ):
+        (found,) = denials(shared, f"before\n{line}\nafter", "/")
+        assert (found["kind"], found["path"], found["evidence"]) == ("fs.write", str(path), "confirmed")
+        assert found["rule"] == "read-only outside the writable roots"
+        assert shared.roots[0].path in found["remedy"]
+
+
+def test_a_protected_path_is_confirmed_also_when_it_is_relative(shared: Plan) -> None:
+    root = shared.roots[0].path
+    (found,) = denials(shared, "mv: cannot move '.git' to 'y': Device or resource busy", root)
+    assert (found["path"], found["errno"]) == (f"{root}/.git", "EBUSY")
+    assert "protected" in found["rule"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "all is well with the sandbox and landlock and permission denied",
+        "cat: /no/such/folder/x: Permission denied",
+        "error: the test 'sandbox' failed: Operation not permitted",
+        "Read-only file system",
+        "touch: cannot touch x: Read-only file system",
+    ],
+)
+def test_words_alone_are_no_evidence(shared: Plan, line: str) -> None:
+    assert denials(shared, line, shared.roots[0].path) == []
+
+
+def test_what_the_plan_allows_was_not_the_plan(shared: Plan) -> None:
+    path = f"{shared.roots[0].path}/x"
+    assert denials(shared, f"cannot create {path}: Permission denied", "/") == []
+
+
+def test_a_private_tmp_is_writable(plan: Plan) -> None:
+    assert denials(plan, "cannot create /tmp/x: Read-only file system", "/") == []
+
+
+def test_the_network_is_likely_only_where_there_is_none(plan: Plan) -> None:
+    line = "curl: (6) Could not resolve host: example.com"
+    (found,) = denials(plan, line, "/")
+    assert (found["kind"], found["evidence"], found["rule"]) == (
+        "net.connect",
+        "likely",
+        "the network is off",
+    )
+    assert denials(plan.replace(profile=plan.profile.replace(net="on")), line, "/") == []
+
+
+def test_each_is_told_once_and_not_too_many(shared: Plan, tmp_path: Path) -> None:
+    line = f"cannot create {tmp_path}/outside/x: Read-only file system\n"
+    assert len(denials(shared, line * 5, "/")) == 1
+    many = "".join(f"cannot create {tmp_path}/outside/{n}: Read-only file system\n" for n in range(50))
+    assert len(denials(shared, many, "/")) == 20
+
+
+def test_one_line_for_people(shared: Plan, tmp_path: Path) -> None:
+    found = denials(shared, f"cannot create {tmp_path}/outside/x: Read-only file system", "/")
+    assert human(found) == (
+        f"[sandbox] blocked: write {tmp_path}/outside/x (read-only outside the writable roots)"
+    )
+    assert human([]) == ""

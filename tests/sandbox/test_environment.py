@@ -1,0 +1,64 @@
+"""The environment of a box: no secrets, no code to load, and a word about where one is."""
+
+import pytest
+
+from agent_exec.sandbox.environment import scrub
+from agent_exec.sandbox.profile import Profile
+
+ADDED = {b"TMPDIR": b"/tmp", b"AGENT_EXEC_SANDBOX": b"ns", b"AGENT_EXEC_NET": b"off"}
+
+
+def left(env: dict[str, str], profile: Profile | None = None) -> set[str]:
+    found = scrub(env, profile or Profile(), backend="ns")
+    return {name.decode("utf-8", "surrogateescape") for name in found if name not in ADDED}
+
+
+@pytest.mark.parametrize(
+    "name",
+    """OPENAI_API_KEY openai_api_key MY_SECRET GITHUB_TOKEN Db_Password PASSPHRASE CREDENTIALS AWS_REGION
+    AWS_PROFILE SSH_AUTH_SOCK DBUS_SESSION_BUS_ADDRESS XDG_RUNTIME_DIR DOCKER_HOST KUBECONFIG GIT_DIR GIT_CONFIG_COUNT
+    GIT_SSH_COMMAND LD_PRELOAD LD_LIBRARY_PATH DYLD_INSERT_LIBRARIES PYTHONPATH PYTHONSTARTUP BASH_ENV ENV
+    PROMPT_COMMAND NODE_OPTIONS PERL5OPT RUBYOPT JAVA_TOOL_OPTIONS BASH_FUNC_ls%% SHELLOPTS PS4 DATABASE_URL
+    HTTP_PROXY https_proxy LC_TOKEN DISPLAY TMUX""".split(),
+)
+def test_secrets_and_what_loads_code_stay_outside(name: str) -> None:
+    assert left({name: "x", "PATH": "/bin"}) == {"PATH"}
+    assert left({name: "x"}, Profile(env=[name])) == {name}
+
+
+@pytest.mark.parametrize(
+    "name",
+    """PATH HOME LANG LC_ALL LC_CTYPE TERM TZ USER LOGNAME SHELL PWD VIRTUAL_ENV JAVA_HOME GOPATH CARGO_HOME
+    EDITOR NO_COLOR CI COLUMNS""".split(),
+)
+def test_what_commands_live_by_goes_in(name: str) -> None:
+    assert left({name: "x"}) == {name}
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        ("postgres://me:hush@db/x", False),
+        ("redis://:hush@cache", False),
+        ("https://example.org/a:b@c", True),
+        ("https://me@example.org/", True),
+        ("a:b@c", True),
+    ],
+)
+def test_an_address_with_a_password_stays_outside(value: str, kept: bool) -> None:
+    assert left({"SOME_URL": value}) == ({"SOME_URL"} if kept else set())
+    assert left({"SOME_URL": value}, Profile(env=["SOME_URL"])) == {"SOME_URL"}
+
+
+def test_where_one_is_can_be_told_and_not_be_said_from_outside() -> None:
+    env = {"TMPDIR": "/evil", "AGENT_EXEC_SANDBOX": "none", "AGENT_EXEC_NET": "on"}
+    assert scrub(env, Profile(env=list(env)), backend="ns") == ADDED
+    assert scrub({}, Profile("read-only"))[b"AGENT_EXEC_SANDBOX"] == b"read-only"
+    assert scrub({}, Profile(net=["a.org"]))[b"AGENT_EXEC_NET"] == b"allow-list"
+    assert scrub({}, Profile(net=[]))[b"AGENT_EXEC_NET"] == b"off"
+    assert scrub({}, Profile(net="on"))[b"AGENT_EXEC_NET"] == b"on"
+
+
+def test_bytes_and_odd_names_come_through_as_they_are() -> None:
+    env = {b"A\xff": b"\xfe\n", b"": b"x"}
+    assert scrub(env, Profile(), backend="ns") == {b"A\xff": b"\xfe\n"} | ADDED
