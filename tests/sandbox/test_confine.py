@@ -7,7 +7,6 @@ import pytest
 
 import agent_exec
 from agent_exec.model.errors import InvalidArgument, SandboxUnavailable
-from agent_exec.sandbox import confine
 from agent_exec.sandbox.confine import planned
 
 
@@ -60,17 +59,21 @@ def test_nothing_can_be_left_running(tmp_path: Path) -> None:
     assert (out.stdout, out.leaked) == (b"up\n", True)
 
 
-def test_a_plan_is_kept_while_it_holds(tmp_path: Path) -> None:
+def test_a_profile_is_planned_anew_and_a_plan_is_kept_while_it_holds(tmp_path: Path) -> None:
     profile = agent_exec.Profile("workspace-write", [tmp_path])
-    first = planned(profile)
-    assert planned(profile) is first
-    (tmp_path / ".git").mkdir()
-    second = planned(profile)
-    assert str(tmp_path / ".git") in second.protected
-    assert planned(profile) is second
-    os.rename(tmp_path / ".git", tmp_path / "other")
     assert planned(profile).protected == ()
-    confine._plans.clear()
+    (tmp_path / ".git").mkdir()
+    plan = planned(profile)
+    assert str(tmp_path / ".git") in plan.protected
+    assert planned(plan) is plan
+    os.rename(tmp_path / ".git", tmp_path / "other")
+    assert planned(plan).protected == ()
+
+
+def test_the_profile_bounds_the_time(tmp_path: Path) -> None:
+    profile = agent_exec.Profile("read-only", limits=agent_exec.BoxLimits(wall=0.2))
+    assert agent_exec.run(["sleep", "600"], cwd="/", sandbox=profile).timed_out
+    assert agent_exec.run(["sleep", "600"], cwd="/", sandbox=profile, timeout=500).timed_out
 
 
 def test_a_root_that_became_another_folder_is_refused(tmp_path: Path) -> None:
@@ -79,8 +82,9 @@ def test_a_root_that_became_another_folder_is_refused(tmp_path: Path) -> None:
     assert sh("true", root).ok
     root.rename(tmp_path / "old")
     root.mkdir()
-    with pytest.raises(SandboxUnavailable, match="root"):
-        sh("echo x > x", root)
+    for _ in range(2):
+        with pytest.raises(SandboxUnavailable, match="root"):
+            sh("echo x > x", root)
     assert not list(root.iterdir())
 
 

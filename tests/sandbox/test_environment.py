@@ -1,11 +1,16 @@
 """The environment of a box: no secrets, no code to load, and a word about where one is."""
 
+import os
+
 import pytest
 
 from agent_exec.sandbox.environment import scrub
 from agent_exec.sandbox.profile import Profile
 
 ADDED = {b"TMPDIR": b"/tmp", b"AGENT_EXEC_SANDBOX": b"ns", b"AGENT_EXEC_NET": b"off"}
+ADDED |= {b"XDG_CACHE_HOME": b"/tmp/.cache", b"npm_config_cache": b"/tmp/.npm"}
+if os.geteuid() == 0:
+    ADDED[b"TAR_OPTIONS"] = b"--no-same-owner"
 
 
 def left(env: dict[str, str], profile: Profile | None = None) -> set[str]:

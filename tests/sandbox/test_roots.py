@@ -57,10 +57,16 @@ def test_odd_names_mean_themselves(home: Path, root: Path, name: str) -> None:
 
 def test_roots_that_come_twice_or_lie_in_another_are_one(home: Path, root: Path) -> None:
     (root / "sub").mkdir()
-    (root / "again").symlink_to(root)
+    (home / "again").symlink_to(root)
     (home / "other").mkdir()
-    plan = planned(home, root / "sub", root, root / "again", home / "other", str(root) + "//")
+    plan = planned(home, root / "sub", root, home / "again", home / "other", str(root) + "//")
     assert [one.path for one in plan.roots] == [str(root), str(home / "other")]
+
+
+def test_a_root_that_is_a_link_in_another_root_is_refused(home: Path, root: Path) -> None:
+    (root / "again").symlink_to(home)
+    with pytest.raises(InvalidArgument, match="again"):
+        planned(home, root, root / "again")
 
 
 def test_a_neighbour_with_a_longer_name_is_not_inside(home: Path, root: Path) -> None:

@@ -77,7 +77,7 @@ class Engine:
         if not isinstance(command, Command):
             raise InvalidArgument(f"start takes a Command; got {type(command).__name__}")
         self._check()
-        launch = _confined(command, prepare(command), sandbox)
+        command, launch = _confined(command, prepare(command), sandbox)
         drive = None if self._threaded else self._wait_for
         run = Run(command, launch, self._loop, self._spawner, self._ended, drive)
         with self._lock:
@@ -269,7 +269,7 @@ def run(
 def run_command(command: Command, *, sandbox: "Profile | Plan | None" = None) -> "Outcome":
     """Run a command to its end inside this call, without a thread."""
     loop = Loop(many=False, wakeable=False)
-    launch = _confined(command, prepare(command), sandbox)
+    command, launch = _confined(command, prepare(command), sandbox)
     run = Run(command, launch, loop, shared_spawner(), _nothing)
     try:
         run.launch()
@@ -283,15 +283,21 @@ def run_command(command: Command, *, sandbox: "Profile | Plan | None" = None) ->
     return run.outcome()
 
 
-def _confined(command: Command, launch: "Launch", sandbox: "Profile | Plan | None") -> "Launch":
-    """Have a launch confined, or leave it as it is."""
+def _confined(
+    command: Command, launch: "Launch", sandbox: "Profile | Plan | None"
+) -> "tuple[Command, Launch]":
+    """Have a launch confined, and its time bounded by the profile; or leave both as they are."""
     if sandbox is None:
-        return launch
+        return command, launch
     if command.leftovers != "kill":
         raise InvalidArgument("nothing of a confined command can be left running; leave out leftovers")
-    from agent_exec.sandbox.confine import confine
+    from agent_exec.sandbox.confine import confine, planned
 
-    return confine(launch, sandbox)
+    plan = planned(sandbox)
+    wall, timeout = plan.profile.limits.wall, command.limits.timeout
+    if wall is not None and (timeout is None or timeout > wall):
+        command = command.replace(limits=command.limits.replace(timeout=wall))
+    return command, confine(launch, plan)
 
 
 def _nothing(_run: Run) -> None:

@@ -30,8 +30,7 @@ def run(
 
     plan = planned(profile)
     before = snapshot(plan, scan=True)
-    limit = profile.limits.wall if timeout is None else timeout
-    outcome = run_command(Command(argv, cwd=cwd, stdin=stdin, limits=Limits(timeout=limit)), sandbox=plan)
+    outcome = run_command(Command(argv, cwd=cwd, stdin=stdin, limits=Limits(timeout=timeout)), sandbox=plan)
     return answer(
         "sandbox_run",
         {

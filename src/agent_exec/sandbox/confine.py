@@ -5,7 +5,8 @@ import os
 from agent_exec.model.box import Box
 from agent_exec.model.errors import InvalidArgument, SandboxUnavailable
 from agent_exec.sandbox.environment import scrub
-from agent_exec.sandbox.plan import Plan, changed_protections, changed_roots, make_plan
+from agent_exec.sandbox.paths import identity
+from agent_exec.sandbox.plan import Plan, changed_protections, changed_roots, make_plan, unmasked
 from agent_exec.sandbox.profile import Profile
 from agent_exec.sandbox.steps import STEPS
 
@@ -13,18 +14,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_exec.model.command import Launch
 
-_MOST_PLANS = 16
-_plans: dict[Profile, Plan] = {}
-"""To look at a large root takes long, so a plan is kept for as long as it holds."""
+_roots: dict[str, tuple[int, int]] = {}
+"""Who the roots were when they were first used."""
 
 ENTRY = "agent_exec.sandbox.linux.box"
 BACKEND = "ns"
 STRENGTH = "full"
 
 
-def confine(launch: "Launch", sandbox: "Profile | Plan") -> "Launch":
-    """Give a launch that runs in a box of this profile; raise SandboxUnavailable if there can be none."""
-    plan = planned(sandbox)
+def confine(launch: "Launch", plan: Plan) -> "Launch":
+    """Give a launch that runs in a box of this plan; raise SandboxUnavailable if there can be none."""
     if plan.profile.name == "full-access":
         return launch
     import sys
@@ -37,25 +36,29 @@ def confine(launch: "Launch", sandbox: "Profile | Plan") -> "Launch":
 
 
 def planned(sandbox: "Profile | Plan") -> Plan:
-    """Give the plan of a profile, or the one that was made for it before, if it still holds.
+    """Give the plan of a profile, made now; or a plan that was made before, if it still holds.
 
-    A root that has become another folder is refused; what is protected is
-    looked for anew when it has changed, or when something protected appeared.
+    To make one takes as long as to look at every entry of the roots; whoever
+    keeps one does without what appears there later. A root that has become
+    another folder is refused, in this process for ever.
     """
-    profile = sandbox.profile if isinstance(sandbox, Plan) else sandbox
-    if not isinstance(profile, Profile):
+    if isinstance(sandbox, Plan):
+        plan = sandbox
+        if changed_protections(plan) or unmasked(plan):
+            plan = make_plan(plan.profile, home=os.path.expanduser("~"))
+    elif isinstance(sandbox, Profile):
+        plan = make_plan(sandbox, home=os.path.expanduser("~"))
+    else:
         raise InvalidArgument(f"sandbox must be a Profile; got {sandbox!r}")
-    plan = sandbox if isinstance(sandbox, Plan) else _plans.get(profile)
-    if plan is not None:
-        if changed := changed_roots(plan):
-            _plans.pop(profile, None)
-            raise SandboxUnavailable(f"{changed[0]}; nothing was run. Look whether that is as it should be")
-        if not changed_protections(plan) and not any(os.path.lexists(path) for path in plan.missing):
-            return plan
-    plan = make_plan(profile, home=os.path.expanduser("~"))
-    if len(_plans) >= _MOST_PLANS:
-        _plans.pop(next(iter(_plans)))
-    _plans[profile] = plan
+    for asked in plan.profile.roots:
+        found = identity(os.path.realpath(asked))
+        if found is None or _roots.setdefault(asked, found) != found:
+            raise SandboxUnavailable(
+                f"the root {asked!r} is no longer the folder that it was; nothing was run. If that is as it "
+                "should be, start this program anew"
+            )
+    if changed := changed_roots(plan):
+        raise SandboxUnavailable(f"{changed[0]}; nothing was run")
     return plan
 
 

@@ -26,6 +26,10 @@ _WHOLE = frozenset(
 )
 
 
+_PLACES = {b"TMPDIR": b"/tmp", b"XDG_CACHE_HOME": b"/tmp/.cache", b"npm_config_cache": b"/tmp/.npm"}
+"""Where programs keep what they can make again: the home folder is read-only."""
+
+
 def scrub(
     env: "Mapping[str, str] | Mapping[bytes, bytes]", profile: "Profile", *, backend: str = ""
 ) -> dict[bytes, bytes]:
@@ -41,7 +45,9 @@ def scrub(
         name = os.fsdecode(raw)
         if name and (name in profile.env or not (withheld(name) or _signed(os.fsencode(value)))):
             found[os.fsencode(name)] = os.fsencode(value)
-    found[b"TMPDIR"] = b"/tmp"
+    found |= _PLACES
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        found[b"TAR_OPTIONS"] = b"--no-same-owner"  # root alone restores owners, and has no other ids here
     found[b"AGENT_EXEC_SANDBOX"] = os.fsencode(backend or profile.name)
     found[b"AGENT_EXEC_NET"] = os.fsencode(profile.net if isinstance(profile.net, str) else "allow-list")
     return found

@@ -8,7 +8,7 @@ from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.value import Value
 from agent_exec.sandbox.gitdirs import BOUND
 from agent_exec.sandbox.masks import find_masks
-from agent_exec.sandbox.paths import identity, inside, outermost
+from agent_exec.sandbox.paths import identity, inside, outermost, settle
 from agent_exec.sandbox.protections import find_protections
 
 TYPE_CHECKING = False
@@ -114,6 +114,8 @@ def make_plan(
     if profile.tmp == "shared" and profile.name == "workspace-write":
         asked = (*asked, "/tmp")
     named = [_root(path, profile, home, state) for path in asked]
+    for path in asked:  # a link in another root would lead wherever its writer likes
+        settle(path, [os.path.realpath(other) for other in asked if other != path], "roots")
     roots = _outer(named)
     masks, absent = find_masks(profile.deny_read, home, [root.path for root in roots], bound)
     for root in roots:

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from agent_exec.host.posix import wire
+from agent_exec.host.posix import tree, wire
 from agent_exec.host.posix.launch import STEP_BOX, LaunchError
 
 _NEEDED = ("fcntl", "struct", "termios")
@@ -21,16 +21,15 @@ if TYPE_CHECKING:
         def check(self) -> None:
             """Make sure that it still confines, before each command; raise what is wrong."""
 
-        def clean(self) -> None:
-            """Take away what a command has left, after each."""
+        def clean(self) -> bool:
+            """Take away what a command has left; tell whether the box is as it was."""
 
 
-def enter(owner: "_socket.socket", requests: wire.Requests, *others: int) -> "Inside":
+def enter(owner: "_socket.socket", requests: wire.Requests) -> "Inside":
     """Confine this process as its first request says; return only inside, as the first process of a box.
 
-    `confine(spec, keep)` of the entry's module forks: the original waits for
-    the box and goes with it, the copy returns, with nothing open but the
-    descriptors that it is told to keep. What it raises has a `step` and an
+    `confine(spec)` of the entry's module forks: the original waits for the
+    box and goes with it, the copy returns. What it raises has a `step` and an
     `errno`.
     """
     request = requests.first()
@@ -41,12 +40,13 @@ def enter(owner: "_socket.socket", requests: wire.Requests, *others: int) -> "In
         # All that may be needed inside is loaded now: the files of the interpreter may be hidden there.
         for name in (*_NEEDED, entry):
             __import__(name)
-        box: Inside = sys.modules[entry].confine(spec, (owner.fileno(), *others))
+        box: Inside = sys.modules[entry].confine(spec)
     except Exception as error:
         failed = _step(error)
         wire.send_reply(owner, wire.FAILED, 0, failed.error, failed.step, -1)
         sys.excepthook(*sys.exc_info())
         os._exit(1)
+    tree.own_all()  # whatever it is called: no owner of another job can be in here
     wire.send_reply(owner, wire.READY, 0, 0, 0, box.listener)
     if box.listener >= 0:
         os.close(box.listener)

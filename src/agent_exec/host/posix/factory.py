@@ -129,7 +129,7 @@ class Factory:
             if boxed:
                 from agent_exec.host.posix.boxed import enter
 
-                box = enter(owner, requests, self._owner, self._say_left)
+                box = enter(owner, requests)
             Keeper(owner, self._owner, self._say_left, box).serve(requests)
         except BaseException:
             sys.excepthook(*sys.exc_info())

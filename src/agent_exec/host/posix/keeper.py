@@ -157,13 +157,15 @@ class Keeper:
         status, empty = tree.reap(self._main, exited=self._exited)
         if not self._main:
             return
+        last = 0
         if empty:
             self._close_terminal()
+            last = self._tidy()
         if status is not None:
             self._exited = True
-            self._reply(wire.EXITED, status, int(empty))
+            self._reply(wire.EXITED, status, last)
         elif empty and self._exited:
-            self._reply(wire.EMPTIED, 0)
+            self._reply(wire.EMPTIED, 0, last)
         if empty:
             self._rest()
 
@@ -175,8 +177,12 @@ class Keeper:
         self._close_terminal()
         if status is not None:
             self._reply(wire.EXITED, status)
-        self._reply(wire.EMPTIED, survivors)
+        self._reply(wire.EMPTIED, survivors, self._tidy())
         self._rest()
+
+    def _tidy(self) -> int:
+        """Make the box as it was; tell the owner whether it can serve again."""
+        return wire.FIT if self._box is None or self._box.clean() else wire.UNFIT
 
     def _rest(self) -> None:
         """Be ready for the next run, and keep no directory busy meanwhile."""
@@ -184,8 +190,6 @@ class Keeper:
         self._exited = False
         _signal.pthread_sigmask(_signal.SIG_BLOCK, _CHILD)
         os.chdir("/")
-        if self._box is not None:
-            self._box.clean()
 
     def _quit(self) -> None:
         """End everything, then this process: the owner is gone."""

@@ -170,9 +170,9 @@ class Process(Streamed):
                 self._identity = (pid, first)
                 self._sink.started(pid, first)
             elif kind == wire.EXITED:
-                self._exit(pid, first, emptied=bool(second))
+                self._exit(pid, first, last=second)
             elif kind == wire.EMPTIED:
-                self._empty(survivors=first)
+                self._empty(survivors=first, fit=second != wire.UNFIT)
             elif kind == wire.FAILED:
                 self._fail(first, second)
 
@@ -190,17 +190,17 @@ class Process(Streamed):
         self._drop_keeper(wait=True)
         self._sink.failed(LaunchFailed(f"no terminal for the command: {os.strerror(errno.EMFILE)}"))
 
-    def _exit(self, pid: int, status: int, *, emptied: bool) -> None:
+    def _exit(self, pid: int, status: int, *, last: int) -> None:
         self._identity = None
-        self._tell_exit(pid, status, alone=emptied)
-        if emptied:
-            self._empty(survivors=0)
+        self._tell_exit(pid, status, alone=bool(last))
+        if last:
+            self._empty(survivors=0, fit=last != wire.UNFIT)
         else:
             self._begin_streams()
 
-    def _empty(self, survivors: int) -> None:
+    def _empty(self, survivors: int, *, fit: bool) -> None:
         leaked = self._finish_streams()
-        if survivors:
+        if survivors or not fit:
             self._drop_keeper()
         else:
             self._give_back()
@@ -276,4 +276,4 @@ def _wait_for_last(sock: "_socket.socket", grace: float) -> None:
 def _is_last(record: tuple[int, int, int, int]) -> bool:
     """Whether this reply says that nothing of the tree is left."""
     kind, _, _, second = record
-    return kind in (wire.EMPTIED, wire.FAILED) or (kind == wire.EXITED and second == 1)
+    return kind in (wire.EMPTIED, wire.FAILED) or (kind == wire.EXITED and second != 0)

@@ -152,9 +152,16 @@ class Spawner:
     def give_back(self, keeper: Keeper) -> None:
         """Take a keeper back whose run is over."""
         with self._lock:
-            if not self._closed and sum(map(len, self._idle.values())) < _IDLE:
-                self._idle.setdefault(keeper.box, []).append(keeper)
-                return
+            if not self._closed:
+                idle = self._idle.pop(keeper.box, [])
+                idle.append(keeper)
+                self._idle[keeper.box] = idle  # the last box to be given up
+                if sum(map(len, self._idle.values())) <= _IDLE:
+                    return
+                oldest = next(box for box, waiting in self._idle.items() if waiting)
+                keeper = self._idle[oldest].pop(0)
+                if not self._idle[oldest]:
+                    del self._idle[oldest]
         self.retire(keeper)
 
     def retire(self, keeper: Keeper, *, wait: bool = False) -> None:

@@ -36,6 +36,16 @@ def become_reaper(name: bytes = b"agent-exec") -> None:
     prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
+_owners = True
+"""Whether there may be owners of other jobs below us."""
+
+
+def own_all() -> None:
+    """Take every process below us for our own, from now on."""
+    global _owners  # noqa: PLW0603 - of a process that is a box
+    _owners = False
+
+
 def is_detached(pid: int) -> bool:
     """Whether a process is an owner itself, of a job that is to outlive whoever asked for it.
 
@@ -43,7 +53,7 @@ def is_detached(pid: int) -> bool:
     adopt all that lose their parent, and is not ours to signal or to end.
     """
     try:
-        return sys.platform == "linux" and _read(f"/proc/{pid}/comm") == DETACHED + b"\n"
+        return _owners and sys.platform == "linux" and _read(f"/proc/{pid}/comm") == DETACHED + b"\n"
     except OSError:
         return False
 

@@ -46,11 +46,16 @@ STARTED = 1
 FAILED = 2
 """errno, which step of the launch"""
 EXITED = 3
-"""wait status of the main process, 1 if nothing else is left"""
+"""wait status of the main process, FIT or UNFIT if nothing else is left"""
 EMPTIED = 4
-"""how many could not be ended, 0"""
+"""how many could not be ended, FIT or UNFIT"""
 READY = 5
 """0, 0; of a box, before all else, with the socket on which it listens for the network if it has one"""
+
+FIT = 1
+"""nothing is left, and the keeper can serve again"""
+UNFIT = 2
+"""nothing is left, but its box is not as it was"""
 
 REPLY = struct.Struct("<iiqi")
 _LENGTH = struct.Struct("<I")

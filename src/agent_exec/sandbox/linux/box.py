@@ -6,20 +6,23 @@ for it and ends with it. Whatever fails, nothing is served.
 """
 
 import os
-import stat
 from errno import EIO, ENOTSUP, EPERM, ESTALE
+from time import process_time
 
 from agent_exec.sandbox.linux import devices, landlock, mounts, namespaces, privileges, proc, seccomp
+from agent_exec.sandbox.linux.leftovers import Left
 from agent_exec.sandbox.steps import At
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal as _signal
     import socket as _socket
     from collections.abc import Sequence
     from typing import Any
 
     Spec = dict[str, Any]
 else:
+    import _signal
     import _socket  # without the enums
 
 _TEMPORARY = ("/tmp", "/var/tmp")
@@ -30,11 +33,24 @@ _SHARED_BYTES = 256 << 20
 class Box:
     """A box, as its first process has it."""
 
-    __slots__ = ("_at", "_private", "_protected", "_roots", "_writable", "listener")
+    __slots__ = (
+        "_at",
+        "_cpu",
+        "_masks",
+        "_private",
+        "_protected",
+        "_roots",
+        "_urgency",
+        "_writable",
+        "listener",
+    )
 
     def __init__(self, spec: "Spec", private: "Sequence[str]", at: At) -> None:
         self.listener = -1
         self._at = at
+        self._cpu = spec["cpu"]
+        self._urgency = _urgency()
+        self._masks = [(path, os.stat(path).st_dev) for path in map(os.fsdecode, spec["masks"])]
         self._roots = [(os.fsdecode(path), device, inode) for path, device, inode in spec["roots"]]
         self._protected = [os.fsdecode(path) for path, _, _ in spec["protected"]]
         self._writable = bool(spec["writable"])
@@ -54,11 +70,24 @@ class Box:
             for path in self._protected:
                 if not mounts.is_readonly(path):
                     raise OSError(EPERM, "it is no longer protected", path)
+            for path, device in self._masks:
+                if os.stat(path).st_dev != device:
+                    raise OSError(EPERM, "it is no longer hidden", path)
 
-    def clean(self) -> None:
-        """Take away what a command has left in memory and in private folders."""
-        for folder, device in self._private:
-            _empty(folder, device)
+    def clean(self) -> bool:
+        """Take away what a command has left; tell whether the box is as it was."""
+        try:
+            left = Left()
+            for folder, device in self._private:
+                os.chmod(folder, 0o1777)
+                left.empty(folder, device)
+            self.check()
+        except (OSError, RecursionError):
+            return False
+        if any(_lines(f"/proc/sysvipc/{kind}") > 1 for kind in ("shm", "sem", "msg")):
+            return False
+        # A command may slow down this process, and what this process starts inherits that.
+        return _urgency() == self._urgency and (self._cpu is None or process_time() < self._cpu / 2)
 
     def check_itself(self) -> None:
         """Try from inside what must not work; raise if it does."""
@@ -80,7 +109,7 @@ class Box:
                 raise OSError(EPERM, "it is not protected", path)
 
 
-def confine(spec: "Spec", keep: "Sequence[int]") -> Box:
+def confine(spec: "Spec") -> Box:
     """Make a box of this process; return in its copy, as the first process of the box."""
     at = At(spec.get("fault", -1))
     roots = [(os.fsdecode(path), (device, inode)) for path, device, inode in spec["roots"]]
@@ -96,7 +125,7 @@ def confine(spec: "Spec", keep: "Sequence[int]") -> Box:
     with at("its first process"):
         pid = os.fork()
         if pid:
-            _wait(pid, keep)
+            _wait(pid)
         privileges.die_with_parent(0)
     _restrict(spec, roots, private, at)
     with at("the self-check"):
@@ -137,7 +166,7 @@ def _mount(
         mounts.seal("/")
     with at("a private /tmp"):
         for folder in private:
-            mounts.tmpfs(folder, size=spec["tmp_mb"] << 20)
+            mounts.tmpfs(folder, size=spec["tmp_mb"] << 20, inodes=max(1024, spec["tmp_mb"] << 8))
     with at("the roots"):
         for path, tree in trees:
             (mounts.harden if spec["writable"] else mounts.seal)(tree)
@@ -150,9 +179,18 @@ def _mount(
             mounts.attach(tree, path)
     with at("a private /dev"):
         devices.private_devices(shared_memory=_SHARED_BYTES)
+        _leave_devices()
     with at("masks"):
         wanted = [*mounts.SYSTEM_MASKS, *(os.fsdecode(path) for path in spec["masks"])]
         mounts.mask(path for path in wanted if os.path.lexists(path))
+
+
+def _leave_devices() -> None:
+    """Put the box's own null device in place of the machine's, which root could change through it."""
+    null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
+    for fd in (0, 1) if os.environ.get("AGENT_EXEC_HELPER_LOG") else (0, 1, 2):
+        os.dup2(null, fd)
+    os.close(null)
 
 
 def _ancestors(protected: "Sequence[str]", roots: "Sequence[str]") -> list[str]:
@@ -208,11 +246,10 @@ def _restrict(
         seccomp.apply(seccomp.program(net="on" if spec["net"] else "loopback"))
 
 
-def _wait(pid: int, keep: "Sequence[int]") -> None:
+def _wait(pid: int) -> None:
     """Be nothing but the parent of a box, and go when it goes."""
-    for fd in keep:
-        if fd >= 0:
-            os.close(fd)
+    _signal.set_wakeup_fd(-1)
+    os.closerange(3, 1 << 20)  # also the pipes of a command that was asked for meanwhile
     try:
         os.waitpid(pid, 0)
     finally:
@@ -227,29 +264,14 @@ def _must_fail(what: str, attempt: "Any") -> None:
     raise OSError(EIO, f"{what} was possible")
 
 
-def _empty(folder: "str | int", device: int, name: str | None = None) -> None:
-    """Remove all that is in a folder of this device, and never what is mounted there: the roots may be.
-
-    Called when nothing runs in the box, so that nobody can change what is looked at.
-    """
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    fd = os.open(str(folder), flags) if name is None else os.open(name, flags, dir_fd=int(folder))
+def _lines(path: str) -> int:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        if os.fstat(fd).st_dev != device:
-            return
-        with os.scandir(fd) as entries:
-            found = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
-        for inner, facts in found:
-            if facts.st_dev != device:
-                continue
-            try:
-                if stat.S_ISDIR(facts.st_mode):
-                    os.chmod(inner, 0o700, dir_fd=fd)
-                    _empty(fd, device, inner)
-                    os.rmdir(inner, dir_fd=fd)
-                else:
-                    os.unlink(inner, dir_fd=fd)
-            except OSError:
-                continue
+        return os.read(fd, 4096).count(b"\n")
     finally:
         os.close(fd)
+
+
+def _urgency() -> tuple[object, ...]:
+    """Tell how this process is scheduled."""
+    return os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0), frozenset(os.sched_getaffinity(0))

@@ -83,7 +83,7 @@ def limit_pids(most: int) -> None:
     if os.getpid() != 1:
         raise calls.failure(EBUSY, "write", path, "only the first process of a namespace may do this")
     _require_own_users(path)
-    wanted = str(max(most, _FEWEST_PIDS))
+    wanted = str(most + _FEWEST_PIDS)
     write(path, wanted)
     if _read(path).strip() != wanted:
         raise calls.failure(EIO, "write", path, "the kernel did not keep it")

@@ -1,0 +1,98 @@
+"""Every attack is made as root, if we are, and as an ordinary user."""
+
+import os
+import shutil
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from sandbox.attacks.ground import PYTHON, Runner, World, make_package, site
+
+USERS = ("root", "nobody") if sys.platform == "linux" and os.getuid() == 0 else ("self",)
+
+
+@pytest.fixture(scope="session")
+def ground() -> Iterator[Path]:
+    """A folder for all that the attacks need, readable by everybody."""
+    if sys.platform != "linux":
+        pytest.skip("boxes are made by Linux")
+    if not PYTHON:
+        pytest.skip("no interpreter that everybody may run")
+    with site() as where:
+        make_package(where)
+        yield where
+
+
+def _runner(user: str, ground: Path, home: str) -> Runner:
+    if user == "nobody" and not shutil.which("setpriv"):
+        pytest.skip("setpriv is not here")
+    where = ground / f"{home}-{user}"
+    where.mkdir(exist_ok=True)  # pytest may end this one and ask for it again
+    runner = Runner(user, ground, where)
+    if user == "nobody":
+        os.chown(where, runner.uid, runner.uid)
+    if runner.run(["true"], "/", {"name": "read-only"}).error:
+        found = runner.run(["unshare", "--user", "--mount", "true"], "/", None)
+        runner.close()
+        if found.exit_code != 0:
+            pytest.skip(f"no user namespaces for {user} here")
+        pytest.fail("namespaces work here, and yet there is no box")
+    return runner
+
+
+@pytest.fixture(scope="session", params=USERS)
+def runner(request: pytest.FixtureRequest, ground: Path) -> Iterator[Runner]:
+    """Somebody who runs commands, with boxes that stay warm from test to test."""
+    found = _runner(request.param, ground, "home")
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def new_runner(runner: Runner, ground: Path) -> Iterator[Callable[[], Runner]]:
+    """Further ones of the same user, for tests that end them."""
+    made: list[Runner] = []
+
+    def make() -> Runner:
+        home = ground / f"other-{uuid.uuid4().hex[:8]}"
+        home.mkdir()
+        os.chown(home, runner.uid, runner.uid if runner.uid != os.getuid() else -1)
+        made.append(Runner(runner.user, ground, home))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def worlds(runner: Runner, ground: Path) -> Iterator[Callable[[], World]]:
+    """Makes workspaces with something to protect beside them."""
+    made: list[Path] = []
+
+    def make() -> World:
+        base = ground / f"world-{uuid.uuid4().hex[:8]}"
+        base.mkdir()
+        made.append(base)
+        return World(base, runner)
+
+    yield make
+    for base in made:
+        shutil.rmtree(base, ignore_errors=True)
+
+
+@pytest.fixture
+def world(worlds: Callable[[], World]) -> World:
+    """One of them."""
+    return worlds()
+
+
+@pytest.fixture
+def warm(worlds: Callable[[], World], new_runner: Callable[[], Runner]) -> World:
+    """One whose commands surely share a box: a runner keeps only a few of those that wait."""
+    found = worlds()
+    found.runner = new_runner()
+    return found

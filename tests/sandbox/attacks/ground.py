@@ -1,0 +1,349 @@
+"""Where attacks take place: a user who runs commands, victims outside, a workspace, and what is tried."""
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import agent_exec
+from support import processes_marked, wait_until
+
+HERE = Path(__file__).parent
+PYTHON = shutil.which("python3", path="/usr/bin:/bin") or ""
+"""An interpreter that everybody may run; ours may lie in somebody's home."""
+
+NOBODY = 65534
+VICTIMS = 60
+
+PRELUDE = r"""
+import ctypes, errno, fcntl, json, mmap, os, signal, socket, stat, struct, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+ARGS = json.loads(sys.argv[1])
+ROOT, OUT = ARGS["root"], ARGS["out"]
+counter = [0]
+
+def say(name, word):
+    print(name + "\t" + str(word), flush=True)
+
+def attempt(name, call):
+    try:
+        call()
+    except OSError as problem:
+        word = errno.errorcode.get(problem.errno, str(problem.errno))
+    except Exception as problem:
+        word = type(problem).__name__ + ": " + str(problem)
+    else:
+        word = "ok"
+    say(name, word)
+
+def checked(result):
+    if result == -1:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result
+
+def syscall(number, *arguments):
+    words = [ctypes.c_long(one) if isinstance(one, int) else one for one in arguments]
+    ctypes.set_errno(0)
+    return checked(libc.syscall(ctypes.c_long(number), *words))
+
+def victim():
+    counter[0] += 1
+    return OUT + "/v%02d" % counter[0]
+
+def spill(path, text="evil", mode="w"):
+    with open(path, mode) as file:
+        file.write(text)
+"""
+
+
+class Answer(NamedTuple):
+    """What became of a command."""
+
+    out: str
+    err: str
+    exit_code: int | None
+    signal: str | None
+    timed_out: bool
+    pid: int | None
+    error: str
+    message: str
+    details: dict[str, str]
+
+    @property
+    def results(self) -> dict[str, str]:
+        """The attempts and what they met, as the program printed them."""
+        assert not self.error, self.message
+        assert self.exit_code == 0, (self.exit_code, self.signal, self.err[-2000:])
+        pairs = (line.split("\t", 1) for line in self.out.splitlines() if "\t" in line)
+        return dict(pairs)
+
+    @property
+    def made(self) -> dict[str, str]:
+        """The attempts that were successful."""
+        return {name: word for name, word in self.results.items() if word == "ok"}
+
+
+class Runner:
+    """A process of some user's that runs commands for us, confined or not."""
+
+    def __init__(self, user: str, package: Path, home: Path) -> None:
+        self.user = user
+        self.uid = NOBODY if user == "nobody" else os.getuid()
+        self.mark = f"ATTACK_RUN={uuid.uuid4().hex}"
+        argv = [PYTHON, "-IS", str(package / "driver.py"), str(package)]
+        if user == "nobody":
+            argv = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--", *argv]
+        name, value = self.mark.split("=")
+        env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(home), "LANG": "C.UTF-8", name: value}
+        env["AGENT_EXEC_TEST_SECRET"] = "the-secret-of-the-caller"
+        self.process = subprocess.Popen(
+            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, cwd="/", text=True
+        )
+
+    def ask(self, request: object) -> Any:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.send(request)
+        return json.loads(self.process.stdout.readline())
+
+    def send(self, request: object) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+
+    def run(self, argv: list[str], cwd: str | Path, profile: dict[str, Any] | None, **more: Any) -> Answer:
+        return _answer(self.ask(request(argv, cwd, profile, **more)))
+
+    def run_many(self, requests: list[dict[str, Any]]) -> list[Answer]:
+        return [_answer(found) for found in self.ask(requests)]
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.close()
+        self.process.stdout.close()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def kill(self) -> None:
+        """End it in the worst way."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+
+def request(argv: list[str], cwd: str | Path, profile: dict[str, Any] | None, **more: Any) -> dict[str, Any]:
+    return {"argv": argv, "cwd": str(cwd), "profile": profile, **more}
+
+
+def _answer(found: dict[str, Any]) -> Answer:
+    return Answer(
+        found.get("out", ""),
+        found.get("err", ""),
+        found.get("exit_code"),
+        found.get("signal"),
+        found.get("timed_out", False),
+        found.get("pid"),
+        found.get("error", ""),
+        found.get("message", ""),
+        found.get("details", {}),
+    )
+
+
+class World:
+    """A workspace, and a folder outside of it whose files nobody in a box may change."""
+
+    def __init__(self, base: Path, runner: Runner) -> None:
+        self.runner = runner
+        self.base = base
+        self.root = base / "work"
+        self.out = base / "out"
+        for folder in (self.root, self.out / "folder", self.out / "empty"):
+            folder.mkdir(parents=True)
+        for number in range(1, VICTIMS):
+            (self.out / f"v{number:02}").write_text("precious\n")
+        (self.out / "folder" / "inner").write_text("precious\n")
+        os.mkfifo(self.out / "fifo")
+        (self.root / "mine").write_text("mine\n")
+        self.own()
+
+    def own(self) -> None:
+        """Let everything belong to who runs the commands."""
+        self._give_to(self.runner.uid)
+
+    def take(self) -> None:
+        """Let everything belong to us, for programs that refuse to work on what is another's."""
+        self._give_to(os.getuid())
+
+    def _give_to(self, uid: int) -> None:
+        if os.getuid() == self.runner.uid:
+            return
+        os.chown(self.base, uid, uid)
+        for folder, folders, files in os.walk(self.base):
+            for name in (*folders, *files):
+                os.chown(Path(folder, name), uid, uid, follow_symlinks=False)
+
+    def profile(self, name: str = "workspace-write", **fields: Any) -> dict[str, Any]:
+        return {"name": name, "roots": [str(self.root)], **fields}
+
+    def python(self, code: str, *, boxed: bool = True, prelude: bool = True, **more: Any) -> Answer:
+        """Run a program, which has the names of PRELUDE; other arguments are for the profile or the run."""
+        kept = {name: more.pop(name) for name in ("timeout", "tty", "env", "cwd") if name in more}
+        profile = more.pop("profile", None)
+        arguments = {"root": str(self.root), "out": str(self.out), **more.pop("args", {})}
+        if boxed and profile is None:
+            profile = self.profile(**more)
+        argv = [PYTHON, "-IS", "-c", (PRELUDE if prelude else "") + code, json.dumps(arguments)]
+        return self.runner.run(argv, kept.pop("cwd", self.root), profile if boxed else None, **kept)
+
+    def shell(self, script: str, *, boxed: bool = True, **fields: Any) -> Answer:
+        profile = self.profile(**fields) if boxed else None
+        return self.runner.run(["/bin/sh", "-c", script], self.root, profile)
+
+
+def snapshot(folder: Path) -> dict[str, tuple[object, ...]]:
+    """Give everything that can be known of the files in a folder, but when they were read."""
+    found: dict[str, tuple[object, ...]] = {}
+    for path in [folder, *sorted(folder.rglob("*"))]:
+        facts = path.lstat()
+        kind = stat.S_IFMT(facts.st_mode)
+        content = hashlib.sha256(path.read_bytes()).hexdigest() if kind == stat.S_IFREG else ""
+        content = str(path.readlink()) if kind == stat.S_IFLNK else content
+        marks = os.listxattr(path, follow_symlinks=False)
+        found[str(path.relative_to(folder))] = (
+            facts.st_mode,
+            facts.st_uid,
+            facts.st_gid,
+            facts.st_ino,
+            facts.st_nlink if kind != stat.S_IFDIR else 0,
+            facts.st_size if kind == stat.S_IFREG else 0,
+            facts.st_mtime_ns,
+            facts.st_ctime_ns,
+            content,
+            tuple(marks),
+        )
+    return found
+
+
+def ended(mark: str, *others: str) -> bool:
+    """Tell whether all processes that bear these marks are gone within a second."""
+    return wait_until(lambda: not any(map(processes_marked, (mark, *others))), seconds=1, fail=False)
+
+
+def names(folder: Path) -> set[str]:
+    """Give what is in a folder, at any depth."""
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+Worlds = Callable[[], World]
+
+
+def attack(worlds: Worlds, code: str, *, control: bool = True, **fields: Any) -> tuple[World, Answer]:
+    """Run attempts unconfined, where all must succeed, and then confined elsewhere, where none may.
+
+    Give the second world and what was met there. Nothing outside has changed
+    by then.
+    """
+    expected: set[str] = set()
+    if control:
+        free = worlds()
+        found = free.python(code, boxed=False, **{key: fields[key] for key in ("args",) if key in fields})
+        failed = {name: word for name, word in found.results.items() if word != "ok"}
+        assert found.results, found
+        expected = set(found.results)
+        assert not failed, f"attempts that fail without a sandbox prove nothing: {failed}"
+    world = worlds()
+    before = snapshot(world.out)
+    answer = world.python(code, **fields)
+    assert answer.results, answer
+    assert not control or answer.results.keys() == expected
+    assert not answer.made, f"possible in a box: {answer.made}"
+    assert snapshot(world.out) == before, "something outside has changed"
+    return world, answer
+
+
+@contextmanager
+def listeners(world: World) -> Iterator[tuple[dict[str, object], Callable[[], list[str]]]]:
+    """Listen on the host in every way; give where, and a way to see who has come."""
+    opened: dict[str, socket.socket] = {}
+    kinds = (
+        ("tcp4", socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 0)),
+        ("tcp6", socket.AF_INET6, socket.SOCK_STREAM, ("::1", 0)),
+        ("udp4", socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", 0)),
+        ("udp6", socket.AF_INET6, socket.SOCK_DGRAM, ("::1", 0)),
+        ("unix", socket.AF_UNIX, socket.SOCK_STREAM, str(world.out / "s")),
+        ("unixgram", socket.AF_UNIX, socket.SOCK_DGRAM, str(world.out / "g")),
+        ("abstract", socket.AF_UNIX, socket.SOCK_STREAM, f"\0attack-{uuid.uuid4().hex}"),
+        ("abstractgram", socket.AF_UNIX, socket.SOCK_DGRAM, f"\0attack-{uuid.uuid4().hex}"),
+    )
+    where: dict[str, object] = {}
+    try:
+        for name, family, kind, address in kinds:
+            opened[name] = sock = socket.socket(family, kind)
+            sock.bind(address)
+            if kind == socket.SOCK_STREAM:
+                sock.listen()
+            sock.setblocking(False)
+            bound = sock.getsockname()
+            where[name] = bound.decode() if isinstance(bound, bytes) else bound
+            where[name] = list(bound[:2]) if isinstance(bound, tuple) else where[name]
+            if isinstance(address, str) and not address.startswith("\0"):
+                os.chown(address, world.runner.uid, world.runner.uid)
+
+        def visitors() -> list[str]:
+            found = []
+            for name, sock in opened.items():
+                try:
+                    if sock.type == socket.SOCK_STREAM:
+                        sock.accept()[0].close()
+                    else:
+                        sock.recv(100)
+                except BlockingIOError:
+                    continue
+                found.append(name)
+            return found
+
+        yield where, visitors
+    finally:
+        for sock in opened.values():
+            sock.close()
+
+
+def make_package(where: Path) -> None:
+    """Copy our package and the driver to where everybody may read them."""
+    source = Path(agent_exec.__file__).parent
+    shutil.copytree(source, where / "agent_exec", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(HERE / "driver.py", where / "driver.py")
+
+
+@contextmanager
+def site() -> Iterator[Path]:
+    """Give a folder that a box sees, which /tmp is not, and that other users may enter."""
+    for above in (Path("/srv"), Path("/opt"), Path.home()):
+        if os.access(above, os.W_OK | os.X_OK):
+            break
+    where = Path(tempfile.mkdtemp(prefix="agent-exec-attacks-", dir=above)).resolve()
+    where.chmod(0o755)
+    try:
+        yield where
+    finally:
+        shutil.rmtree(where, onerror=_force)
+
+
+def _force(function: Callable[..., object], path: str, _info: object) -> None:
+    Path(path).parent.chmod(0o700)
+    Path(path).chmod(0o700)
+    function(path)
