@@ -77,6 +77,9 @@ def test_pytest_with_workers(space: Space) -> None:
     for name in ("_pytest", "pytest", "execnet", "iniconfig", "pluggy", "pygments", "packaging", "xdist"):
         found = pytest.importorskip(name).__file__
         shutil.copytree(Path(found).parent, tools / name)
+    single = Path(pytest.__file__).parents[1] / "py.py"
+    if single.exists():
+        shutil.copy(single, tools)
     (space.root / "test_it.py").write_text(
         "import pytest\n@pytest.mark.parametrize('n', range(8))\ndef test_n(n, tmp_path):\n"
         "    (tmp_path / 'x').write_text('y')\n    assert n >= 0\n"
