@@ -65,7 +65,9 @@ class Goal:
         return measured >= bound if self.higher else measured <= bound
 
     def _shown(self, value: float) -> str:
-        return f"{value:.2f}{self.unit}" if self.unit == "x" else f"{value:.3g} {self.unit}".rstrip()
+        if self.unit == "x":
+            return f"{value:.2f}x"
+        return f"{value:.{'0f' if value >= 1000 else '3g'}} {self.unit}".rstrip()
 
 
 GOAL_COLUMNS = ("goal", "measured", "80 % range", "must", "stretch", "word")

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from bench.stage import Stage
 from bench.table import Result
 from bench.workloads import (
+    boxes,
     ending,
     faces,
     finish,
@@ -25,6 +26,7 @@ from bench.workloads import (
     throughput,
     volume,
     waiting,
+    wayout,
 )
 
 WORKLOADS: dict[str, Callable[[Stage], Result]] = {
@@ -48,4 +50,6 @@ WORKLOADS: dict[str, Callable[[Stage], Result]] = {
     "list": listing.measure,
     "log": log.measure,
     "faces": faces.measure,
+    "boxes": boxes.measure,
+    "wayout": wayout.measure,
 }
