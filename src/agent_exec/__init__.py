@@ -4,7 +4,7 @@ from agent_exec.model.lazy import loader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from agent_exec.engine.engine import Engine, run
+    from agent_exec.engine.engine import Engine, run, warm
     from agent_exec.engine.gate import Gate, Request
     from agent_exec.engine.rulefile import load_rules
     from agent_exec.engine.run import Run
@@ -68,6 +68,7 @@ __all__ = [
     "open_jobs",
     "run",
     "secure_tool",
+    "warm",
 ]
 
 _HOMES = {
@@ -108,6 +109,7 @@ _HOMES = {
     "open_jobs": "settings",
     "run": "engine.engine",
     "secure_tool": "faces.oneshot.secure",
+    "warm": "engine.engine",
 }
 
 

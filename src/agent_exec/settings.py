@@ -18,7 +18,8 @@ def open_jobs(
     """Give the jobs of a folder, judged by a file of rules; or of the folder, by the rules in force here."""
     from agent_exec.faces.jobs import Jobs
 
-    return Jobs(jobs_store(root), open_gate(rules, approver=approver))
+    own = [rules_file(rules) or rules_place()]
+    return Jobs(jobs_store(root), open_gate(rules, approver=approver), own=own)
 
 
 def open_gate(

@@ -72,7 +72,7 @@ def test_doctor_tells_what_works(cli: Cli) -> None:
         ("what",),
         ("run",),
         ("run", "--profile", "x", "--", "true"),
-        ("run", "--net", "x", "true"),
+        ("run", "--net", "on", "--net", "x", "true"),
         ("doctor", "x"),
     ],
 )

@@ -136,6 +136,10 @@ def answer(cli: Cli) -> dict[str, Any]:
         {"interrupted": False},
         {"reason": "boredom"},
         {"supervisor": "alive"},
+        {"sandbox": None},
+        {"sandbox": {}},
+        {"sandbox": {"profile": "read-only", "policy": f"sha256:{'0' * 64}"}},
+        {"reason": "sandbox_lost"},
     ],
     ids=str,
 )

@@ -108,3 +108,26 @@ def test_the_toolkit_in_a_box(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["workspace-write-workspace-write"]
     with pytest.raises(InvalidArgument, match="sandbox"):
         agent_exec.create_agent_toolkit(tmp_path, allowed, sandbox="read-only")  # type: ignore[arg-type]
+
+
+def test_the_toolkit_tells_what_a_command_was_kept_from(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    rules = root / "rules.toml"
+    rules.write_text("")
+    allowed = {"tools": {"exec_command": "allow"}}
+    kit = agent_exec.create_agent_toolkit(
+        root,
+        allowed,
+        rules=rules,
+        approver=lambda _asked: "once",
+        sandbox=agent_exec.Profile("workspace-write", [root]),
+    )
+    script = f"echo more >> {rules}; echo y > {root}/.envrc; echo z > {root}/z"
+    answer = kit.exec_command(".", ["sh", "-c", script], shell_mode="direct")
+    told = answer["data"]["sandbox"]
+    assert (told["backend"], told["strength"]) == ("ns", "full")
+    assert [denial["path"] for denial in told["denials"]] == [str(rules)]
+    assert told["protected_changes"] == [{"path": str(root / ".envrc"), "what": "appeared"}]
+    assert "more" not in rules.read_text()
+    assert (root / "z").exists()

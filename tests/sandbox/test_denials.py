@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_exec.sandbox.denials import denials, human
+from agent_exec.sandbox.denials import denials, exhausted, human
 from agent_exec.sandbox.plan import Plan, Root
-from agent_exec.sandbox.profile import Profile
+from agent_exec.sandbox.profile import BoxLimits, Profile
 
 
 @pytest.fixture
@@ -97,3 +97,18 @@ def test_one_line_for_people(shared: Plan, tmp_path: Path) -> None:
         f"[sandbox] blocked: write {tmp_path}/outside/x (read-only outside the writable roots)"
     )
     assert human([]) == ""
+
+
+def test_limits_are_told_only_where_there_are_any(plan: Plan) -> None:
+    text = "sh: 1: Cannot fork\nMemoryError\ncat: write error: File too large\nToo many open files\n"
+    assert exhausted(plan, text) == ["procs"]
+    limits = BoxLimits(memory_mb=10, file_mb=1, open_files=20, procs=None)
+    bounded = plan.replace(profile=plan.profile.replace(limits=limits))
+    assert exhausted(bounded, text) == ["memory_mb", "file_mb", "open_files"]
+    assert exhausted(plan, "read: Resource temporarily unavailable") == []
+    assert exhausted(bounded, "all is well") == []
+
+
+def test_a_refused_host_is_named() -> None:
+    told = {"kind": "net.connect", "host": "evil.test", "port": 443, "rule": "not in allow-list"}
+    assert human([told]) == "[sandbox] blocked: connect evil.test:443 (not in allow-list)"

@@ -1,36 +1,14 @@
 """What may not be read is found where it really is, and patterns that cannot be kept are refused."""
 
-import os
 from pathlib import Path
 
 import pytest
 
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.sandbox.masks import matches
-from agent_exec.sandbox.plan import Plan, make_plan, revalidate, unmasked
+from agent_exec.sandbox.plan import make_plan, revalidate, unmasked
 from agent_exec.sandbox.profile import Profile
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    place = tmp_path.resolve() / "home"
-    place.mkdir()
-    return place
-
-
-@pytest.fixture
-def root(home: Path) -> Path:
-    place = home / "work"
-    place.mkdir()
-    return place
-
-
-def planned(home: Path, *roots: object, **fields: object) -> Plan:
-    return make_plan(Profile(roots=[os.fspath(one) for one in roots], **fields), home=str(home))  # type: ignore[arg-type, call-overload]
-
-
-def names(root: Path, paths: tuple[str, ...]) -> set[str]:
-    return {os.path.relpath(path, root) for path in paths}
+from sandbox.trees import names, planned
 
 
 def test_secrets_of_the_home_are_masked_where_they_really_are(home: Path, root: Path) -> None:

@@ -8,31 +8,9 @@ from pathlib import Path
 import pytest
 
 from agent_exec.model.errors import InvalidArgument
-from agent_exec.sandbox.plan import Plan, changed_roots, make_plan, own_paths
+from agent_exec.sandbox.plan import changed_roots, make_plan, own_paths
 from agent_exec.sandbox.profile import Profile
-from sandbox.trees import git, repository
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    place = tmp_path.resolve() / "home"
-    place.mkdir()
-    return place
-
-
-@pytest.fixture
-def root(home: Path) -> Path:
-    place = home / "work"
-    place.mkdir()
-    return place
-
-
-def planned(home: Path, *roots: object, **fields: object) -> Plan:
-    return make_plan(Profile(roots=[os.fspath(one) for one in roots], **fields), home=str(home))  # type: ignore[arg-type, call-overload]
-
-
-def names(root: Path, paths: tuple[str, ...]) -> set[str]:
-    return {os.path.relpath(path, root) for path in paths}
+from sandbox.trees import git, names, planned, repository
 
 
 def test_every_git_and_the_known_names_are_protected(home: Path, root: Path) -> None:

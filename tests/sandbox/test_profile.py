@@ -93,6 +93,8 @@ def test_only_equal_profiles_have_equal_digests(one: Profile, other: Profile) ->
 @pytest.mark.parametrize("field", sorted(FIELDS))
 @pytest.mark.parametrize("value", [None, 5.5, True, {"a": 1}, [5], ["a\0b"], "x\0", [None], [""]])
 def test_a_value_of_the_wrong_kind_is_refused_and_its_field_named(field: str, value: object) -> None:
+    if (field, value) == ("reuse", True):
+        return  # the one field that this is right for
     with pytest.raises(InvalidArgument, match=field):
         Profile.from_json({field: value})
 

@@ -6,32 +6,10 @@ from pathlib import Path
 import pytest
 
 from agent_exec.model.errors import InvalidArgument
-from agent_exec.sandbox.plan import Plan, Root, changed_protections, changed_roots, make_plan, revalidate
+from agent_exec.sandbox.plan import Root, changed_protections, changed_roots, make_plan, revalidate
 from agent_exec.sandbox.profile import Profile
 from agent_exec.sandbox.protections import find_protections
-from sandbox.trees import git, repository
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    place = tmp_path.resolve() / "home"
-    place.mkdir()
-    return place
-
-
-@pytest.fixture
-def root(home: Path) -> Path:
-    place = home / "work"
-    place.mkdir()
-    return place
-
-
-def planned(home: Path, *roots: object, **fields: object) -> Plan:
-    return make_plan(Profile(roots=[os.fspath(one) for one in roots], **fields), home=str(home))  # type: ignore[arg-type, call-overload]
-
-
-def names(root: Path, paths: tuple[str, ...]) -> set[str]:
-    return {os.path.relpath(path, root) for path in paths}
+from sandbox.trees import git, names, planned, repository
 
 
 def test_a_root_is_known_by_its_real_path_and_who_it_is(home: Path, root: Path) -> None:

@@ -4,6 +4,9 @@ import os
 import subprocess
 from pathlib import Path
 
+from agent_exec.sandbox.plan import Plan, make_plan
+from agent_exec.sandbox.profile import Profile
+
 
 def git(where: Path, *words: str) -> str:
     """Run git in a folder; give what it prints."""
@@ -29,3 +32,13 @@ def repository(where: Path) -> Path:
     git(where, "add", ".")
     git(where, "commit", "-q", "-m", "one")
     return where.resolve()
+
+
+def planned(home: Path, *roots: object, **fields: object) -> Plan:
+    """Make the plan of a profile with these roots."""
+    return make_plan(Profile(roots=[os.fspath(one) for one in roots], **fields), home=str(home))  # type: ignore[arg-type, call-overload]
+
+
+def names(root: Path, paths: tuple[str, ...]) -> set[str]:
+    """Give paths as they are seen from a folder."""
+    return {os.path.relpath(path, root) for path in paths}

@@ -77,7 +77,7 @@ class Engine:
         if not isinstance(command, Command):
             raise InvalidArgument(f"start takes a Command; got {type(command).__name__}")
         self._check()
-        command, launch = _confined(command, prepare(command), sandbox)
+        command, launch = _confined(command, prepare(command), sandbox, self._spawner)
         drive = None if self._threaded else self._wait_for
         run = Run(command, launch, self._loop, self._spawner, self._ended, drive)
         with self._lock:
@@ -86,6 +86,15 @@ class Engine:
                 self._start_thread()
             self._loop.post(lambda: self._admit(run))
         return run
+
+    def warm(self, sandbox: "Profile | Plan", boxes: int = 1) -> "Plan":
+        """Have so many boxes wait for commands, now and after each one; give the plan that they are for.
+
+        A command of that plan starts in one of them at once. Waits until they
+        are ready.
+        """
+        self._check()
+        return _warm(sandbox, self._spawner, boxes)
 
     def drive(self, until: "Callable[[], object]") -> None:
         """Drive the runs until something is true; only for an engine without a thread."""
@@ -266,11 +275,17 @@ def run(
     )
 
 
+def warm(sandbox: "Profile | Plan", boxes: int = 1) -> "Plan":
+    """Have so many boxes wait for the commands of `run`; see Engine.warm."""
+    return _warm(sandbox, shared_spawner(), boxes)
+
+
 def run_command(command: Command, *, sandbox: "Profile | Plan | None" = None) -> "Outcome":
     """Run a command to its end inside this call, without a thread."""
+    spawner = shared_spawner()
+    command, launch = _confined(command, prepare(command), sandbox, spawner)
     loop = Loop(many=False, wakeable=False)
-    command, launch = _confined(command, prepare(command), sandbox)
-    run = Run(command, launch, loop, shared_spawner(), _nothing)
+    run = Run(command, launch, loop, spawner, _nothing)
     try:
         run.launch()
         while not run.done:
@@ -284,20 +299,33 @@ def run_command(command: Command, *, sandbox: "Profile | Plan | None" = None) ->
 
 
 def _confined(
-    command: Command, launch: "Launch", sandbox: "Profile | Plan | None"
+    command: Command, launch: "Launch", sandbox: "Profile | Plan | None", spawner: Spawner
 ) -> "tuple[Command, Launch]":
     """Have a launch confined, and its time bounded by the profile; or leave both as they are."""
     if sandbox is None:
         return command, launch
     if command.leftovers != "kill":
         raise InvalidArgument("nothing of a confined command can be left running; leave out leftovers")
-    from agent_exec.sandbox.confine import confine, planned
+    from agent_exec.engine.confinement import settle
+    from agent_exec.sandbox.confine import confine
 
-    plan = planned(sandbox)
+    plan = settle(sandbox, spawner)
     wall, timeout = plan.profile.limits.wall, command.limits.timeout
     if wall is not None and (timeout is None or timeout > wall):
         command = command.replace(limits=command.limits.replace(timeout=wall))
     return command, confine(launch, plan)
+
+
+def _warm(sandbox: "Profile | Plan", spawner: Spawner, boxes: int) -> "Plan":
+    if isinstance(boxes, bool) or not isinstance(boxes, int) or boxes < 0:
+        raise InvalidArgument(f"boxes must be a whole number, 0 or more; got {boxes!r}")
+    from agent_exec.engine.confinement import settle
+    from agent_exec.sandbox.confine import box
+
+    plan = settle(sandbox, spawner)
+    if plan.backend and plan.backend != "seatbelt":
+        spawner.warm(box(plan), boxes)
+    return plan
 
 
 def _nothing(_run: Run) -> None:

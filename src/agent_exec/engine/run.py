@@ -412,6 +412,7 @@ class Run:
                 stderr=self._stderr.value(),
                 stderr_observed=self._stderr.observed,
                 pid=self._pid,
+                network=() if self._process is None else tuple(self._process.network),
             )
         with _settling:
             self._over = True

@@ -70,6 +70,12 @@ def condition(job: "Record") -> "Answer":
     return fields
 
 
+def confinement(job: "Record") -> "Answer":
+    """Tell of the box that a job is in, if it is in one: which it is, and once it has ended what it did."""
+    found = job.facts.get("sandbox")
+    return {"sandbox": found} if isinstance(found, dict) else {}
+
+
 def _complete(job: "Record") -> bool:
     """Whether all output is there: the record says so, and the files are as long as it says."""
     return bool(job.facts.get("output_complete")) and all(

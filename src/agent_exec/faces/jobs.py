@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from agent_exec.engine.gate import Gate
     from agent_exec.jobs.order import Order
     from agent_exec.jobs.store import Store
+    from agent_exec.sandbox.profile import Profile
 
     Answer = dict[str, Any]
 
@@ -29,13 +30,15 @@ class Jobs:
     Every method gives an answer as a dict, the same object that the program
     prints; what is refused is raised as an AgentExecError. A job outlives
     this process, however that ends. Seconds throughout; None waits for ever.
+    `own` are files that no confined command may change.
     """
 
-    __slots__ = ("_gate", "_store")
+    __slots__ = ("_gate", "_own", "_store")
 
-    def __init__(self, store: "Store", gate: "Gate | None" = None) -> None:
+    def __init__(self, store: "Store", gate: "Gate | None" = None, own: "Sequence[str]" = ()) -> None:
         self._store = store
         self._gate = gate
+        self._own = tuple(own)
 
     @property
     def root(self) -> str:
@@ -57,15 +60,22 @@ class Jobs:
         observe: float | None = defaults.SNAPSHOT_CAP,
         tail_lines: int = defaults.TAIL_LINES,
         max_bytes: int = defaults.MAX_BYTES,
+        sandbox: "Profile | None" = None,
     ) -> "Answer":
-        """Start a job and watch it until its end, or for `observe` seconds; `env` is added to ours."""
+        """Start a job and watch it until its end, or for `observe` seconds; `env` is added to ours.
+
+        With a profile it is confined. A box that cannot be made is the job's
+        failure: nothing has run.
+        """
         from agent_exec.engine.engine import shared_spawner
         from agent_exec.jobs.run import Launcher
         from agent_exec.jobs.stdin import from_bytes
 
         if observe is not None and not (isinstance(observe, int | float) and observe >= 0):
             raise InvalidArgument(f"observe must be 0 seconds or more, or None for ever; got {observe!r}")
-        order = _order(argv, cwd, env, stdin, timeout, grace, tags, leftovers, max_log_bytes)
+        order = _order(
+            argv, cwd, env, stdin, timeout, grace, tags, leftovers, max_log_bytes, sandbox, self._own
+        )
         if self._gate is not None:
             words = [os.fsdecode(word) for word in order.argv]
             self._gate.admit(words, os.path.realpath(os.fsdecode(order.cwd)), order.env_keys)
@@ -154,6 +164,8 @@ def _order(
     tags: "Sequence[str]",
     leftovers: str,
     quota: int,
+    sandbox: "Profile | None",
+    own: "Sequence[str]",
 ) -> "Order":
     from agent_exec.host import own_environment
     from agent_exec.jobs.order import Order
@@ -171,6 +183,11 @@ def _order(
     environment = Environment(own_environment(), given=given)
     if quota and quota < defaults.SMALLEST_QUOTA:
         raise InvalidArgument(f"max_log_bytes must be 0 or {defaults.SMALLEST_QUOTA} at least; got {quota!r}")
+    if sandbox is not None:
+        from agent_exec.sandbox.profile import Profile
+
+        if not isinstance(sandbox, Profile):
+            raise InvalidArgument(f"sandbox must be a Profile; got {sandbox!r}")
     return Order(
         command.argv,
         cwd=os.getcwd() if command.cwd is None else command.cwd,
@@ -181,4 +198,6 @@ def _order(
         grace=grace,
         leftovers=leftovers,
         quota=quota,
+        sandbox=sandbox,
+        own=own,
     )

@@ -7,9 +7,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from agent_exec.model.command import Command
+    from agent_exec.model.outcome import Outcome
+    from agent_exec.sandbox.backends import Backend
     from agent_exec.sandbox.profile import Profile
 
     Answer = dict[str, Any]
+
+_ROUNDS = 31
 
 
 def run(
@@ -19,18 +24,15 @@ def run(
     cwd: str,
     timeout: float | None = None,
     stdin: bytes | None = None,
+    own: "Sequence[str]" = (),
+    state: "Sequence[str]" = (),
 ) -> "Answer":
     """Run a command in a box to its end, and tell how that went and what the box kept it from."""
-    from agent_exec.engine.engine import run_command
     from agent_exec.model.command import Command
     from agent_exec.model.limits import Limits
-    from agent_exec.sandbox.changes import compare, snapshot
-    from agent_exec.sandbox.confine import BACKEND, STRENGTH, planned
-    from agent_exec.sandbox.report import block
 
-    plan = planned(profile)
-    before = snapshot(plan, scan=True)
-    outcome = run_command(Command(argv, cwd=cwd, stdin=stdin, limits=Limits(timeout=timeout)), sandbox=plan)
+    command = Command(argv, cwd=cwd, stdin=stdin, limits=Limits(timeout=timeout))
+    outcome, told = run_confined(command, profile, cwd=cwd, own=own, state=state, scan=True)
     return answer(
         "sandbox_run",
         {
@@ -42,87 +44,79 @@ def run(
             "stderr": outcome.stderr_text,
             "truncated": outcome.stdout_observed > len(outcome.stdout)
             or outcome.stderr_observed > len(outcome.stderr),
-            "sandbox": block(plan, outcome, cwd, compare(before, plan), backend=BACKEND, strength=STRENGTH),
+            "sandbox": told,
         },
     )
 
 
+def run_confined(
+    command: "Command",
+    profile: "Profile",
+    *,
+    cwd: str,
+    own: "Sequence[str]" = (),
+    state: "Sequence[str]" = (),
+    scan: bool = False,
+) -> "tuple[Outcome, Answer]":
+    """Run a command in a box; give its outcome and the `sandbox` part of an answer.
+
+    With `scan`, each `.git` that appears below the roots is told of. See
+    `settle` for `own` and `state`.
+    """
+    from agent_exec.engine.confinement import settle
+    from agent_exec.engine.engine import run_command, shared_spawner
+    from agent_exec.sandbox.changes import compare, snapshot
+    from agent_exec.sandbox.report import block
+
+    plan = settle(profile, shared_spawner(), own=own, state=state)
+    before = snapshot(plan, scan=scan)
+    outcome = run_command(command, sandbox=plan)
+    return outcome, block(plan, outcome, cwd, compare(before, plan))
+
+
 def doctor() -> "Answer":
-    """Tell which backends work here and why the others do not, and what a box costs."""
-    backends = [_namespaces(), _bubblewrap(), _landlock(), _seatbelt()]
-    chosen = next((one["name"] for one in backends if one["available"] and one["used"]), None)
-    return answer("sandbox_doctor", {"backends": backends, "chosen": chosen, "spawn_ratio": _ratio(chosen)})
+    """Tell which backends work here and why the others do not, what they leave open, and what a box costs."""
+    from agent_exec.sandbox.backends import ALL
+
+    backends = [_examine(one) for one in ALL]
+    chosen = next((one["name"] for one in backends if one["available"] and one["strength"] == "full"), None)
+    ratio = next((one["spawn_ratio"] for one in backends if one["name"] == chosen), None)
+    return answer("sandbox_doctor", {"backends": backends, "chosen": chosen, "spawn_ratio": ratio})
 
 
-def _backend(name: str, strength: str, reason: str | None, *, used: bool = True) -> "Answer":
+def _examine(one: "Backend") -> "Answer":
+    """Try a real box: nothing else tells whether one works."""
+    from agent_exec.engine.confinement import candidates, probe
+    from agent_exec.engine.engine import shared_spawner
+    from agent_exec.sandbox.plan import Plan
+    from agent_exec.sandbox.profile import Profile
+
+    usable = one in candidates()
+    reason = probe(one, shared_spawner()) if usable else "it is made for another system"
     return {
-        "name": name,
-        "available": reason is None,
-        "used": used,
-        "strength": strength,
-        "reason": reason,
+        "name": one.name,
+        "available": not reason,
+        "strength": one.strength,
+        "reason": reason or None,
+        "unenforced": list(one.gaps(Plan(Profile("workspace-write")))) if usable else [],
+        "spawn_ratio": _ratio(one) if not reason else None,
     }
 
 
-def _namespaces() -> "Answer":
-    """Try a real box: nothing else tells whether one works."""
-    from agent_exec.engine.engine import run
-    from agent_exec.model.errors import AgentExecError
-    from agent_exec.sandbox.profile import Profile
-
-    try:
-        outcome = run(["true"], cwd="/", timeout=20, sandbox=Profile("read-only"))
-    except AgentExecError as error:
-        return _backend("ns", "full", error.message)
-    return _backend("ns", "full", None if outcome.ok else f"true ended with {outcome.exit_code} in a box")
-
-
-def _bubblewrap() -> "Answer":
-    from agent_exec.engine.engine import run
-    from agent_exec.model.errors import AgentExecError
-
-    try:
-        outcome = run(["bwrap", "--ro-bind", "/", "/", "--unshare-all", "true"], cwd="/", timeout=20)
-    except AgentExecError as error:
-        return _backend("bwrap", "full", error.message, used=False)
-    reason = None if outcome.ok else outcome.stderr_text.strip() or f"it ended with {outcome.exit_code}"
-    return _backend("bwrap", "full", reason, used=False)
-
-
-def _landlock() -> "Answer":
-    import sys
-
-    if sys.platform != "linux":
-        return _backend("landlock", "degraded", "it is a part of Linux", used=False)
-    from agent_exec.sandbox.linux.landlock import abi
-
-    reason = None if abi() > 0 else "this kernel has no Landlock"
-    return _backend("landlock", "degraded", reason, used=False)
-
-
-def _seatbelt() -> "Answer":
-    import sys
-
-    reason = "untested" if sys.platform == "darwin" else "it is a part of macOS"
-    return _backend("seatbelt", "full", reason, used=False)
-
-
-def _ratio(chosen: str | None) -> float | None:
+def _ratio(one: "Backend") -> float:
     """Measure what a spawn in a warm box takes, in those of a plain one."""
-    if chosen is None:
-        return None
     from time import perf_counter
 
     from agent_exec.engine.engine import run
-    from agent_exec.sandbox.confine import planned
+    from agent_exec.sandbox.plan import Plan
     from agent_exec.sandbox.profile import Profile
 
-    plan = planned(Profile("read-only"))
+    plan = Plan(Profile("read-only", deny_read=()), backend=one.name)
     seconds: dict[bool, list[float]] = {True: [], False: []}
-    for _ in range(30):
+    for _ in range(_ROUNDS):
         for boxed in (True, False):
             start = perf_counter()
             run(["true"], cwd="/", sandbox=plan if boxed else None)
             seconds[boxed].append(perf_counter() - start)
-    inside, outside = (sorted(seconds[boxed])[15] for boxed in (True, False))
+    inside, outside = (sorted(seconds[boxed])[_ROUNDS // 2] for boxed in (True, False))
     return round(inside / outside, 2)

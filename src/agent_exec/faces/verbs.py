@@ -67,6 +67,7 @@ def run(
         fields[name] = found.facts.get(name)
     if env_vars:
         fields["env_vars"] = list(env_vars)
+    fields |= answers.confinement(found)
     fields |= answers.paths(found)
     if observe != 0:
         excerpts = _tail(found, lines, size)
@@ -101,6 +102,7 @@ def status(store: "Store", job_id: str) -> "Answer":
     for name in ("pid", "supervisor_pid", "timeout_ms", "kill_after_ms", "leftovers", "max_log_bytes"):
         if name in facts:
             fields[name] = facts[name]
+    fields |= answers.confinement(job)
     for stream in STREAMS:
         log = Log(job.folder, stream)
         fields |= answers.amounts(job, stream, log.total, log.kept)
@@ -169,6 +171,7 @@ def wait(
     fields |= answers.tails(job, excerpts)
     fields |= answers.texts(job, excerpts)
     fields["updated_at"] = answers.updated(job)
+    fields |= answers.confinement(job)
     fields |= answers.paths(job)
     if interrupts is not None and interrupts.caught:
         fields["interrupted"] = True
@@ -313,7 +316,7 @@ def exit_code(told: "Answer") -> int:
         return int(told["exit_code"])
     if told.get("signal_number"):
         return 128 + int(told["signal_number"])
-    return 125 if told.get("reason") == "supervisor_lost" else 127
+    return 125 if told.get("reason") in ("supervisor_lost", "sandbox_lost") else 127
 
 
 def _tail(job: "Record", lines: int, size: int) -> "dict[Stream, Excerpt]":

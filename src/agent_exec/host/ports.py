@@ -37,7 +37,12 @@ class Timer(Protocol):
 
 
 class Process(Protocol):
-    """A command in the hands of the host: lives inside the loop, and reports to its sink."""
+    """A command in the hands of the host: lives inside the loop, and reports to its sink.
+
+    When it is over, `network` is what was decided about its requests by who serves its box.
+    """
+
+    network: list[dict[str, object]]
 
     def spawn(self) -> None:
         """Have it started; what becomes of it is told to the sink."""

@@ -6,6 +6,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from agent_exec.sandbox.profile import Profile
+
 MARK = "AGENT_EXEC_JOB_ID"
 """The variable that tells a command, and all it starts, whose job it is."""
 
@@ -25,7 +27,11 @@ SIGNAL = "signal"
 
 
 class Order:
-    """What is asked for: a command with its surroundings, and the terms of the job."""
+    """What is asked for: a command with its surroundings, and the terms of the job.
+
+    With a profile as `sandbox` it is confined; `own` are files of ours that it
+    is kept from changing, should they lie where it may write.
+    """
 
     __slots__ = (
         "argv",
@@ -37,6 +43,7 @@ class Order:
         "mark",
         "progress",
         "quota",
+        "sandbox",
         "tags",
         "timeout",
     )
@@ -55,6 +62,8 @@ class Order:
         leftovers: str = "kill",
         progress: float = 0.0,
         mark: bool = True,
+        sandbox: "Profile | None" = None,
+        own: "Sequence[str]" = (),
     ) -> None:
         # Of exactly these types: others cannot be sent.
         self.argv = [str(os.fsdecode(word)) for word in argv]
@@ -70,6 +79,27 @@ class Order:
         self.progress = float(progress)
         self.mark = bool(mark)
         """Whether the command is told, by a variable, whose job it is."""
+        self.sandbox: dict[str, object] | None = None
+        """The profile by its name, its hash (`policy`) and its whole text, and `own`."""
+        if sandbox is not None:
+            self._confine(sandbox, own)
+
+    def _confine(self, profile: "Profile", own: "Sequence[str]") -> None:
+        if self.leftovers != "kill":
+            from agent_exec.model.errors import InvalidArgument
+
+            raise InvalidArgument(
+                "nothing that a confined command leaves behind lives on; leave out leftovers, or the sandbox"
+            )
+        wall = profile.limits.wall
+        if wall is not None and (self.timeout is None or self.timeout > wall):
+            self.timeout = float(wall)
+        self.sandbox = {
+            "profile": profile.name,
+            "policy": profile.digest,
+            "text": profile.to_text(),
+            "own": [str(os.path.abspath(path)) for path in own],
+        }
 
     def fields(self) -> dict[str, object]:
         """Give it in a form that can be sent to another process."""

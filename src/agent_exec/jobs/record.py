@@ -68,7 +68,7 @@ class Record:
 
     @property
     def identity(self) -> "Identity | None":
-        """Who its command's main process is or was; None if it was never started."""
+        """Who its command's main process is or was; None if it was never started, or nobody can say."""
         from agent_exec.model.identity import Identity
 
         facts = self.facts
@@ -86,7 +86,7 @@ def read(job_id: str, folder: str) -> Record | None:
     from agent_exec.host import is_alive, is_locked  # which most records do not need: they have ended
 
     if is_locked(os.path.join(folder, LOCK)):
-        return Record(job_id, folder, facts, "running" if "pid" in facts else "created", "alive")
+        return Record(job_id, folder, facts, "running" if "started_at" in facts else "created", "alive")
     # It may have ended between the two looks.
     facts = _facts(folder) or facts
     record = _ended(job_id, folder, facts)
@@ -147,14 +147,17 @@ def _makes_sense(facts: "dict[str, Any]") -> bool:
 
 
 class RecordWriter:
-    """The supervisor's hand on the record: makes it with its first line, and room for the others."""
+    """The supervisor's hand on the record: makes it with its first line, and room for the others.
+
+    `room` is how much the last line may be longer than it usually is.
+    """
 
     __slots__ = ("_fd", "_position")
 
-    def __init__(self, folder: str, facts: "dict[str, Any]") -> None:
+    def __init__(self, folder: str, facts: "dict[str, Any]", room: int = 0) -> None:
         line = dump(facts).encode() + b"\n"
         self._fd = create(os.path.join(folder, RECORD))
-        _reserve(self._fd, len(line) + _RESERVE)
+        _reserve(self._fd, len(line) + _RESERVE + room)
         _write(self._fd, line, 0)
         self._position = len(line)
 

@@ -18,7 +18,7 @@ from agent_exec.jobs.logs import STREAMS, LogWriter
 from agent_exec.jobs.order import ENDED, JOB, MARK, REFUSED, SIGNAL, STARTED
 from agent_exec.jobs.record import CONTROL, LOCK, RecordWriter
 from agent_exec.jobs.store import Store, broken
-from agent_exec.model.errors import AgentExecError
+from agent_exec.model.errors import AgentExecError, KeeperLost, SandboxUnavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
     from agent_exec.engine.run import Run
     from agent_exec.jobs.arrivals import ArrivalWriter
+    from agent_exec.jobs.boxed import BoxedSpawner
     from agent_exec.model.command import Stream
     from agent_exec.model.outcome import Outcome
+    from agent_exec.model.output import Keep
 
 _REASONS = {"timeout": "timeout", "stopped": "killed"}
 
@@ -35,13 +37,14 @@ _REASONS = {"timeout": "timeout", "stopped": "killed"}
 def main(fds: list[int]) -> None:
     """Take the order from the first descriptor, tell the second about it; the third is its input."""
     orders, report, stdin = fds
-    spawner = LocalSpawner(stdin)
+    local = OwnSpawner(stdin)
     request = _take_order(orders)
     if request is None:
         return  # whoever wanted us has changed its mind
     root, order = request
     job_id = new_id()
-    spawner.name = f"AgentExec-{job_id}"
+    local.name = f"AgentExec-{job_id}"
+    spawner = local if order["sandbox"] is None else _boxed(stdin, order["sandbox"], root)
     try:
         job = Supervisor(Store(root), job_id, order, spawner, report)
     except AgentExecError as error:
@@ -55,6 +58,12 @@ def main(fds: list[int]) -> None:
     except BaseException:
         spawner.abandon()  # an error of ours, and no reason to leave an orphan
         raise
+
+
+def _boxed(stdin: int, sandbox: "dict[str, Any]", root: str) -> "BoxedSpawner":
+    from agent_exec.jobs.boxed import BoxedSpawner
+
+    return BoxedSpawner(stdin, sandbox, root)
 
 
 def preload() -> None:
@@ -80,6 +89,26 @@ def _take_order(fd: int) -> "tuple[str, dict[str, Any]] | None":
     return found
 
 
+class OwnSpawner(LocalSpawner):
+    """Gives the command a process in no box, of which the record has nothing to tell."""
+
+    __slots__ = ()
+
+    room = 0
+    """How much room that takes in the record."""
+
+    @property
+    def keep(self) -> "Keep":
+        """What the run is to keep of each stream."""
+        from agent_exec.model.output import Head
+
+        return Head(0)
+
+    def report(self, _outcome: "Outcome") -> "dict[str, Any]":
+        """Give what the record says of the box when the command has ended."""
+        return {}
+
+
 class Supervisor:
     """One job, and all that is held for it."""
 
@@ -88,6 +117,7 @@ class Supervisor:
         "_began",
         "_control",
         "_discard",
+        "_elsewhere",
         "_folder",
         "_id",
         "_lock",
@@ -103,7 +133,12 @@ class Supervisor:
     )
 
     def __init__(
-        self, store: Store, job_id: str, order: "dict[str, Any]", spawner: LocalSpawner, report: int
+        self,
+        store: Store,
+        job_id: str,
+        order: "dict[str, Any]",
+        spawner: "OwnSpawner | BoxedSpawner",
+        report: int,
     ) -> None:
         self._store = store
         self._id = job_id
@@ -115,6 +150,7 @@ class Supervisor:
         self._began = 0.0
         self._terminated = False
         self._discard = False
+        self._elsewhere = False  # whether the command's pid means nothing here
         cwd = os.path.realpath(order["cwd"])
         self._folder = store.make(job_id, cwd)
         try:
@@ -123,7 +159,7 @@ class Supervisor:
             self._control = Control.create(os.path.join(self._folder, CONTROL))
             self._logs = {stream: LogWriter(self._folder, stream, order["quota"]) for stream in STREAMS}
             # Last, for it makes the job one that others see.
-            self._record = RecordWriter(self._folder, _first_facts(job_id, cwd, order))
+            self._record = RecordWriter(self._folder, _first_facts(job_id, cwd, order), spawner.room)
         except BaseException as error:
             store.remove(job_id, cwd)
             if isinstance(error, OSError):
@@ -134,19 +170,21 @@ class Supervisor:
         """Run the command to its end, and record it."""
         self._tell(f"{JOB} {self._id}")
         try:
-            self._note_start(
-                self._spawner.start(self._order["argv"], self._order["cwd"], self._environment())
-            )
+            command = self._spawner.start(self._order["argv"], self._order["cwd"], self._environment())
+            if command is not None:
+                self._note_start(*command)
             run = self._take_over()
             while not run.done:
                 self._loop.turn()
-            facts = self._ending(run.outcome())
+            outcome = run.outcome()
+            facts = self._ending(outcome) | self._spawner.report(outcome)
         except AgentExecError as error:
-            facts = _failure(error)
             self._spawner.abandon()
+            facts = self._failure(error)
         self._publish(facts)
         if not self._spawner.gone:
             self._stay()
+        self._spawner.close()
 
     def _environment(self) -> dict[bytes, bytes]:
         env: dict[bytes, bytes] = self._order["env"]
@@ -154,21 +192,19 @@ class Supervisor:
             env[MARK.encode()] = self._id.encode()
         return env
 
-    def _note_start(self, command: tuple[int, int] | None) -> None:
-        """Record who the command is, and tell that it runs; not where it is not started yet."""
-        if command is None:
-            return
-        pid, start = command
+    def _note_start(self, pid: int = 0, start: int = 0) -> None:
+        """Record that the command runs, and who it is if that can be said; and tell so."""
         self._began = monotonic()
-        self._record.append(
-            {
-                "pid": pid,
-                "start": start,
-                "boot": boot_id(),
-                "started_at": stamp(time()),
-            }
-        )
+        who = {"pid": pid, "start": start, "boot": boot_id()} if pid else {}
+        self._record.append({**who, "started_at": stamp(time())})
         self._tell(STARTED)
+
+    def _note(self, event: str, _detail: object) -> None:
+        """Hear that the command was started, where that was not done ahead."""
+        if event != "spawned" or self._began or self._run is None:
+            return
+        who = None if self._elsewhere else self._run.identity
+        self._note_start(*((who.pid, who.start) if who is not None else ()))
 
     def _take_over(self) -> "Run":
         """Load the engine, and have it run the command to its end."""
@@ -177,7 +213,6 @@ class Supervisor:
         from agent_exec.host import hide_arguments, on_terminate
         from agent_exec.model.command import Command
         from agent_exec.model.limits import Limits
-        from agent_exec.model.output import Head
 
         order = self._order
         self._loop = Loop(many=False, wakeable=True)
@@ -187,19 +222,19 @@ class Supervisor:
             env=order["env"],
             limits=Limits(timeout=order["timeout"], grace=order["grace"]),
             leftovers=order["leftovers"],
-            keep=Head(0),
+            keep=self._spawner.keep,
             on_output=self._keep,
+            on_event=self._note,
         )
-        run = Run(command, self._spawner.prepare(command), self._loop, self._spawner, _nothing)
+        launch = self._spawner.prepare(command)
+        self._elsewhere = launch.box is not None and launch.box.own_pids
+        run = Run(command, launch, self._loop, self._spawner, _nothing)
         self._run = run
         on_terminate(self._terminate)
         self._control.listen(self._loop, self._heard)
-        ahead = self._spawner.ahead
         run.launch()
         if self._spawner.stdin >= 0:
             os.close(self._spawner.stdin)
-        if ahead is None and (identity := run.identity) is not None:
-            self._note_start((identity.pid, identity.start))
         self._tick()
         # Whoever ends all processes that have some word in their command line does not mean this one.
         hide_arguments(f"agent-exec: supervisor of {self._id}")
@@ -272,7 +307,6 @@ class Supervisor:
 
     def _ending(self, outcome: "Outcome") -> "dict[str, Any]":
         """Give the facts of how a command ended."""
-        lost = sum(log.lost for log in self._logs.values())
         reason = _REASONS.get(outcome.cause or "")
         if reason == "killed" and self._terminated:
             reason = "supervisor_terminated"
@@ -282,10 +316,34 @@ class Supervisor:
             "signal": outcome.signal,
             "reason": reason,
             "timed_out": outcome.timed_out,
-            "duration_ms": round((monotonic() - self._began) * 1000),
+            "duration_ms": self._duration_ms,
             "leaked": outcome.leaked,
-            "output_complete": not lost and self._spawner.gone,
+            "output_complete": self._output_complete,
         }
+
+    def _failure(self, error: AgentExecError) -> "dict[str, Any]":
+        """Give the facts of a job whose command never ran, or went with its box before it ended."""
+        gone = isinstance(error, KeeperLost)  # the helper that is the box: there are no others here
+        return {
+            "state": "failed",
+            "exit_code": None,
+            "signal": None,
+            "reason": "sandbox_lost" if gone and self._began else "spawn_failed",
+            "code": SandboxUnavailable.code if gone else error.code,
+            "message": error.message,
+            "timed_out": False,
+            "duration_ms": self._duration_ms if self._began else 0,
+            "leaked": False,
+            "output_complete": self._output_complete,
+        }
+
+    @property
+    def _duration_ms(self) -> int:
+        return round((monotonic() - self._began) * 1000)
+
+    @property
+    def _output_complete(self) -> bool:
+        return self._spawner.gone and not any(log.lost for log in self._logs.values())
 
     def _publish(self, facts: "dict[str, Any]") -> None:
         """Say how it ended: to the record first, then to who waits; then have it on the disk."""
@@ -316,7 +374,7 @@ def _nothing(_run: "Run") -> None:
 def _first_facts(job_id: str, cwd: str, order: "dict[str, Any]") -> "dict[str, Any]":
     """Give the first line of the record: names of variables, never their values."""
     timeout = order["timeout"]
-    return {
+    facts = {
         "job_id": job_id,
         "command": order["argv"],
         "cwd": cwd,
@@ -329,19 +387,6 @@ def _first_facts(job_id: str, cwd: str, order: "dict[str, Any]") -> "dict[str, A
         "leftovers": order["leftovers"],
         "max_log_bytes": order["quota"],
     }
-
-
-def _failure(error: AgentExecError) -> "dict[str, Any]":
-    """Give the facts of a job whose command never ran."""
-    return {
-        "state": "failed",
-        "exit_code": None,
-        "signal": None,
-        "reason": "spawn_failed",
-        "code": error.code,
-        "message": error.message,
-        "timed_out": False,
-        "duration_ms": 0,
-        "leaked": False,
-        "output_complete": True,
-    }
+    if order["sandbox"] is not None:
+        facts["sandbox"] = {name: order["sandbox"][name] for name in ("profile", "policy")}
+    return facts

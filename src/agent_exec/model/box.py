@@ -7,26 +7,36 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Protocol
 
-    class Closable(Protocol):
+    class Server(Protocol):
         """What serves a box from outside, until it is closed."""
+
+        @property
+        def alive(self) -> bool:
+            """Whether anybody is served."""
+
+        def take(self) -> list[dict[str, object]]:
+            """Give what was decided since this was last asked."""
 
         def close(self) -> None:
             """Serve no more."""
 
-    OnListener = Callable[[int], Closable]
+    OnListener = Callable[[int], Server]
 
 
 class Box(Value):
     """A box for commands: equal ones, by their `digest`, may serve one command after the other.
 
     `entry` names the module whose `confine(spec)` makes a box of a helper
-    process; `steps` are the names of what can fail there, by number. A box
-    that opens a way to the network gives its listening socket to
-    `on_listener`, whose descriptor it then is; what that gives is closed
-    when the box is gone.
+    process; if it has a `wrap(spec, words)`, that first gives the command
+    which starts such a process behind outer walls. `steps` are the names of
+    what can fail there, by number. A box that opens a way to the network
+    gives its listening socket to `on_listener`, whose descriptor it then is;
+    what that gives is closed when the box is gone. `own_pids` says whether
+    the processes of the box have numbers of their own, and end with it.
+    Without `reuse` it serves one command.
     """
 
-    __slots__ = ("digest", "entry", "on_listener", "spec", "steps")
+    __slots__ = ("digest", "entry", "on_listener", "own_pids", "reuse", "spec", "steps")
 
     def __init__(
         self,
@@ -35,9 +45,14 @@ class Box(Value):
         spec: "Mapping[str, object]",
         steps: tuple[str, ...],
         on_listener: "OnListener | None" = None,
+        *,
+        own_pids: bool = True,
+        reuse: bool = True,
     ) -> None:
         self.digest = digest
         self.entry = entry
         self.spec = spec
         self.steps = steps
         self.on_listener = on_listener
+        self.own_pids = own_pids
+        self.reuse = reuse

@@ -5,6 +5,7 @@ from agent_exec.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Literal
 
     Cause = Literal["timeout", "stopped", "overflow"]
@@ -18,7 +19,9 @@ class Outcome(Value):
     stopped before it was started. `cause` says why *we* ended it, and is None
     when it ended by itself. `leaked` says that something the command had
     started outlived it, or still holds its output open. `duration` is in
-    seconds, from spawn to end.
+    seconds, from spawn to end. `network` is what the proxy has decided
+    about each request of a confined command that has a list of hosts. The `pid` of a confined command
+    is its number inside.
     """
 
     __slots__ = (
@@ -26,6 +29,7 @@ class Outcome(Value):
         "duration",
         "exit_code",
         "leaked",
+        "network",
         "pid",
         "signal",
         "stderr",
@@ -47,6 +51,7 @@ class Outcome(Value):
         stderr: bytes,
         stderr_observed: int,
         pid: int | None,
+        network: "tuple[Mapping[str, object], ...]" = (),
     ) -> None:
         self.exit_code = exit_code
         self.signal = signal
@@ -58,6 +63,7 @@ class Outcome(Value):
         self.stderr = stderr
         self.stderr_observed = stderr_observed
         self.pid = pid
+        self.network = network
 
     @property
     def ok(self) -> bool:

@@ -1,53 +1,83 @@
-"""Turns a launch into a confined one: by the strongest backend that works here, or not at all."""
+"""Turns a launch into a confined one, as its plan says, or not at all."""
 
 import os
+from errno import EAGAIN
 
 from agent_exec.model.box import Box
 from agent_exec.model.errors import InvalidArgument, SandboxUnavailable
+from agent_exec.sandbox.backends import backend
 from agent_exec.sandbox.environment import scrub
 from agent_exec.sandbox.paths import identity
-from agent_exec.sandbox.plan import Plan, changed_protections, changed_roots, make_plan, unmasked
+from agent_exec.sandbox.plan import Plan, changed_protections, changed_roots, make_plan, own_paths, unmasked
 from agent_exec.sandbox.profile import Profile
 from agent_exec.sandbox.steps import STEPS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from agent_exec.model.box import Server
     from agent_exec.model.command import Launch
 
 _roots: dict[str, tuple[int, int]] = {}
 """Who the roots were when they were first used."""
 
-ENTRY = "agent_exec.sandbox.linux.box"
-BACKEND = "ns"
-STRENGTH = "full"
+_MOST_ORDERS = 64
+_orders: dict[int, tuple[Plan, Box]] = {}
+"""The orders of plans that are in use, by who they are."""
+
+_last: "tuple[Mapping[str, str] | Mapping[bytes, bytes], Plan, dict[bytes, bytes]] | None" = None
+"""The last variables: from which, for which plan, and what is left of them."""
+
+_tokens: dict[str, str] = {}
+"""What opens the way to the network, by the boxes that have one."""
 
 
 def confine(launch: "Launch", plan: Plan) -> "Launch":
-    """Give a launch that runs in a box of this plan; raise SandboxUnavailable if there can be none."""
-    if plan.profile.name == "full-access":
+    """Give a launch that runs as its plan says, whose backend has been chosen."""
+    profile = plan.profile
+    if profile.name == "full-access":
         return launch
-    import sys
+    if not plan.backend:
+        raise SandboxUnavailable("nobody was chosen to carry out the plan, and so nothing was run")
+    env = _environment(launch.env, plan)
+    if plan.backend == "seatbelt":
+        from agent_exec.sandbox.seatbelt import wrap
 
-    if sys.platform != "linux":
-        raise SandboxUnavailable("there is no sandbox for this system yet; nothing was run")
-    if not isinstance(plan.profile.net, str):
-        raise SandboxUnavailable("a list of hosts is not carried out yet; use net off, and nothing was run")
-    return launch.replace(box=box(plan), env=scrub(launch.env, plan.profile, backend=BACKEND))
+        words = wrap(plan, [os.fsdecode(launch.program), *map(os.fsdecode, launch.argv[1:])])
+        return launch.replace(program=words[0], argv=tuple(words), env=env)
+    order = box(plan)
+    if order.on_listener is not None:
+        from agent_exec.sandbox.linux.inside import PORT
+        from agent_exec.sandbox.proxy.server import variables
+
+        shown = variables(PORT, _tokens[order.digest])
+        env = env | {name.encode(): value.encode() for name, value in shown.items()}
+    return launch.replace(box=order, env=env)
 
 
-def planned(sandbox: "Profile | Plan") -> Plan:
+def _environment(env: "Mapping[str, str] | Mapping[bytes, bytes]", plan: Plan) -> dict[bytes, bytes]:
+    """Give the variables that go into the box; those of the command before, if they are the same."""
+    global _last  # noqa: PLW0603 - what was given is not changed by anyone
+    if _last is None or _last[1] is not plan or _last[0] != env:
+        _last = env, plan, scrub(env, plan.profile, backend=plan.backend)
+    return _last[2]
+
+
+def planned(sandbox: "Profile | Plan", *, own: "Sequence[str]" = (), state: "Sequence[str]" = ()) -> Plan:
     """Give the plan of a profile, made now; or a plan that was made before, if it still holds.
 
     To make one takes as long as to look at every entry of the roots; whoever
     keeps one does without what appears there later. A root that has become
-    another folder is refused, in this process for ever.
+    another folder is refused, in this process for ever. `own` are more paths
+    of ours to protect, `state` folders of ours that no root may hold.
     """
     if isinstance(sandbox, Plan):
         plan = sandbox
         if changed_protections(plan) or unmasked(plan):
-            plan = make_plan(plan.profile, home=os.path.expanduser("~"))
+            plan = make_plan(plan.profile, home=_home(), own=plan.own, state=plan.state)
     elif isinstance(sandbox, Profile):
-        plan = make_plan(sandbox, home=os.path.expanduser("~"))
+        plan = make_plan(sandbox, home=_home(), own=(*own_paths(), *own), state=state)
     else:
         raise InvalidArgument(f"sandbox must be a Profile; got {sandbox!r}")
     for asked in plan.profile.roots:
@@ -62,13 +92,33 @@ def planned(sandbox: "Profile | Plan") -> Plan:
     return plan
 
 
+def _home() -> str:
+    return os.path.expanduser("~")
+
+
 def box(plan: Plan) -> Box:
-    """Give the order to be a box for a plan."""
+    """Give the order to be a box for a plan; the same one for a plan that is kept."""
+    known, order = _orders.get(id(plan), (None, None))
+    if known is not plan or order is None:
+        order = _order(plan)
+        if len(_orders) >= _MOST_ORDERS:
+            _orders.clear()
+        _orders[id(plan)] = plan, order
+    return order
+
+
+def _order(plan: Plan) -> Box:
     import hashlib
     from marshal import dumps
 
     profile = plan.profile
     limits = profile.limits
+    hosts = () if isinstance(profile.net, str) else profile.net
+    if hosts:
+        from agent_exec.sandbox.proxy.rules import Rules
+
+        Rules(hosts)  # refused now, rather than when somebody waits for an answer
+    chosen = backend(plan.backend)
     spec: dict[str, object] = {
         "roots": [(os.fsencode(root.path), root.device, root.inode) for root in plan.roots or plan.visible],
         "writable": profile.name == "workspace-write",
@@ -76,13 +126,38 @@ def box(plan: Plan) -> Box:
             (os.fsencode(path), *known) for path, known in zip(plan.protected, plan.identities, strict=True)
         ],
         "masks": [os.fsencode(path) for path in plan.masks],
+        "own": [os.fsencode(os.path.realpath(path)) for path in plan.own],
         "tmp_mb": profile.tmp_mb if profile.tmp == "private" else 0,
         "net": profile.net == "on",
+        "listen": bool(hosts),
         "procs": limits.procs,
         "cpu": limits.cpu,
         "memory": None if limits.memory_mb is None else limits.memory_mb << 20,
         "file": None if limits.file_mb is None else limits.file_mb << 20,
         "open_files": limits.open_files,
+        "reuse": profile.reuse,
     }
-    digest = hashlib.sha256(dumps(sorted(spec.items()))).hexdigest()
-    return Box(digest, ENTRY, spec, STEPS)
+    digest = hashlib.sha256(dumps((chosen.name, hosts, sorted(spec.items())))).hexdigest()
+    return Box(
+        digest,
+        chosen.entry,
+        spec,
+        STEPS,
+        _way_out(hosts, _tokens.setdefault(digest, os.urandom(16).hex())) if hosts else None,
+        own_pids=chosen.own_pids,
+        reuse=profile.reuse,
+    )
+
+
+def _way_out(hosts: "Sequence[str]", token: str) -> "Callable[[int], Server]":
+    """Give who serves the listener of a box: a proxy to these hosts and no others."""
+
+    def serve(fd: int) -> "Server":
+        from agent_exec.sandbox.proxy import server
+
+        try:
+            return server.serve(fd, hosts, token)
+        except RuntimeError as error:  # no thread can be had
+            raise OSError(EAGAIN, str(error)) from error
+
+    return serve

@@ -26,6 +26,12 @@ _NETWORK = {
     "Name or service not known": "EAI_NONAME",
     "No address associated with hostname": "EAI_NODATA",
 }
+_EXHAUSTED = {
+    "procs": ("fork: retry", "fork: Resource temporarily", "Cannot fork", "can't start new thread"),
+    "memory_mb": ("Cannot allocate memory", "MemoryError", "bad_alloc", "memory exhausted"),
+    "file_mb": ("File too large",),
+    "open_files": ("Too many open files",),
+}
 _QUOTED = re.compile("'([^'\n]+)'|\"([^\"\n]+)\"|\u2018([^\u2019\n]+)\u2019")
 _BARE = re.compile(r"(?:^|[\s:])([\w.@%+~-]*(?:/[\w.@%+~-]*)+)(?=[:\s]|$)")
 """A path without quotes must have a slash: a word may be anything."""
@@ -55,13 +61,28 @@ def denials(plan: "Plan", text: str, cwd: str) -> "list[Denial]":
     return unique[:_MOST]
 
 
+def exhausted(plan: "Plan", text: str) -> list[str]:
+    """Give the limits of the plan that a command was told of, by their names."""
+    limits, lines = plan.profile.limits, "\n".join(text.splitlines()[-_LINES:])
+    return [
+        name
+        for name, words in _EXHAUSTED.items()
+        if getattr(limits, name) is not None and any(word in lines for word in words)
+    ]
+
+
 def human(found: "Sequence[Denial]") -> str:
     """Give one line for people; "" if nothing was refused."""
-    told = [
-        f"write {one['path']} ({one['rule']})" if one["kind"] == "fs.write" else f"network ({one['rule']})"
-        for one in found
-    ]
+    told = [f"{_what(one)} ({one['rule']})" for one in found]
     return f"[sandbox] blocked: {'; '.join(told[:3])}{' …' if len(told) > 3 else ''}" if told else ""
+
+
+def _what(denial: "Denial") -> str:
+    if denial["kind"] == "fs.write":
+        return f"write {denial['path']}"
+    if denial.get("host"):
+        return f"connect {denial['host']}:{denial['port']}"
+    return "network"
 
 
 def _writes(plan: "Plan", line: str, refusal: str, cwd: str) -> "list[Denial]":

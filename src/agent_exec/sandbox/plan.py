@@ -46,17 +46,22 @@ class Plan(Value):
     they lie in a /tmp that is hidden. `masks` are real paths that may not be
     read; `absent` are those that do not exist yet. `missing` are protected
     paths that do not exist yet, and are looked for afterwards. `unenforced`
-    says in words what no backend will enforce.
+    says in words what no backend will enforce. `own` and `state` are what it
+    was planned with; `backend` is the name of who carries it out, "" until
+    that is chosen.
     """
 
     __slots__ = (
         "absent",
+        "backend",
         "identities",
         "masks",
         "missing",
+        "own",
         "profile",
         "protected",
         "roots",
+        "state",
         "unenforced",
         "visible",
     )
@@ -73,6 +78,9 @@ class Plan(Value):
         absent: tuple[str, ...] = (),
         missing: tuple[str, ...] = (),
         unenforced: tuple[str, ...] = (),
+        own: tuple[str, ...] = (),
+        state: tuple[str, ...] = (),
+        backend: str = "",
     ) -> None:
         self.profile = profile
         self.roots = roots
@@ -83,6 +91,9 @@ class Plan(Value):
         self.absent = absent
         self.missing = missing
         self.unenforced = unenforced
+        self.own = own
+        self.state = state
+        self.backend = backend
 
 
 def own_paths() -> tuple[str, ...]:
@@ -110,6 +121,7 @@ def make_plan(
     if not home.startswith("/"):
         raise InvalidArgument(f"the home folder must be an absolute path; got {home!r}")
     home = os.path.realpath(home)
+    own = tuple(own_paths() if own is None else own)
     asked = profile.roots
     if profile.tmp == "shared" and profile.name == "workspace-write":
         asked = (*asked, "/tmp")
@@ -118,6 +130,8 @@ def make_plan(
         settle(path, [os.path.realpath(other) for other in asked if other != path], "roots")
     roots = _outer(named)
     masks, absent = find_masks(profile.deny_read, home, [root.path for root in roots], bound)
+    kept = {os.path.realpath(folder) for folder in state if os.path.isdir(folder)}
+    masks = outermost((*masks, *kept))
     for root in roots:
         for mask in masks:
             if inside(root.path, mask):
@@ -126,13 +140,13 @@ def make_plan(
                     path=root.path,
                 )
     if profile.name == "read-only":
-        return Plan(profile, visible=roots, masks=masks, absent=absent)
+        return Plan(profile, visible=roots, masks=masks, absent=absent, own=own, state=tuple(state))
     protected, missing, unenforced = find_protections(
         profile,
         [root.path for root in roots],
         named=list(dict.fromkeys(root.path for root in named)),
         home=home,
-        own=own_paths() if own is None else own,
+        own=own,
         bound=bound,
     )
     for root in named:
@@ -150,6 +164,8 @@ def make_plan(
         absent=absent,
         missing=tuple(sorted(missing)),
         unenforced=unenforced,
+        own=own,
+        state=tuple(state),
     )
     if changed := revalidate(plan):
         raise InvalidArgument(f"while the box was planned, {changed[0]}; try again")

@@ -125,7 +125,8 @@ class Profile(_Frozen):
     the box's own, of `tmp_mb`, or the machine's. `net` is "off", "on", or the
     hosts that may be reached; an empty list is "off". `env` names variables
     that are passed on although they look like secrets. A box that is weaker
-    than `min_strength` is refused.
+    than `min_strength` is refused. Without `reuse`, each command has a box to
+    itself that has served no other; else boxes are cleaned and used again.
 
     Characters in paths mean themselves, but for those of `deny_read`.
     """
@@ -141,6 +142,7 @@ class Profile(_Frozen):
         "net",
         "protect",
         "protect_also",
+        "reuse",
         "roots",
         "tmp",
         "tmp_mb",
@@ -161,6 +163,7 @@ class Profile(_Frozen):
     env: tuple[str, ...]
     limits: BoxLimits
     min_strength: str
+    reuse: bool
 
     def __init__(
         self,
@@ -179,7 +182,10 @@ class Profile(_Frozen):
         env: "Sequence[str]" = (),
         limits: BoxLimits | None = None,
         min_strength: str = "full",
+        reuse: bool = True,
     ) -> None:
+        if not isinstance(reuse, bool):
+            raise InvalidArgument(f"reuse must be True or False; got {reuse!r}", field="reuse")
         if limits is not None and not isinstance(limits, BoxLimits):
             raise InvalidArgument(f"limits must be BoxLimits; got {limits!r}")
         self._fill(
@@ -197,6 +203,7 @@ class Profile(_Frozen):
             env=names("env", env),
             limits=BoxLimits() if limits is None else limits,
             min_strength=one_of("min_strength", min_strength, STRENGTHS),
+            reuse=reuse,
         )
 
     @property

@@ -63,8 +63,8 @@ def find_protections(
         real, there = settle(os.path.abspath(path), folders, "agent-exec's own files")
         if real in folders:
             raise InvalidArgument(f"{real!r} cannot be a root: agent-exec itself runs from it", path=real)
-        if there and below(real, folders):
-            protected.append(real)
+        if below(real, folders):
+            (protected.append if there else missing.add)(real)
     if commit and repositories:
         unenforced.append(
             "git commit: the index and refs may be written, so a repository that is put below another"

@@ -1,6 +1,7 @@
 """What is told of a box after a command: how strong it was, and what it kept the command from."""
 
-from agent_exec.sandbox.denials import denials, human
+from agent_exec.sandbox.backends import backend
+from agent_exec.sandbox.denials import denials, exhausted, human
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,26 +12,48 @@ if TYPE_CHECKING:
     from agent_exec.sandbox.changes import Change
     from agent_exec.sandbox.plan import Plan
 
-_LIMITS = {"SIGXCPU": "cpu", "SIGXFSZ": "file"}
+_REQUESTS = 100
+"""How many of the last requests to the network are told."""
+
+_LIMITS = {"SIGXCPU": "cpu", "SIGXFSZ": "file_mb"}
 
 
 def block(
-    plan: "Plan", outcome: "Outcome", cwd: str, changes: "Sequence[Change]", *, backend: str, strength: str
+    plan: "Plan", outcome: "Outcome", cwd: str, changes: "Sequence[Change]", text: str | None = None
 ) -> "dict[str, Any]":
-    """Give the `sandbox` part of an answer."""
-    confined = plan.profile.name != "full-access"
-    found = denials(plan, f"{outcome.stdout_text}\n{outcome.stderr_text}", cwd) if confined else []
+    """Give the `sandbox` part of an answer; `text` is what was printed, if the outcome has it not."""
+    confined = bool(plan.backend)
+    text = f"{outcome.stdout_text}\n{outcome.stderr_text}" if text is None else text
+    found = [*_refused(plan, outcome), *denials(plan, text, cwd)] if confined else []
     limits = ["wall"] if outcome.timed_out else []
     if outcome.signal in _LIMITS:
         limits.append(_LIMITS[outcome.signal])
+    if confined:
+        limits += [name for name in exhausted(plan, text) if name not in limits]
     return {
-        "backend": backend if confined else "none",
-        "strength": strength if confined else "none",
+        "backend": plan.backend or "none",
+        "strength": backend(plan.backend).strength if confined else "none",
         "profile": plan.profile.name,
         "policy": plan.profile.digest,
         "denials": found,
         "limits_hit": limits,
         "unenforced": list(plan.unenforced),
         "protected_changes": [change.to_json() for change in changes],
+        "network": [dict(decision) for decision in outcome.network[-_REQUESTS:]],
         "message": human(found),
     }
+
+
+def _refused(plan: "Plan", outcome: "Outcome") -> "list[dict[str, Any]]":
+    """Give what the proxy has refused, each once."""
+    if not outcome.network:
+        return []
+    from agent_exec.sandbox.proxy.log import NO_TOKEN, denial
+
+    remedy = f"allowed: {', '.join(plan.profile.net)}"
+    keys = {
+        (one["host"], one["port"], one["reason"])
+        for one in outcome.network
+        if not one["allowed"] and one["reason"] != NO_TOKEN
+    }
+    return [denial(*key, remedy=remedy) for key in sorted(keys, key=str)[:_REQUESTS]]

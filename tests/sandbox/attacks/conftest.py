@@ -1,4 +1,4 @@
-"""Every attack is made as root, if we are, and as an ordinary user."""
+"""Every attack is made as root, if we are, and as an ordinary user; behind each strong backend."""
 
 import os
 import shutil
@@ -12,6 +12,14 @@ import pytest
 from sandbox.attacks.ground import PYTHON, Runner, World, make_package, site
 
 USERS = ("root", "nobody") if sys.platform == "linux" and os.getuid() == 0 else ("self",)
+PRIMITIVES = {
+    "ns": ["unshare", "--user", "--mount", "true"],
+    "bwrap": ["bwrap", "--ro-bind", "/", "/", "--unshare-all", "true"],
+    "landlock": ["grep", "-q", "landlock", "/sys/kernel/security/lsm"],
+}
+"""What tells whether a backend has what it needs; attacks are skipped without it, and never otherwise."""
+
+STRONG = [*(f"{user}-ns" for user in USERS), f"{USERS[-1]}-bwrap"]
 
 
 @pytest.fixture(scope="session")
@@ -26,27 +34,29 @@ def ground() -> Iterator[Path]:
         yield where
 
 
-def _runner(user: str, ground: Path, home: str) -> Runner:
+def make_runner(user: str, backend: str, ground: Path) -> Runner:
+    """Give somebody who runs commands, behind this backend; skip where it cannot work."""
     if user == "nobody" and not shutil.which("setpriv"):
         pytest.skip("setpriv is not here")
-    where = ground / f"{home}-{user}"
+    where = ground / f"home-{user}-{backend}"
     where.mkdir(exist_ok=True)  # pytest may end this one and ask for it again
-    runner = Runner(user, ground, where)
+    runner = Runner(user, ground, where, backend)
     if user == "nobody":
         os.chown(where, runner.uid, runner.uid)
-    if runner.run(["true"], "/", {"name": "read-only"}).error:
-        found = runner.run(["unshare", "--user", "--mount", "true"], "/", None)
+    if runner.run(["true"], "/", {"name": "read-only", "min_strength": "degraded"}).error:
+        found = runner.run(PRIMITIVES[backend], "/", None)
         runner.close()
-        if found.exit_code != 0:
-            pytest.skip(f"no user namespaces for {user} here")
-        pytest.fail("namespaces work here, and yet there is no box")
+        if found.error or found.exit_code != 0:
+            pytest.skip(f"{backend} does not work for {user} here")
+        pytest.fail(f"what {backend} needs is here, and yet there is no box")
     return runner
 
 
-@pytest.fixture(scope="session", params=USERS)
+@pytest.fixture(scope="session", params=STRONG)
 def runner(request: pytest.FixtureRequest, ground: Path) -> Iterator[Runner]:
     """Somebody who runs commands, with boxes that stay warm from test to test."""
-    found = _runner(request.param, ground, "home")
+    user, backend = request.param.split("-")
+    found = make_runner(user, backend, ground)
     yield found
     found.close()
 
@@ -60,7 +70,7 @@ def new_runner(runner: Runner, ground: Path) -> Iterator[Callable[[], Runner]]:
         home = ground / f"other-{uuid.uuid4().hex[:8]}"
         home.mkdir()
         os.chown(home, runner.uid, runner.uid if runner.uid != os.getuid() else -1)
-        made.append(Runner(runner.user, ground, home))
+        made.append(Runner(runner.user, ground, home, runner.backend))
         return made[-1]
 
     yield make

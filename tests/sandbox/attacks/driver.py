@@ -1,10 +1,11 @@
 """Runs commands as another user would: requests in, one JSON line each; answers out, the same.
 
-Started with the folder that holds `agent_exec`. Uses nothing but that and the
+Started with the folder that holds `agent_exec`, and the backend to be used. Uses nothing but that and the
 standard library, because the user it runs as may read little else.
 """
 
 import json
+import os
 import sys
 import threading
 from typing import Any
@@ -12,15 +13,19 @@ from typing import Any
 sys.path.insert(0, sys.argv[1])
 
 import agent_exec
+from agent_exec.engine import confinement, engine
 from agent_exec.model.errors import AgentExecError
 from agent_exec.sandbox.profile import Profile
+from agent_exec.sandbox.report import block
 
 
 def one(request: "dict[str, Any]") -> "dict[str, Any]":
     """Run one command and tell what became of it."""
     profile = request.get("profile")
     try:
-        sandbox = None if profile is None else Profile.from_json(profile)
+        sandbox: Any = None if profile is None else Profile.from_json(profile)
+        if request.get("report"):
+            sandbox = confinement.settle(sandbox, engine.shared_spawner())
         outcome = agent_exec.run(
             request["argv"],
             cwd=request["cwd"],
@@ -30,8 +35,7 @@ def one(request: "dict[str, Any]") -> "dict[str, Any]":
             sandbox=sandbox,
         )
     except AgentExecError as error:
-        details = {name: str(value) for name, value in error.details.items()}
-        return {"error": error.code, "message": error.message, "details": details}
+        return failed(error)
     return {
         "exit_code": outcome.exit_code,
         "signal": outcome.signal,
@@ -39,7 +43,84 @@ def one(request: "dict[str, Any]") -> "dict[str, Any]":
         "out": outcome.stdout_text,
         "err": outcome.stderr_text,
         "pid": outcome.pid,
+        "network": [dict(decision) for decision in outcome.network],
+        "sandbox": block(sandbox, outcome, request["cwd"], ()) if request.get("report") else {},
     }
+
+
+def failed(error: AgentExecError) -> "dict[str, Any]":
+    """Tell what went wrong."""
+    details = {name: str(value) for name, value in error.details.items()}
+    return {"error": error.code, "message": error.message, "details": details}
+
+
+def warm(request: "dict[str, Any]") -> "dict[str, Any]":
+    """Have boxes wait."""
+    try:
+        plan = engine.warm(Profile.from_json(request["profile"]), request["boxes"])
+    except AgentExecError as error:
+        return failed(error)
+    return {"backend": plan.backend, "unenforced": list(plan.unenforced)}
+
+
+def waiting() -> "list[Any]":
+    """Give the helpers that wait for commands, as our side has them."""
+    return [keeper for kind in engine.shared_spawner()._idle.values() for keeper in kind]
+
+
+def end_proxies() -> int:
+    """End the ways out of the boxes that wait; tell how many there were."""
+    served = [keeper.served for keeper in waiting() if keeper.served is not None]
+    for one in served:
+        one.close()
+    return len(served)
+
+
+def look(_request: "dict[str, Any]") -> "dict[str, Any]":
+    """Tell what we have."""
+    fds = {}
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            fds[name] = os.readlink(f"/proc/self/fd/{name}")
+        except FileNotFoundError:
+            continue
+    return {
+        "fds": fds,
+        "threads": [thread.name for thread in threading.enumerate()],
+        "waiting": len(waiting()),
+    }
+
+
+def forked(request: "dict[str, Any]") -> "dict[str, Any]":
+    """Do something in a forked copy of this process, and give its answer."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            with open(writer, "w") as file:
+                json.dump(act(request["request"]), file)
+            engine.close_shared()
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with open(reader) as file:
+        answer: dict[str, Any] = json.load(file)
+    os.waitpid(pid, 0)
+    return answer
+
+
+def act(request: "dict[str, Any]") -> "dict[str, Any]":
+    """Do what is asked for."""
+    return DEEDS[request["do"]](request) if "do" in request else one(request)
+
+
+DEEDS: "dict[str, Any]" = {
+    "warm": warm,
+    "end proxies": lambda _request: {"ended": end_proxies()},
+    "look": look,
+    "fork": forked,
+    "close": lambda _request: engine.close_shared() or {},  # type: ignore[func-returns-value]
+}
 
 
 def many(requests: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
@@ -59,9 +140,10 @@ def many(requests: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
 
 def main() -> None:
     """Serve until the input ends."""
+    confinement.among = (sys.argv[2],)
     for line in sys.stdin:
         request = json.loads(line)
-        answer: object = many(request) if isinstance(request, list) else one(request)
+        answer: object = many(request) if isinstance(request, list) else act(request)
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
 

@@ -79,6 +79,9 @@ class Answer(NamedTuple):
     error: str
     message: str
     details: dict[str, str]
+    network: list[dict[str, Any]]
+    sandbox: dict[str, Any]
+    """What is told of the box, if it was asked for by report=True."""
 
     @property
     def results(self) -> dict[str, str]:
@@ -97,11 +100,13 @@ class Answer(NamedTuple):
 class Runner:
     """A process of some user's that runs commands for us, confined or not."""
 
-    def __init__(self, user: str, package: Path, home: Path) -> None:
+    def __init__(self, user: str, package: Path, home: Path, backend: str = "ns") -> None:
         self.user = user
+        self.backend = backend
+        self.home = home
         self.uid = NOBODY if user == "nobody" else os.getuid()
         self.mark = f"ATTACK_RUN={uuid.uuid4().hex}"
-        argv = [PYTHON, "-IS", str(package / "driver.py"), str(package)]
+        argv = [PYTHON, "-IS", str(package / "driver.py"), str(package), backend]
         if user == "nobody":
             argv = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--", *argv]
         name, value = self.mark.split("=")
@@ -127,6 +132,10 @@ class Runner:
 
     def run_many(self, requests: list[dict[str, Any]]) -> list[Answer]:
         return [_answer(found) for found in self.ask(requests)]
+
+    def do(self, what: str, **more: Any) -> Any:
+        """Have it do something else, of the driver's table."""
+        return self.ask({"do": what, **more})
 
     def close(self) -> None:
         assert self.process.stdin is not None
@@ -160,6 +169,8 @@ def _answer(found: dict[str, Any]) -> Answer:
         found.get("error", ""),
         found.get("message", ""),
         found.get("details", {}),
+        found.get("network", []),
+        found.get("sandbox", {}),
     )
 
 
@@ -197,11 +208,13 @@ class World:
                 os.chown(Path(folder, name), uid, uid, follow_symlinks=False)
 
     def profile(self, name: str = "workspace-write", **fields: Any) -> dict[str, Any]:
+        if self.runner.backend == "landlock":
+            fields.setdefault("min_strength", "degraded")
         return {"name": name, "roots": [str(self.root)], **fields}
 
     def python(self, code: str, *, boxed: bool = True, prelude: bool = True, **more: Any) -> Answer:
         """Run a program, which has the names of PRELUDE; other arguments are for the profile or the run."""
-        kept = {name: more.pop(name) for name in ("timeout", "tty", "env", "cwd") if name in more}
+        kept = {name: more.pop(name) for name in ("timeout", "tty", "env", "cwd", "report") if name in more}
         profile = more.pop("profile", None)
         arguments = {"root": str(self.root), "out": str(self.out), **more.pop("args", {})}
         if boxed and profile is None:
@@ -235,6 +248,20 @@ def snapshot(folder: Path) -> dict[str, tuple[object, ...]]:
             content,
             tuple(marks),
         )
+    return found
+
+
+def first_processes(runner: Runner) -> list[int]:
+    """Give the pids, as seen here, of the first processes of a runner's boxes."""
+    found = []
+    for pid in processes_marked(runner.mark):
+        try:
+            lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        except OSError:
+            continue
+        numbers = next((line.split()[1:] for line in lines if line.startswith("NSpid")), [])
+        if len(numbers) > 1 and numbers[-1] == "1":
+            found.append(pid)
     return found
 
 

@@ -208,7 +208,7 @@ def test_a_box_that_was_killed_is_replaced(world: World, new_runner: Callable[[]
         found = world.shell(script)
         if found.error == "keeper_lost":  # the factory had not heard of its end yet
             found = world.shell(script)
-        assert (found.error, found.out) == ("", "ns\n1\n"), found
+        assert (found.error, found.out) == ("", f"{runner.backend}\n1\n"), found
     (first,) = first_processes(runner)
     runner.send(
         {

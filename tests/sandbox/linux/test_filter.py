@@ -58,6 +58,7 @@ def test_every_number_gets_its_verdict(architecture: str, net: str, unix: str) -
         if given != "allow":
             denied[number] = given
     wanted: dict[int, int | str] = {calls[name]: EPERM for name in REFUSED if name in calls}
+    wanted[calls["ioprio_set"]] = EPERM  # for nobody
     wanted |= {calls[name]: ENOSYS for name in ABSENT}
     wanted |= dict.fromkeys(range(NEWEST + 1, NEWEST + 200), ENOSYS)
     wanted |= {calls[name]: EAFNOSUPPORT for name in ("socket", "socketpair")}  # the family 0
@@ -94,6 +95,23 @@ def test_numbers_that_nobody_knows_are_absent(number: int) -> None:
     for architecture in ARCHITECTURES:
         filter_ = program(architecture=architecture)
         assert read(judge(filter_, AUDIT[architecture], number)) == ENOSYS
+
+
+def test_the_disk_priority_of_others() -> None:
+    for architecture in ARCHITECTURES:
+        assert verdict(architecture, "ioprio_set", 1, 0, 7) == "allow"
+        for words in ((1, 1), (1, HIGH | 1), (2, 0), (3, 0), (0, 0)):
+            assert verdict(architecture, "ioprio_set", *words, 7) == EPERM
+
+
+def test_leases_and_the_urgency_of_others() -> None:
+    for architecture in ARCHITECTURES:
+        assert verdict(architecture, "fcntl", 3, 1024) == EPERM
+        assert verdict(architecture, "fcntl", 3, 1024 | HIGH) == EPERM
+        for command in (0, 1, 2, 3, 4, 6, 1025, 1030, 1031, 1033):
+            assert verdict(architecture, "fcntl", 3, command) == "allow"
+        assert verdict(architecture, "sched_setattr", 0) == "allow"
+        assert verdict(architecture, "sched_setattr", 1) == EPERM
 
 
 def test_namespaces() -> None:

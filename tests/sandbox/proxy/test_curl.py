@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(not CURL, reason="curl is not installed")
 
 
 def curl(proxy: Served, *words: str) -> subprocess.CompletedProcess[str]:
-    env = proxy.proxy.env(proxy.port) | {"PATH": "/usr/bin:/bin", "NO_PROXY": "", "no_proxy": ""}
+    env = proxy.env | {"PATH": "/usr/bin:/bin", "NO_PROXY": "", "no_proxy": ""}
     command = [CURL, "-sS", "--max-time", "20", *words]
     return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
 
@@ -54,7 +54,7 @@ def test_a_large_body_that_waits_to_be_wanted() -> None:
 
     with origin(answer) as server, served(f"127.0.0.1:{server.port}") as proxy:
         words = ["-H", "Expect: 100-continue", "--data-binary", "@-", f"http://127.0.0.1:{server.port}/"]
-        env = proxy.proxy.env(proxy.port) | {"NO_PROXY": "", "no_proxy": ""}
+        env = proxy.env | {"NO_PROXY": "", "no_proxy": ""}
         result = subprocess.run(
             [CURL, "-sS", *words], env=env, input=b"x" * 3_000_000, capture_output=True, check=False
         )
@@ -80,9 +80,7 @@ def test_socks_with_the_name_left_to_the_proxy() -> None:
     with origin(mirror) as server:
         rules = (f"only-here.test:{server.port}", f"127.0.0.1:{server.port}")
         with served(*rules, resolve=lambda *_: ["127.0.0.1"]) as proxy:
-            result = curl(
-                proxy, "-x", proxy.proxy.env(proxy.port)["ALL_PROXY"], f"http://only-here.test:{server.port}/"
-            )
+            result = curl(proxy, "-x", proxy.socks, f"http://only-here.test:{server.port}/")
             assert result.stdout.startswith("GET / HTTP/1.1")
             assert (proxy.told[0].protocol, proxy.told[0].host) == ("socks5", "only-here.test")
 
@@ -93,9 +91,7 @@ def test_refusals_are_seen() -> None:
         tunnel = curl(proxy, "-v", "https://evil.com/")
         assert tunnel.returncode == 56
         assert "403 Forbidden (evil.com:443: not in allow-list)" in tunnel.stderr
-        assert (
-            curl(proxy, "-x", proxy.proxy.env(proxy.port)["ALL_PROXY"], "http://evil.com/").returncode == 97
-        )
+        assert curl(proxy, "-x", proxy.socks, "http://evil.com/").returncode == 97
         assert len(proxy.told) == 3
         assert {denial["port"] for denial in proxy.proxy.denials()} == {80, 443}
 

@@ -9,18 +9,16 @@ import pytest
 
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.sandbox.proxy.log import Decision
-from agent_exec.sandbox.proxy.server import serve
+from agent_exec.sandbox.proxy.server import serve, variables
 from sandbox.proxy.world import AUTH, echo, mirror, origin, read_all, served
 
 
 def test_the_variables_that_lead_to_it() -> None:
-    with served(token="t0k") as proxy:
-        plain, tunnel = "http://agent-exec:t0k@127.0.0.1:3128", "socks5h://agent-exec:t0k@127.0.0.1:3128"
-        local = "localhost,127.0.0.1,::1"
-        upper = {"HTTP_PROXY": plain, "HTTPS_PROXY": plain, "ALL_PROXY": tunnel, "NO_PROXY": local}
-        assert proxy.proxy.env(3128) == upper | {name.lower(): value for name, value in upper.items()}
-    with served(token="") as proxy:
-        assert proxy.proxy.env(1)["HTTP_PROXY"] == "http://127.0.0.1:1"
+    plain, local = "http://agent-exec:t0k@127.0.0.1:3128", "localhost,127.0.0.1,::1"
+    upper = {"HTTP_PROXY": plain, "HTTPS_PROXY": plain, "ALL_PROXY": plain, "NO_PROXY": local}
+    lower = {name.lower(): value for name, value in upper.items()}
+    assert variables(3128, "t0k") == upper | lower | {"NODE_USE_ENV_PROXY": "1"}
+    assert variables(1, "")["HTTP_PROXY"] == "http://127.0.0.1:1"
 
 
 @pytest.mark.parametrize("token", ["a b", "a:b", "a@b", "é", "x" * 256, "a\n"])

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from agent_exec.sandbox.proxy.log import Decision
 from agent_exec.sandbox.proxy.loop import Limits
-from agent_exec.sandbox.proxy.server import Proxy, serve
+from agent_exec.sandbox.proxy.server import Proxy, serve, variables
 
 TOKEN = "s3cret"
 AUTH = f"Proxy-Authorization: Basic {base64.b64encode(f'agent-exec:{TOKEN}'.encode()).decode()}\r\n"
@@ -111,10 +111,12 @@ def mirror(client: socket.socket) -> None:
 class Served:
     """A proxy on loopback and the ways to it."""
 
-    def __init__(self, proxy: Proxy, port: int, told: list[Decision]) -> None:
+    def __init__(self, proxy: Proxy, port: int, told: list[Decision], token: str) -> None:
         self.proxy = proxy
         self.port = port
         self.told = told
+        self.env = variables(port, token)
+        self.socks = self.env["ALL_PROXY"].replace("http:", "socks5h:")
 
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=SECONDS)
@@ -187,4 +189,4 @@ def served(
     port = listener.getsockname()[1]
     told: list[Decision] = []
     with serve(listener.detach(), rules, token, told.append, limits=limits, resolve=resolve) as proxy:
-        yield Served(proxy, port, told)
+        yield Served(proxy, port, told, token)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.work.boxes import Space, host, need
+from sandbox.work.boxes import Space, need
 
 COMMITTER = "-c user.name=A -c user.email=a@example.invalid"
 
@@ -12,10 +12,14 @@ COMMITTER = "-c user.name=A -c user.email=a@example.invalid"
 @pytest.fixture
 def repository(space: Space) -> Space:
     need("git")
+    _first_commit(space)
+    return space
+
+
+def _first_commit(space: Space) -> None:
     (space.root / "file").write_text("one\n")
     for line in (["init", "-q", "-b", "main"], ["add", "file"], ["commit", "-q", "-m", "first"]):
-        host("git", *line, cwd=space.root)
-    return space
+        space.host("git", *line)
 
 
 def test_init_in_an_empty_root(space: Space) -> None:
@@ -24,7 +28,7 @@ def test_init_in_an_empty_root(space: Space) -> None:
         f"git init -q -b main; echo x > a; git add a; git {COMMITTER} commit -q -m first; git log --oneline; git status --short"
     )
     assert said.endswith("first\n")
-    assert host("git", "log", "--format=%s", cwd=space.root) == "first\n"
+    assert space.host("git", "log", "--format=%s") == "first\n"
 
 
 def test_looking_works_although_the_repository_is_read_only(repository: Space) -> None:
@@ -44,7 +48,7 @@ def test_looking_works_although_the_repository_is_read_only(repository: Space) -
         out = repository.run("sh", "-c", line)
         assert out.exit_code != 0, line
         assert b"Read-only file system" in out.stderr
-    assert host("git", "status", "--porcelain", cwd=repository.root) == " M file\n"
+    assert repository.host("git", "status", "--porcelain") == " M file\n"
 
 
 def test_looking_from_a_folder_below(repository: Space) -> None:
@@ -77,7 +81,7 @@ def test_committing_works_where_it_is_allowed(repository: Space) -> None:
     )
     said = space.sh("git log --format=%s; git status --short; git reflog >/dev/null")
     assert set(said.split()) == {"other", "merged", "side", "third", "second", "first"}
-    host("git", "fsck", "--no-progress", cwd=space.root)
+    space.host("git", "fsck", "--no-progress")
     for line in ("git config user.name evil", "touch .git/hooks/x"):
         assert space.run("sh", "-c", line).exit_code != 0, line
 
@@ -96,11 +100,11 @@ def test_cloning_inside(repository: Space) -> None:
     assert (space.root / "copy" / ".git" / "HEAD").exists()
 
 
-def test_a_work_tree_whose_repository_is_elsewhere(repository: Space, tmp_path: Path) -> None:
-    tree = tmp_path / "tree"
-    host("git", "worktree", "add", "-q", tree, "-b", "work", cwd=repository.root)
+def test_a_work_tree_whose_repository_is_elsewhere(room: Space, hidden: Path) -> None:
+    need("git")
+    _first_commit(room)
+    tree = hidden / "tree"
+    room.host("git", "worktree", "add", "-q", tree, "-b", "work")
     space = Space(tree)
     out = space.run("git", "status", "--short")
-    if str(repository.root).startswith("/tmp"):
-        return  # hidden, as everything below /tmp that is no root
     assert (out.exit_code, out.stdout, out.stderr) == (0, b"", b""), out

@@ -1,12 +1,12 @@
 """Legitimate work runs in a box: compilers, interpreters, servers, databases, all that an agent uses."""
 
+import os
 import shutil
-import zipfile
 from pathlib import Path
 
 import pytest
 
-from sandbox.work.boxes import PYTHON, Space, need
+from sandbox.work.boxes import Space, each_user, need
 
 
 def test_compile_and_run(space: Space) -> None:
@@ -39,39 +39,28 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 """
 
 
+@each_user
 def test_a_virtual_environment_and_an_install_without_a_network(space: Space) -> None:
+    if not space.run(space.python, "-c", "import ensurepip, venv").ok:
+        pytest.skip(f"{space.python} can make no virtual environments")
     source = space.root / "source"
     source.mkdir()
     (source / "pyproject.toml").write_text(
         '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
     )
     (source / "backend.py").write_text(BACKEND)
-    made = space.run(PYTHON, "-m", "venv", "env")
+    made = space.run(space.python, "-m", "venv", "env")
     assert made.ok, made
-    pip = "env/bin/python -m pip install --no-index --disable-pip-version-check -q"
-    out = space.run(
-        "sh",
-        "-ec",
-        f"{pip} --no-build-isolation ./source && env/bin/python -c 'import tiny; print(tiny.VALUE)'",
-    )
-    assert (out.exit_code, out.stdout) == (0, b"42\n"), out
+    pip = "env/bin/python -m pip install -q --no-index --no-build-isolation --disable-pip-version-check"
+    out = space.run("sh", "-ec", f"{pip} ./source")
+    assert out.ok, out
+    assert space.sh("env/bin/python -c 'import tiny; print(tiny.VALUE)'") == "42\n"
     assert list(space.root.glob("env/lib/python3*/site-packages/tiny.py"))
 
 
-def test_a_wheel_installs_into_a_folder(space: Space) -> None:
-    need("pip3")
-    names: dict[str, object] = {}
-    exec(BACKEND, names)
-    assert zipfile.is_zipfile(space.root / names["build_wheel"](str(space.root)))  # type: ignore[operator]
-    out = space.run(
-        PYTHON, "-m", "pip", "install", "-q", "--no-index", "--target", "lib", "tiny-1.0-py3-none-any.whl"
-    )
-    assert out.ok, out
-    assert (space.root / "lib" / "tiny.py").exists()
-
-
+@each_user
 def test_pytest_with_workers(space: Space) -> None:
-    """With the tools of this environment, which lie below /tmp here: a copy in the root stands for them."""
+    """With the tools of this environment, which may lie below /tmp: a copy in the root stands for them."""
     tools = space.root / "tools"
     tools.mkdir()
     for name in ("_pytest", "pytest", "execnet", "iniconfig", "pluggy", "pygments", "packaging", "xdist"):
@@ -87,11 +76,12 @@ def test_pytest_with_workers(space: Space) -> None:
     code = f"import sys; sys.path[:0] = [{str(tools)!r}]; import pytest; sys.exit(pytest.main(sys.argv[1:]))"
     env = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(tools), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     kept = space.wearing(env=("PYTHONPATH",))
-    out = kept.run(PYTHON, "-c", code, "-q", "-p", "xdist.plugin", "-n", "2", "test_it.py", env=env)
+    out = kept.run(space.python, "-c", code, "-q", "-p", "xdist.plugin", "-n", "2", "test_it.py", env=env)
     assert out.exit_code == 0, out
     assert b"8 passed" in out.stdout
 
 
+@each_user
 def test_node_with_workers_and_children(space: Space) -> None:
     need("node")
     (space.root / "a.js").write_text(
@@ -111,6 +101,7 @@ else {
     assert space.sh("node a.js").split() == ["shell", "worker", "forked", "piped"]
 
 
+@each_user
 def test_npm(space: Space) -> None:
     need("npm")
     (space.root / "dep").mkdir()
@@ -121,11 +112,12 @@ def test_npm(space: Space) -> None:
     assert space.sh("node -p 'require(\"dep\")'") == "7\n"
 
 
-def test_go_builds_although_its_cache_is_in_the_home_folder(space: Space) -> None:
-    need("go")
-    (space.root / "go.mod").write_text("module x\n\ngo 1.20\n")
-    (space.root / "a.go").write_text('package main\n\nfunc main() { println("gone") }\n')
-    out = space.run("go", "vet", "-n", ".")
+def test_go_builds_although_its_cache_is_in_the_home_folder(room: Space) -> None:
+    if shutil.which("go") is None:
+        pytest.skip("go is not installed")
+    (room.root / "go.mod").write_text("module x\n\ngo 1.20\n")
+    (room.root / "a.go").write_text('package main\n\nfunc main() { println("gone") }\n')
+    out = room.run("go", "vet", "-n", ".")
     assert out.exit_code == 0, out
 
 
@@ -145,13 +137,15 @@ for family, address in ((2, "127.0.0.1"), (10, "::1")):
 """
 
 
+@each_user
 def test_a_server_and_its_client(space: Space) -> None:
     assert space.py(SERVER) == "served /x\nserved /x\n"
 
 
 def test_a_server_of_another_process(space: Space) -> None:
     line = (
-        f"{PYTHON} -u -m http.server --bind 127.0.0.1 8000 >log 2>&1 & "
+        ": >log; "  # before anybody looks for it: the server may be slow to make it
+        f"{space.python} -u -m http.server --bind 127.0.0.1 8000 >>log 2>&1 & "
         "until grep -q Serving log; do :; done; "
         "curl -sS http://127.0.0.1:8000/log >/dev/null; kill $!; wait; cat log"
     )
@@ -167,9 +161,9 @@ if __name__ == "__main__":
     for method in ("fork", "spawn"):
         context = mp.get_context(method)
         with context.Pool(4) as pool: print(pool.map(abs, range(-50, 0)) == list(range(50, 0, -1)))
-    semaphore = mp.Semaphore(1); print(semaphore.acquire(timeout=5)); semaphore.release()
+    semaphore = mp.Semaphore(1); print(semaphore.acquire()); semaphore.release()
     queue = mp.Queue(); worker = mp.Process(target=queue.put, args=("queued",)); worker.start()
-    print(queue.get(timeout=20)); worker.join()
+    print(queue.get()); worker.join()
     from multiprocessing import shared_memory
     memory = shared_memory.SharedMemory(create=True, size=1 << 20); memory.buf[0] = 1; memory.close(); memory.unlink()
     value = mp.Value("i", 3); array = mp.Array("d", 10); print(value.value)
@@ -178,9 +172,10 @@ if __name__ == "__main__":
 """
 
 
+@each_user
 def test_multiprocessing_pools_semaphores_and_shared_memory(space: Space) -> None:
     (space.root / "pool.py").write_text(POOL)
-    assert space.sh(f"{PYTHON} pool.py").split() == ["True", "True", "True", "queued", "3", "36"]
+    assert space.sh(f"{space.python} pool.py").split() == ["True", "True", "True", "queued", "3", "36"]
 
 
 def test_sqlite_with_a_write_ahead_log(space: Space) -> None:
@@ -205,6 +200,7 @@ print(base.execute("select count(*) from t").fetchone()[0]); base.close()
     outside.close()
 
 
+@each_user
 def test_temporary_files_of_every_kind(space: Space) -> None:
     line = """
 a=$(mktemp); b=$(mktemp -d); echo x > "$a"; echo y > "$b/z"; cat "$a" "$b/z"
@@ -255,14 +251,16 @@ def test_tools_of_processes(space: Space) -> None:
     assert space.sh("trap 'echo traps' EXIT; kill -0 $$; (exit 3) || echo $?") == "3\ntraps\n"
 
 
+@each_user
 @pytest.mark.parametrize(
     "argv", [["sudo", "-n", "true"], ["su", "-c", "true"], ["su", "nobody", "-s", "/bin/true"]]
 )
 def test_programs_that_would_change_the_user_fail_cleanly(space: Space, argv: list[str]) -> None:
     need(argv[0])
-    out = space.run(*argv, timeout=30)
+    out = space.run(*argv)
     assert (out.cause, out.signal) == (None, None), out
-    if argv != ["su", "-c", "true"]:  # root may become root
+    root_becomes_root = argv == ["su", "-c", "true"] and os.geteuid() == 0 and space.user is None
+    if not root_becomes_root:
         assert out.exit_code != 0
         assert out.stderr
 
@@ -275,10 +273,11 @@ def test_rights_inside(space: Space) -> None:
     assert space.sh("ls /proc/self/fd | wc -l").strip() == "4"  # 0, 1, 2 and the folder itself
 
 
+@each_user
 @pytest.mark.parametrize("what", ["get_context('forkserver').Pool(1)", "Manager()"])
 def test_what_listens_on_a_socket_of_the_file_system_is_told_why(space: Space, what: str) -> None:
     """A known limit: no AF_UNIX. From 3.14 on, `forkserver` is how Python starts processes by default."""
     (space.root / "fs.py").write_text(f"import multiprocessing as m\nif __name__ == '__main__': m.{what}\n")
-    out = space.run(PYTHON, "fs.py", timeout=30)
+    out = space.run(space.python, "fs.py")
     assert (out.exit_code, out.cause) == (1, None)
     assert b"Address family not supported" in out.stderr

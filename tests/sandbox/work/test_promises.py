@@ -1,13 +1,14 @@
 """What the engine promises holds in a box: exits, output, input, ends, errors, environment."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 import agent_exec
 from agent_exec import Command, Engine, Limits, Tail
-from sandbox.work.boxes import PYTHON, Space, inside, left
+from sandbox.work.boxes import Space, left, need
 from support import wait_until
 
 MIB = 1 << 20
@@ -44,7 +45,7 @@ threads = [threading.Thread(target=pour, args=a) for a in ((1, b"o"), (2, b"e"))
 [t.start() for t in threads]; [t.join() for t in threads]
 os.write(1, b"END1"); os.write(2, b"END2")
 """
-    out = room.run(PYTHON, "-IS", "-c", code, keep=Tail(1000))
+    out = room.run(room.python, "-IS", "-c", code, keep=Tail(1000))
     assert (out.stdout_observed, out.stderr_observed) == (64 * MIB + 4, 64 * MIB + 4)
     assert out.stdout.endswith(b"ooEND1")
     assert out.stderr.endswith(b"eeEND2")
@@ -95,30 +96,62 @@ def test_output_arrives_in_order_and_while_it_runs(room: Space) -> None:
     ]
 
 
-def test_a_timeout_ends_politely_then_by_force(room: Space) -> None:
-    out = room.run("sh", "-c", "echo partial; echo err >&2; exec sleep 60", timeout=0.4)
-    assert (out.cause, out.signal, out.exit_code, out.stdout, out.stderr) == (
-        "timeout",
-        "SIGTERM",
-        143,
-        b"partial\n",
-        b"err\n",
-    )
-    out = room.run(
-        "sh", "-c", "trap 'echo bye; exit 7' TERM; echo up; sleep 60 & wait", timeout=0.4, grace=20
-    )
-    assert (out.cause, out.exit_code, out.stdout) == ("timeout", 7, b"up\nbye\n")
-    out = room.run("sh", "-c", "trap '' TERM; echo deaf; sleep 60 & wait", timeout=0.3, grace=0.1)
-    assert (out.cause, out.signal, out.stdout) == ("timeout", "SIGKILL", b"deaf\n")
-    out = room.run("sh", "-c", "trap 'exit 5' TERM; kill -STOP $$; exit 6", timeout=0.3, grace=20)
-    assert (out.cause, out.exit_code) == ("timeout", 5)
+def test_a_timeout(room: Space) -> None:
+    out = room.run("sleep", 600, timeout=0.3)
+    assert (out.cause, out.signal, out.exit_code) == ("timeout", "SIGTERM", 143)
+
+
+POLITE = """
+import os, signal
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])  # so that it cannot come before it is waited for
+os.write(1, b"up\\n"); signal.sigwait([signal.SIGTERM]); os.write(1, b"bye\\n"); os._exit(7)
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "ending"),
+    [
+        ("echo partial >&2; echo up; exec sleep 600", ("SIGTERM", 143, b"up\n", b"partial\n")),
+        (POLITE, (None, 7, b"up\nbye\n", b"")),
+        ("trap '' TERM; echo up; sleep 600 & wait", ("SIGKILL", 137, b"up\n", b"")),
+    ],
+    ids=["plain", "polite", "deaf"],
+)
+def test_a_stop_is_polite_then_by_force(
+    room: Space, program: str, ending: tuple[str | None, int, bytes, bytes]
+) -> None:
+    grace = 0.1 if ending[0] == "SIGKILL" else 1000
+    argv = [room.python, "-IS", "-c", program] if program == POLITE else ["sh", "-c", program]
+    with Engine() as engine:
+        command = Command(argv, cwd=room.root, limits=Limits(grace=grace))
+        run = engine.start(command, sandbox=room.profile)
+        wait_until(lambda: run.stdout == b"up\n")
+        run.stop()
+        out = run.outcome()
+    assert out.cause == "stopped"
+    assert (out.signal, out.exit_code, out.stdout, out.stderr) == ending
+
+
+def test_a_stopped_command_hears_that_it_has_to_end(room: Space, nothing_left: str) -> None:
+    with Engine() as engine:
+        line = "trap 'exit 5' TERM; kill -STOP $$; exit 600"
+        command = Command(["sh", "-c", line], cwd=room.root, limits=Limits(grace=1000))
+        run = engine.start(command, sandbox=room.profile)
+        wait_until(lambda: _states(left(nothing_left, "exit 600")) == ["T"])
+        run.stop()
+        out = run.outcome()
+    assert (out.cause, out.exit_code) == ("stopped", 5)
+
+
+def _states(pids: Iterable[int]) -> list[str]:
+    return [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] for pid in pids]
 
 
 @pytest.mark.parametrize("count", [1, 60])
 @pytest.mark.parametrize("kind", ["plain", "group", "session", "daemon", "deaf"])
 def test_the_whole_tree_ends(room: Space, kind: str, count: int, nothing_left: str) -> None:
     with Engine() as engine:
-        command = Command(inside("tree", kind, count), cwd=room.root, limits=Limits(grace=0.2))
+        command = Command(room.child("tree", kind, count), cwd=room.root, limits=Limits(grace=0.2))
         run = engine.start(command, sandbox=room.profile)
         wait_until(lambda: b"ready" in run.stdout and run.stdout.count(b"\n") == count + 1)
         assert len(left(nothing_left, "tree.py")) == count + 1
@@ -133,7 +166,7 @@ def test_a_child_that_forks_while_it_is_being_killed(
     room: Space, program: str, count: int, nothing_left: str
 ) -> None:
     with Engine() as engine:
-        command = Command(inside(program, count), cwd=room.root, limits=Limits(grace=0.05))
+        command = Command(room.child(program, count), cwd=room.root, limits=Limits(grace=0.05))
         run = engine.start(command, sandbox=room.profile)
         wait_until(lambda: b"ready" in run.stdout)
         run.stop()
@@ -146,7 +179,7 @@ def test_a_child_that_forks_while_it_is_being_killed(
 
 
 def test_what_is_left_is_ended_and_told(room: Space, nothing_left: str) -> None:
-    out = room.run(*inside("daemon"))
+    out = room.run(*room.child("daemon"))
     assert (out.exit_code, out.leaked) == (0, True)
     assert left(nothing_left, "daemon.py") == {}
     out = room.run("sh", "-c", "sleep 600.5 >/dev/null 2>&1 & echo x")
@@ -251,26 +284,36 @@ def test_working_directories(room: Space) -> None:
     assert room.run("true").ok
 
 
-def test_a_working_directory_that_the_box_hides_is_named(room: Space, tmp_path: Path) -> None:
-    with pytest.raises(agent_exec.AgentExecError) as caught:
-        room.run("true", cwd=tmp_path)
+@pytest.mark.parametrize("tty", [False, True])
+def test_what_a_box_hides_is_refused_and_named(room: Space, hidden: Path, tty: bool) -> None:
+    """A working directory, a program, the interpreter of a script: as long as the machine has them."""
+    with pytest.raises(agent_exec.AgentExecError, match="sandbox") as caught:
+        room.run("true", cwd=hidden, tty=tty)
     assert caught.value.code == "workdir_not_found"
-    assert str(tmp_path) in caught.value.message
+    assert str(hidden) in caught.value.message
+    program = hidden / "program"
+    program.write_text("#!/bin/sh\necho seen\n")
+    program.chmod(0o755)
+    script = room.root / "script"
+    script.write_text(f"#!{program}\n")
+    script.chmod(0o755)
+    path = {"PATH": f"{hidden}:/usr/bin:/bin"}
+    for name, env in ((str(program), None), ("program", path), (str(script), None)):
+        assert agent_exec.run([name], env=env).stdout == b"seen\n"
+        with pytest.raises(agent_exec.AgentExecError, match="sandbox") as caught:
+            room.run(name, env=env, tty=tty)
+        assert caught.value.code == "command_not_executable"
+        assert name in caught.value.message
+    assert room.run("true").ok
 
 
-def test_programs_that_are_not_there(room: Space, tmp_path: Path) -> None:
+def test_programs_that_are_not_there(room: Space) -> None:
     with pytest.raises(agent_exec.AgentExecError) as caught:
         room.run("no-such-program-at-all")
     assert caught.value.code == "command_not_found"
     (room.root / "text").write_text("no program")
     with pytest.raises(agent_exec.AgentExecError) as caught:
         room.run("./text")
-    hidden = tmp_path / "hidden"
-    hidden.write_text("#!/bin/sh\necho seen\n")
-    hidden.chmod(0o755)
-    with pytest.raises(agent_exec.AgentExecError) as caught:
-        room.run(hidden)
-    assert str(hidden) in caught.value.message
     (room.root / "script").write_text("#!/no/such/interpreter\n")
     (room.root / "script").chmod(0o755)
     with pytest.raises(agent_exec.AgentExecError):
@@ -315,7 +358,7 @@ def test_the_limits_of_the_profile(room: Space) -> None:
     assert small.sh("ulimit -n; ulimit -f").split() == ["64", "2048"]
     out = small.run("dd", "if=/dev/zero", "of=big", "bs=1M", "count=3")
     assert out.signal == "SIGXFSZ" or b"File too large" in out.stderr
-    out = room.wearing(limits=BoxLimits(cpu=1)).run("sh", "-c", "while :; do :; done", timeout=20)
+    out = room.wearing(limits=BoxLimits(cpu=1)).run("sh", "-c", "while :; do :; done")
     assert (out.signal, out.cause) == ("SIGXCPU", None)
 
 
@@ -324,14 +367,14 @@ def test_the_processor_time_of_one_command_is_not_charged_to_the_next(room: Spac
 
     busy = room.wearing(limits=BoxLimits(cpu=1))
     for _ in range(3):
-        out = busy.run(PYTHON, "-IS", "-c", "import time\nwhile time.process_time() < 0.5: pass")
+        out = busy.run(room.python, "-IS", "-c", "import time\nwhile time.process_time() < 0.5: pass")
         assert out.ok, out
 
 
 def test_a_wall_clock_limit_of_the_profile(room: Space) -> None:
     from agent_exec.sandbox.profile import BoxLimits
 
-    out = room.wearing(limits=BoxLimits(wall=0.3)).run("sleep", 2, timeout=30)
+    out = room.wearing(limits=BoxLimits(wall=0.3)).run("sleep", 600)
     assert out.cause == "timeout"
 
 
@@ -340,10 +383,9 @@ def test_many_processes_one_after_the_other_in_a_small_box(room: Space, procs: i
     """Numbers of processes are few in a box, and come again soon; the kernel keeps the first 300 then."""
     from agent_exec.sandbox.profile import BoxLimits
 
+    need("dash")
     small = room.wearing(limits=BoxLimits(procs=procs))
     for _ in range(3):
-        out = small.run(
-            "dash", "-c", "for n in $(seq 150); do /bin/true || exit 1; done; echo fine", timeout=20
-        )
+        out = small.run("dash", "-c", "for n in $(seq 150); do /bin/true || exit 1; done; echo fine")
         assert (out.stdout, out.stderr) == (b"fine\n", b""), out
     assert small.run("sh", "-c", "exit 9").exit_code == 9

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from agent_exec.host import Interrupts
     from agent_exec.jobs.order import Order
     from agent_exec.jobs.run import Launcher
+    from agent_exec.sandbox.profile import Profile
 
 
 def run(
@@ -29,6 +30,7 @@ def run(
             raise UsageError(f"--{one} and --{other} contradict each other", "run")
     if 0 < options.get("max-log-bytes", 0) < defaults.SMALLEST_QUOTA:
         raise UsageError(f"--max-log-bytes takes 0, or {defaults.SMALLEST_QUOTA} at least", "run")
+    profile = _profile(asked)
     from agent_exec.host import Interrupts, detach
     from agent_exec.jobs.run import Launcher
 
@@ -46,7 +48,7 @@ def run(
             from agent_exec.model.errors import Interrupted
 
             raise Interrupted("interrupted before a job was started; nothing was done")
-        job = launcher.start(store.root, _order(asked, argv, environment))
+        job = launcher.start(store.root, _order(asked, argv, environment, profile))
     finally:
         launcher.close()
     # Loaded only now, while the supervisor does its part.
@@ -95,7 +97,35 @@ def _environment(asked: "Parsed", interrupts: "Interrupts") -> "Environment":
     )
 
 
-def _order(asked: "Parsed", argv: list[str], environment: "Environment") -> "Order":
+def _profile(asked: "Parsed") -> "Profile | None":
+    """Give what the command is to be confined by, if it is."""
+    options = asked.options
+    if "sandbox" not in options:
+        for name in ("sandbox-root", "net"):
+            if name in options:
+                raise UsageError(f"--{name} needs --sandbox and a profile", "run")
+        return None
+    if "leave" in options:
+        raise UsageError("--leave and --sandbox contradict each other: all in a box ends with it", "run")
+    from agent_exec.apps.cli.profile import profile
+
+    return profile(asked, "sandbox", "sandbox-root")
+
+
+def _own(asked: "Parsed") -> list[str]:
+    """Give the files that decide what a command may do, and so are not for one to change."""
+    from agent_exec.apps.cli.profile import is_file
+    from agent_exec.settings import rules_file, rules_place
+
+    found = [rules_file(asked.options.get("rules")) or rules_place()]
+    if is_file(asked.options["sandbox"]):
+        found.append(asked.options["sandbox"])
+    return found
+
+
+def _order(
+    asked: "Parsed", argv: list[str], environment: "Environment", profile: "Profile | None"
+) -> "Order":
     from agent_exec.jobs.order import Order
 
     options = asked.options
@@ -116,6 +146,8 @@ def _order(asked: "Parsed", argv: list[str], environment: "Environment") -> "Ord
         quota=options.get("max-log-bytes", defaults.QUOTA),
         progress=options.get("progress-every", 0.0),
         mark="no-inherit-env" not in options,
+        sandbox=profile,
+        own=() if profile is None else _own(asked),
     )
 
 

@@ -2,6 +2,7 @@
 
 import os
 
+from agent_exec.apps.cli.profile import is_file, profile
 from agent_exec.apps.cli.usage import UsageError, here
 from agent_exec.faces import sandbox as face
 
@@ -21,15 +22,15 @@ def sandbox(asked: "Parsed") -> "dict[str, Any]":
         raise UsageError("say what: `sandbox run -- COMMAND`, or `sandbox doctor`", "sandbox")
     if not words or not words[0]:
         raise UsageError("a command is needed, such as: agent-exec sandbox run -- make test", "sandbox")
-    from agent_exec.sandbox.profile import NAMES, Profile
+    from agent_exec.settings import jobs_root, rules_file, rules_place
 
     options = asked.options
-    name = options.get("profile", "workspace-write")
-    if name not in NAMES:
-        raise UsageError(f"--profile takes one of {', '.join(NAMES)}; got {name!r}", "sandbox")
-    if options.get("net", "off") not in ("off", "on"):
-        raise UsageError(f"--net takes off or on; got {options['net']!r}", "sandbox")
-    cwd = os.path.realpath(options.get("cwd") or here())
-    roots = [os.path.realpath(root) for root in options.get("root", [here()])]
-    profile = Profile(name, roots, net=options.get("net", "off"))
-    return face.run(profile, words, cwd=cwd, timeout=options.get("timeout") or None)
+    named = options.get("profile", "")
+    return face.run(
+        profile(asked, "profile", "root"),
+        words,
+        cwd=os.path.realpath(options.get("cwd") or here()),
+        timeout=options.get("timeout") or None,
+        own=[rules_file() or rules_place(), *([named] if is_file(named) else [])],
+        state=[jobs_root()],
+    )

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from agent_exec.engine.run import Run
     from agent_exec.model.command import Command
     from agent_exec.model.outcome import Outcome
+    from agent_exec.sandbox.profile import Profile
 
 
 async def arrival(turn: "Future[None]") -> None:
@@ -16,9 +17,9 @@ async def arrival(turn: "Future[None]") -> None:
     await asyncio.wrap_future(turn)
 
 
-async def outcome(engine: "Engine", command: "Command") -> "Outcome":
-    """Run a command on an engine and await its outcome; if cancelled, end it first."""
-    run = engine.start(command)
+async def outcome(engine: "Engine", command: "Command", sandbox: "Profile | None") -> "Outcome":
+    """Run a command on an engine, confined if so, and await its outcome; if cancelled, end it first."""
+    run = engine.start(command, sandbox=sandbox)
     # Without the outcome: not every exception of a callback's may pass through an event loop's future.
     over: Future[None] = Future()
     over.set_running_or_notify_cancel()

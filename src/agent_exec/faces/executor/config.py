@@ -8,6 +8,10 @@ from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.limits import LONGEST
 from agent_exec.policy.policy import Policy
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_exec.sandbox.profile import Profile
+
 TIMEOUT_MS = 300_000
 MAX_CONCURRENT = 3
 MAX_OUTPUT_BYTES = 10 * 1024 * 1024
@@ -26,7 +30,8 @@ class CommandExecutorConfig:
     `max_concurrent`: "raise" refuses it, "queue" lets it wait its turn.
     `workspace_root` is the folder that no `cwd` may lead out of, and the
     default one. `policy` are the lists of commands. `argument_guards` refuses
-    arguments too that make an allowed program run others.
+    arguments too that make an allowed program run others. `sandbox` is the
+    profile by which the kernel confines every command.
     """
 
     timeout: float | None = TIMEOUT_MS
@@ -37,6 +42,7 @@ class CommandExecutorConfig:
     on_limit: str = "raise"
     policy: Policy = DEFAULT_LISTS
     argument_guards: bool = False
+    sandbox: "Profile | None" = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "timeout", milliseconds("timeout", self.timeout) or TIMEOUT_MS)
@@ -55,6 +61,11 @@ class CommandExecutorConfig:
             raise InvalidArgument(
                 f"policy must be a Policy, such as CommandLists(whitelist=…); got {self.policy!r}"
             )
+        if self.sandbox is not None:
+            from agent_exec.sandbox.profile import Profile
+
+            if not isinstance(self.sandbox, Profile):
+                raise InvalidArgument(f"sandbox must be a Profile; got {self.sandbox!r}")
 
 
 def milliseconds(name: str, value: object) -> float:

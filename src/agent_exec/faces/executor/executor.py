@@ -99,7 +99,7 @@ class CommandExecutor:
             step = next(steps)
             while True:
                 try:
-                    done = run_command(step) if isinstance(step, Command) else step.result()
+                    done = self._run(step) if isinstance(step, Command) else step.result()
                 except BaseException as error:
                     step = steps.throw(error)
                 else:
@@ -133,7 +133,9 @@ class CommandExecutor:
             while True:
                 try:
                     done = await (
-                        outcome(self._serving(), step) if isinstance(step, Command) else arrival(step)
+                        outcome(self._serving(), step, self.config.sandbox)
+                        if isinstance(step, Command)
+                        else arrival(step)
                     )
                 except BaseException as error:
                     step = steps.throw(error)
@@ -266,6 +268,9 @@ class CommandExecutor:
             CONCURRENT_LIMIT_EXCEEDED,
             {"command": command, "max_concurrent": limit},
         )
+
+    def _run(self, command: Command) -> "Outcome":
+        return run_command(command, sandbox=self.config.sandbox)
 
     def _serving(self) -> Engine:
         """Give the engine of all that is awaited, made when first needed."""

@@ -35,11 +35,14 @@ def execute(
     timeout_ms: int = TIMEOUT_MS,
     max_output_chars: int = MAX_OUTPUT_CHARS,
     sandbox: "Profile | None" = None,
+    own: "Sequence[str]" = (),
 ) -> "dict[str, Any]":
     """Run a command, by an `argv` of its own if it has one, and give the nine fields of the contract.
 
     What other tools are built on. The environment is ours unless it is
-    given. Nothing of the command is left when this returns or raises.
+    given. Nothing of the command is left when this returns or raises. In a
+    sandbox, `own` are files of ours that it may not change, and there is a
+    tenth field, `sandbox`, with what it was kept from.
     """
     asked = Command(
         command if argv is None else argv,
@@ -50,7 +53,14 @@ def execute(
         keep=Head(bytes_for(max_output_chars)),
     )
     began = time_ns() // 1_000_000
-    outcome = run_command(asked, sandbox=sandbox)
+    told = {}
+    if sandbox is None:
+        outcome = run_command(asked)
+    else:
+        from agent_exec.faces.sandbox import run_confined
+
+        outcome, block = run_confined(asked, sandbox, cwd=cwd, own=own)
+        told = {"sandbox": block}
     ended = time_ns() // 1_000_000
     stdout, stdout_truncated = cut(outcome.stdout, outcome.stdout_observed, max_output_chars)
     stderr, stderr_truncated = cut(outcome.stderr, outcome.stderr_observed, max_output_chars)
@@ -65,6 +75,7 @@ def execute(
         "stderr_truncated": stderr_truncated,
         "timed_out": timed_out,
         "duration_ms": max(0, ended - began),  # the clock may have been set back
+        **told,
     }
 
 
@@ -79,6 +90,7 @@ def _act(context: "Context", asked: "Arguments") -> "dict[str, Any]":
             timeout_ms=asked["timeout_ms"],
             max_output_chars=asked["max_output_chars"],
             sandbox=context.sandbox,
+            own=context.own,
         )
     except (CommandNotFound, CommandNotExecutable) as error:
         if asked["shell_mode"] == "direct":

@@ -146,6 +146,7 @@ def create_agent_toolkit(
         shell=_checked_shell(shell),
         exec_in_read_only=bool(exec_in_read_only),
         sandbox=_checked_sandbox(sandbox),
+        own=(os.path.abspath(rules),) if isinstance(rules, str | os.PathLike) else (),
     )
     return Toolkit(context, _joined(tools))
 

@@ -63,6 +63,7 @@ class Context:
         "default_policy",
         "exec_in_read_only",
         "gate",
+        "own",
         "permissions",
         "sandbox",
         "shell",
@@ -81,6 +82,7 @@ class Context:
         shell: "tuple[str, ...]",
         exec_in_read_only: bool,
         sandbox: "Profile | None" = None,
+        own: "tuple[str, ...]" = (),
     ) -> None:
         self.workspace = workspace
         self.permissions = permissions
@@ -90,6 +92,8 @@ class Context:
         self.shell = shell
         self.exec_in_read_only = exec_in_read_only
         self.sandbox = sandbox
+        self.own = own
+        """Files of ours that no confined command may change."""
 
     def allows(self, name: str) -> bool:
         """Tell whether the policy allows a tool."""

@@ -125,12 +125,12 @@ class Factory:
             tree.become_reaper()
             owner = _socket.socket(fileno=sock)
             requests = wire.Requests(owner)
-            box = None
-            if boxed:
-                from agent_exec.host.posix.boxed import enter
+            if not boxed:
+                Keeper(owner, self._owner, self._say_left).serve(requests)
+            from agent_exec.host.posix.boxed import enter
 
-                box = enter(owner, requests)
-            Keeper(owner, self._owner, self._say_left, box).serve(requests)
+            os.close(self._say_left)  # nothing of a box is ever left
+            Keeper(owner, self._owner, -1, enter(owner, requests, self._owner)).serve(requests)
         except BaseException:
             sys.excepthook(*sys.exc_info())
         finally:

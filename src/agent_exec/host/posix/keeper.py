@@ -56,8 +56,6 @@ class Keeper:
         poller.register(wake, select.POLLIN)
         if self._owner >= 0:
             poller.register(self._owner, select.POLLIN)
-        for request in requests.waiting():
-            self._obey(request, requests)
         while True:
             for fd, _ in poller.poll():
                 if fd == wake:
@@ -107,6 +105,7 @@ class Keeper:
         except launch.LaunchError as error:
             self._rest()
             self._reply(wire.FAILED, error.error, error.step)
+            self._tidy()
             return
         finally:
             for fd in fds:
@@ -157,17 +156,16 @@ class Keeper:
         status, empty = tree.reap(self._main, exited=self._exited)
         if not self._main:
             return
-        last = 0
         if empty:
             self._close_terminal()
-            last = self._tidy()
         if status is not None:
             self._exited = True
-            self._reply(wire.EXITED, status, last)
+            self._reply(wire.EXITED, status, int(empty))
         elif empty and self._exited:
-            self._reply(wire.EMPTIED, 0, last)
+            self._reply(wire.EMPTIED, 0)
         if empty:
             self._rest()
+            self._tidy()
 
     def _end(self) -> None:
         """End the tree by force, and report it."""
@@ -177,12 +175,9 @@ class Keeper:
         self._close_terminal()
         if status is not None:
             self._reply(wire.EXITED, status)
-        self._reply(wire.EMPTIED, survivors, self._tidy())
+        self._reply(wire.EMPTIED, survivors)
         self._rest()
-
-    def _tidy(self) -> int:
-        """Make the box as it was; tell the owner whether it can serve again."""
-        return wire.FIT if self._box is None or self._box.clean() else wire.UNFIT
+        self._tidy()
 
     def _rest(self) -> None:
         """Be ready for the next run, and keep no directory busy meanwhile."""
@@ -190,6 +185,17 @@ class Keeper:
         self._exited = False
         _signal.pthread_sigmask(_signal.SIG_BLOCK, _CHILD)
         os.chdir("/")
+
+    def _tidy(self) -> None:
+        """Make the box as it was, and say so; if that cannot be done, end it.
+
+        The owner knows already that nothing of the command is left, and need
+        not wait for this.
+        """
+        if self._box is not None:
+            if not self._box.clean():
+                self._quit()
+            wire.send_reply(self._sock, wire.READY, 0, 0, 0, -1)
 
     def _quit(self) -> None:
         """End everything, then this process: the owner is gone."""

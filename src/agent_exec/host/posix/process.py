@@ -10,9 +10,9 @@ from time import monotonic
 from agent_exec.host.posix import descriptors, signals, tree, wire
 from agent_exec.host.posix.launch import STEP_BOX, STEP_KEEPER
 from agent_exec.host.posix.poller import LONGEST_WAIT, READ
-from agent_exec.host.posix.program import launch_error, program_error
+from agent_exec.host.posix.program import box_ended, launch_error, program_error
 from agent_exec.host.posix.streamed import Streamed
-from agent_exec.model.errors import KeeperLost, LaunchFailed
+from agent_exec.model.errors import AgentExecError, KeeperLost, LaunchFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -144,11 +144,13 @@ class Process(Streamed):
             return
         try:
             self._take(data, fds)
-        except (ArithmeticError, LookupError, OSError, ValueError, struct.error) as error:
+        except (AgentExecError, ArithmeticError, LookupError, OSError, ValueError, struct.error) as error:
             # Of one keeper's, and of no concern to the other runs.
             self._drop_keeper(wait=True)
             self._close_streams()
-            self._sink.failed(KeeperLost(f"the helper process of this command made no sense: {error!r}"))
+            if not isinstance(error, AgentExecError):
+                error = KeeperLost(f"the helper process of this command made no sense: {error!r}")
+            self._sink.failed(error)
 
     def _take(self, data: bytes, fds: list[int]) -> None:
         """Act on the keeper's replies; none at all means that it is gone."""
@@ -157,54 +159,61 @@ class Process(Streamed):
             self._lost()
             return
         replies = list(wire.REPLY.iter_unpack(data))
-        if fds and replies[-1][0] == wire.READY:
-            self._listen(fds)
-        elif fds:
+        if len(replies) > 1 and replies[-1][0] == wire.READY and self._keeper is not None:
+            self._keeper.clean = True
+            replies.pop()
+        last = replies[-1][0]  # whose descriptors they are
+        if replies[0][0] == wire.READY and self._keeper is not None:
+            self._keeper.begin(self._launch.box, fds if last == wire.READY else [])
+        if fds and last != wire.READY:
+            for more in fds[1:]:
+                os.close(more)
             self._open_terminal(fds[0])
-        elif self._launch.tty and not self._readers and replies[-1][0] not in (wire.FAILED, wire.READY):
+        elif self._launch.tty and not self._readers and last not in (wire.FAILED, wire.READY):
             self._refuse_terminal()
             return
         for kind, pid, first, second in replies:
             if kind == wire.STARTED:
+                self._refill()
                 self._begin_streams()
                 self._identity = (pid, first)
                 self._sink.started(pid, first)
             elif kind == wire.EXITED:
-                self._exit(pid, first, last=second)
+                self._exit(pid, first, last=bool(second))
             elif kind == wire.EMPTIED:
-                self._empty(survivors=first, fit=second != wire.UNFIT)
+                self._empty(survivors=first)
             elif kind == wire.FAILED:
                 self._fail(first, second)
-
-    def _listen(self, fds: list[int]) -> None:
-        """Hand on the socket on which a box listens for whoever wants to reach the network."""
-        box, keeper = self._launch.box, self._keeper
-        for fd in fds:
-            if box is None or box.on_listener is None or keeper is None or keeper.served is not None:
-                os.close(fd)
-            else:
-                keeper.served = box.on_listener(fd)
 
     def _refuse_terminal(self) -> None:
         """The terminal was lost on its way to us, because we have no descriptor left for it."""
         self._drop_keeper(wait=True)
         self._sink.failed(LaunchFailed(f"no terminal for the command: {os.strerror(errno.EMFILE)}"))
 
-    def _exit(self, pid: int, status: int, *, last: int) -> None:
+    def _exit(self, pid: int, status: int, *, last: bool) -> None:
         self._identity = None
-        self._tell_exit(pid, status, alone=bool(last))
+        self._tell_exit(pid, status, alone=last)
         if last:
-            self._empty(survivors=0, fit=last != wire.UNFIT)
+            self._empty(survivors=0)
         else:
             self._begin_streams()
 
-    def _empty(self, survivors: int, *, fit: bool) -> None:
+    def _refill(self) -> None:
+        """Have the next boxes made, now that nobody waits for this one's start."""
+        if self._launch.box is not None:
+            self._spawner.refill(self._launch.box)
+
+    def _empty(self, survivors: int) -> None:
         leaked = self._finish_streams()
-        if survivors or not fit:
+        keeper, box = self._keeper, self._launch.box
+        if keeper is not None and keeper.served is not None:
+            self.network = keeper.served.take()
+        if survivors or (box is not None and not box.reuse):
             self._drop_keeper()
         else:
             self._give_back()
         self._sink.emptied(leaked=leaked or survivors > 0)
+        self._refill()
 
     def _fail(self, error: int, step: int) -> None:
         """The spawn failed; nothing was spawned."""
@@ -220,11 +229,15 @@ class Process(Streamed):
 
     def _lost(self) -> None:
         """The keeper was killed; the factory, if it lives, has ended the tree before we could hear of it."""
-        boxed = self._launch.box is not None  # its pids mean nothing here, and nothing outlives its first
-        if self._identity is not None and self._keeper is not None and not boxed and not self._keeper.guarded:
+        keeper, box = self._keeper, self._launch.box
+        boxed = box is not None and box.own_pids  # which mean nothing here, and nothing outlives its first
+        if self._identity is not None and keeper is not None and not boxed and not keeper.guarded:
             tree.end_session(*self._identity)
         self._finish_streams()
         self._drop_keeper()
+        if box is not None and keeper is not None and not keeper.ready:
+            self._sink.failed(box_ended())
+            return
         self._sink.failed(
             KeeperLost("the helper process that owned this command is gone, and the command with it")
         )

@@ -4,7 +4,7 @@ import errno
 import os
 import stat
 
-from agent_exec.host.posix.launch import STEP_BOX, STEP_CWD, STEP_KEEPER, STEP_TERMINAL
+from agent_exec.host.posix.launch import STEP_BOX, STEP_CWD, STEP_KEEPER, STEP_PROGRAM, STEP_TERMINAL
 from agent_exec.model.errors import (
     AgentExecError,
     CommandNotExecutable,
@@ -124,14 +124,9 @@ def launch_error(
 ) -> AgentExecError:
     """Give the typed error for a step of a launch that the system refused; `steps` are those of its box."""
     if step >= STEP_BOX:
-        number = step - STEP_BOX
-        what = steps[number] if number < len(steps) else "an unknown step"
-        return SandboxUnavailable(
-            f"the sandbox could not be set up, and so nothing was run: {what}: {os.strerror(error)}; "
-            "`agent-exec sandbox doctor` tells more",
-            errno=error,
-            step=what,
-        )
+        return box_error(step, error, steps)
+    if steps and error == errno.ENOENT and step in (STEP_CWD, STEP_PROGRAM):
+        return _hidden(step, os.fsdecode(name), os.fsdecode(cwd))
     if step == STEP_CWD:
         return directory_error(error, cwd)
     if step == STEP_KEEPER:
@@ -139,6 +134,43 @@ def launch_error(
     if step == STEP_TERMINAL:
         return LaunchFailed(f"no terminal for the command: {os.strerror(error)}", errno=error)
     return program_error(error, name, cwd, file=program)
+
+
+def box_error(step: int, error: int, steps: "Sequence[str]") -> AgentExecError:
+    """Give the typed error for a box that could not be made, or holds no longer."""
+    number = step - STEP_BOX
+    if number < 0:
+        return LaunchFailed(f"no helper process for the command: {os.strerror(error)}", errno=error)
+    what = steps[number] if number < len(steps) else "an unknown step"
+    return SandboxUnavailable(
+        f"the sandbox could not be set up, and so nothing was run: {what}: {os.strerror(error)}; "
+        "`agent-exec sandbox doctor` tells more",
+        errno=error,
+        step=what,
+    )
+
+
+def box_ended() -> AgentExecError:
+    """Give the typed error for a box that was gone before it could serve."""
+    return SandboxUnavailable(
+        "the sandbox ended while it was set up, and so nothing was run; "
+        "`agent-exec sandbox doctor` tells more"
+    )
+
+
+def _hidden(step: int, name: str, cwd: str) -> AgentExecError:
+    """Give the typed error for what was there when it was looked for, and is not there for a box."""
+    if step == STEP_CWD:
+        return WorkdirNotFound(
+            f"the working directory {cwd!r} cannot be seen in the sandbox, which has a /tmp of its own. "
+            "Choose a root or a folder in one",
+            cwd=cwd,
+        )
+    return CommandNotExecutable(
+        f"{name!r} cannot be executed in the sandbox, which has a /tmp of its own: it cannot be seen there, "
+        "or the interpreter named in its first line cannot, or its loader",
+        program=name,
+    )
 
 
 def directory(cwd: str | bytes | None) -> bytes:

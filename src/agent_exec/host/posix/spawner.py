@@ -10,8 +10,9 @@ from _thread import RLock
 from agent_exec.host.posix import descriptors, wire
 from agent_exec.host.posix.factory import CONTROL
 from agent_exec.host.posix.process import Process
+from agent_exec.host.posix.program import box_ended, box_error
 from agent_exec.host.posix.surroundings import own_environment
-from agent_exec.model.errors import InvalidState, LaunchFailed, Unsupported
+from agent_exec.model.errors import InvalidState, LaunchFailed, SandboxUnavailable, Unsupported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent_exec.host.ports import Loop, Sink
-    from agent_exec.model.box import Box, Closable
+    from agent_exec.model.box import Box, Server
     from agent_exec.model.command import Launch
 else:
     import _signal
@@ -31,6 +32,7 @@ _BOOT = "import sys; sys.path.append(sys.argv[2]); from agent_exec.host.posix.fa
 
 
 _INSIST_MS = 1000
+_TIDY_MS = 5
 
 _ARGUMENTS = os.sysconf("SC_ARG_MAX") + (1 << 16)
 """A request beyond this is refused by the system in any case, and only takes long."""
@@ -39,17 +41,20 @@ _ARGUMENTS = os.sysconf("SC_ARG_MAX") + (1 << 16)
 class Keeper:
     """One keeper: its socket, the environment it knows already, and the factory that guards it.
 
-    `box` is the digest of the box that it is, or "" for none; `served` is
-    what serves that box from outside.
+    `box` is the digest of the box that it is, or "" for none; it is `ready`
+    when it has said so, `clean` unless it has served since without saying so
+    again, and `served` is what serves it from outside.
     """
 
-    __slots__ = ("_factory", "box", "env", "served", "sock")
+    __slots__ = ("_factory", "box", "clean", "env", "ready", "served", "sock")
 
     def __init__(self, sock: "_socket.socket", factory: "_socket.socket", box: str) -> None:
         self.sock = sock
         self.box = box
         self.env: object = None
-        self.served: Closable | None = None
+        self.ready = False
+        self.clean = True
+        self.served: Server | None = None
         self._factory = factory
 
     @property
@@ -60,6 +65,47 @@ class Keeper:
         poller = select.poll()
         poller.register(self._factory.fileno(), 0)
         return not poller.poll(0)
+
+    @property
+    def sound(self) -> bool:
+        """Whether what serves it, if anything has to, still does."""
+        return self.served is None or self.served.alive
+
+    @property
+    def gone(self) -> bool:
+        """Whether it has ended while it waited."""
+        poller = select.poll()
+        poller.register(self.sock.fileno(), 0)
+        return bool(poller.poll(0))
+
+    def is_clean(self) -> bool:
+        """Tell whether it is as it was, and wait a moment to hear so; it ends if it cannot be."""
+        if not self.clean:
+            poller = select.poll()
+            poller.register(self.sock.fileno(), select.POLLIN)
+            if not poller.poll(_TIDY_MS):
+                return False  # a command has left much to be taken away
+            data, fds = wire.receive(self.sock, size=wire.REPLY.size)
+            for fd in fds:
+                os.close(fd)
+            if len(data) < wire.REPLY.size or wire.REPLY.unpack(data)[0] != wire.READY:
+                descriptors.release(self.sock.fileno())
+                self.sock.close()
+                return False
+            self.clean = True
+        return True
+
+    def begin(self, box: "Box | None", fds: "Sequence[int]") -> None:
+        """It is a box now, and may have sent the socket on which it listens for who wants to go out."""
+        first, self.ready = not self.ready, True
+        for number, fd in enumerate(fds):
+            if first and number == 0 and box is not None and box.on_listener is not None:
+                try:
+                    self.served = box.on_listener(fd)
+                except OSError as error:
+                    raise SandboxUnavailable(f"no way to the listed hosts: {error.strerror}") from error
+            else:
+                os.close(fd)
 
     def wait_for_word(self) -> bool:
         """Wait until it says something or is gone, and let nobody keep it from that by stopping it."""
@@ -82,6 +128,7 @@ class Keeper:
 
     def spawn(self, launch: "Launch", fds: "Sequence[int]") -> None:
         """Have it spawn a launch on these descriptors."""
+        self.clean = not self.box
         env = None if launch.env == self.env else launch.env
         self.env = launch.env
         size = launch.size if launch.tty else None
@@ -93,17 +140,23 @@ class Keeper:
 class Spawner:
     """Gives each launch a process in the hands of a keeper; any thread may use it."""
 
-    __slots__ = ("_closed", "_control", "_idle", "_lock", "_owner")
+    __slots__ = ("_closed", "_control", "_idle", "_lock", "_owner", "_warm")
 
     def __init__(self) -> None:
         self._lock = RLock()
         self._idle: dict[str, list[Keeper]] = {}
+        self._warm: dict[str, int] = {}
+        """How many boxes of a kind are to wait, by their digests."""
         self._control: _socket.socket | None = None
         self._owner = os.getpid()
         self._closed = False
 
-    def process(self, launch: "Launch", loop: "Loop", sink: "Sink") -> Process:
-        """Give the process of a launch, not spawned yet."""
+    def process(self, launch: "Launch", loop: "Loop", sink: "Sink", feed: int = -1) -> Process:
+        """Give the process of a launch, not spawned yet; its input is what `feed` gives, which it closes."""
+        if feed >= 0:
+            from agent_exec.host.posix.feed import FedProcess
+
+            return FedProcess(self, launch, loop, sink, feed)
         return Process(self, launch, loop, sink)
 
     def take(self, box: "Box | None" = None) -> Keeper:
@@ -113,19 +166,78 @@ class Spawner:
         with self._lock:
             if self._closed:
                 raise InvalidState("this engine is closed; make a new one")
-            idle = self._idle.get("" if box is None else box.digest)
-            if idle:
-                return idle.pop()
+            idle = self._idle.get("" if box is None else box.digest, [])
+            for keeper in reversed(tuple(idle)):
+                if keeper.sound and keeper.is_clean():
+                    idle.remove(keeper)
+                    return keeper
+                if not keeper.sound or keeper.sock.fileno() < 0:
+                    idle.remove(keeper)
+                    self.retire(keeper)
+            return self._hatch(box)
+
+    def ready(self, box: "Box") -> None:
+        """Have a box wait for the next command, unless one does; raise why it cannot be made."""
+        self._wait_for(box, self._fill(box, 1))
+
+    def warm(self, box: "Box", count: int) -> None:
+        """Have so many boxes of a kind wait, now and after each command; raise why one cannot be made."""
+        with self._lock:
+            self._warm[box.digest] = min(count, _IDLE)
+        self._wait_for(box, self._fill(box, min(count, _IDLE)))
+
+    def _wait_for(self, box: "Box", made: "Sequence[Keeper]") -> None:
+        """Wait until boxes that were just begun are ready; have done with all, and raise, if one is not."""
+        for number, keeper in enumerate(made):
             try:
-                return self._hatch(box)
-            except OSError:
-                self._shut(wait=False)  # the factory is gone: once more, with a new one
+                self._begin(box, keeper)
+            except BaseException:
+                for other in made[number:]:
+                    self.retire(other)
+                raise
+            self.give_back(keeper)
+
+    def _begin(self, box: "Box", keeper: Keeper) -> None:
+        keeper.wait_for_word()
+        data, fds = wire.receive(keeper.sock, size=wire.REPLY.size)
+        if len(data) < wire.REPLY.size:
+            raise box_ended()
+        kind, _, error, step = wire.REPLY.unpack(data)
+        if kind != wire.READY:
+            raise box_error(step, error, box.steps)
+        keeper.begin(box, fds)
+
+    def refill(self, box: "Box") -> None:
+        """Make the boxes that are to wait, without waiting for them; failures show when they are used."""
+        wanted = self._warm.get(box.digest, 0)
+        if wanted:
             try:
-                return self._hatch(box)
-            except OSError as error:
-                raise LaunchFailed(
-                    f"no helper for the command: {error.strerror}", errno=error.errno
-                ) from error
+                made = self._fill(box, wanted)
+            except (InvalidState, LaunchFailed):
+                return  # whoever needs one tries again
+            for keeper in made:
+                self.give_back(keeper)
+
+    def _fill(self, box: "Box", count: int) -> list[Keeper]:
+        """Begin the boxes that are missing for so many to wait; give all that are not known to be ready."""
+        if self._owner != os.getpid():
+            self._forget()
+        with self._lock:
+            if self._closed:
+                raise InvalidState("this engine is closed; make a new one")
+            idle = self._idle.get(box.digest, [])
+            for keeper in [one for one in idle if one.gone]:
+                idle.remove(keeper)
+                self.retire(keeper)
+            begun = [keeper for keeper in idle if not keeper.ready]
+            idle[:] = [keeper for keeper in idle if keeper.ready]
+            try:
+                while len(idle) + len(begun) < count:
+                    begun.append(self._hatch(box))
+            except BaseException:
+                idle += begun
+                raise
+            return begun
 
     def detach(self, entry: str, fds: "Sequence[int]") -> None:
         """Start a process that outlives this one, in the `main(fds)` of a module.
@@ -189,12 +301,24 @@ class Spawner:
             self._forget()
         with self._lock:
             idle, self._idle = self._idle, {}
+            self._warm = {}
         for keeper in (keeper for keepers in idle.values() for keeper in keepers):
             self.retire(keeper, wait=wait)
         with self._lock:
             self._shut(wait=wait)
 
     def _hatch(self, box: "Box | None") -> Keeper:
+        """Have a keeper forked, by a new factory if the old one is gone."""
+        try:
+            return self._fork(box)
+        except OSError:
+            self._shut(wait=False)
+        try:
+            return self._fork(box)
+        except OSError as error:
+            raise LaunchFailed(f"no helper for the command: {error.strerror}", errno=error.errno) from error
+
+    def _fork(self, box: "Box | None") -> Keeper:
         """Have the factory fork a keeper; it need not be there yet for its first request."""
         sock = self._ask_factory(wire.HATCH if box is None else wire.BOX)
         assert self._control is not None

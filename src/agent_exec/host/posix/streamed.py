@@ -18,7 +18,17 @@ _STREAMS: "tuple[Stream, Stream]" = ("stdout", "stderr")
 class Streamed:
     """The streams of one process, in our hands until they are finished or closed."""
 
-    __slots__ = ("_input", "_launch", "_line_open", "_loop", "_queued", "_readers", "_sent", "_sink")
+    __slots__ = (
+        "_input",
+        "_launch",
+        "_line_open",
+        "_loop",
+        "_queued",
+        "_readers",
+        "_sent",
+        "_sink",
+        "network",
+    )
 
     def __init__(self, launch: "Launch", loop: "Loop", sink: "Sink") -> None:
         self._launch = launch
@@ -29,6 +39,8 @@ class Streamed:
         self._queued = bytearray()  # written before the terminal was there
         self._line_open = False
         self._sent = launch.size
+        self.network: list[dict[str, object]] = []
+        """What whoever serves its box from outside has decided about its requests."""
 
     @property
     def takes_now(self) -> bool:

@@ -46,16 +46,12 @@ STARTED = 1
 FAILED = 2
 """errno, which step of the launch"""
 EXITED = 3
-"""wait status of the main process, FIT or UNFIT if nothing else is left"""
+"""wait status of the main process, 1 if nothing else is left"""
 EMPTIED = 4
-"""how many could not be ended, FIT or UNFIT"""
+"""how many could not be ended"""
 READY = 5
-"""0, 0; of a box, before all else, with the socket on which it listens for the network if it has one"""
-
-FIT = 1
-"""nothing is left, and the keeper can serve again"""
-UNFIT = 2
-"""nothing is left, but its box is not as it was"""
+"""0, 0; of a box: before all else, with the socket on which it listens for the network if it has one; and
+after each run, when it is as it was"""
 
 REPLY = struct.Struct("<iiqi")
 _LENGTH = struct.Struct("<I")
@@ -67,6 +63,15 @@ _SPACE = _socket.CMSG_SPACE(_FDS * _INT)
 # macOS has no such flags: there the receiver marks the descriptors itself.
 _NOSIGNAL = getattr(_socket, "MSG_NOSIGNAL", 0)
 _CLOEXEC = getattr(_socket, "MSG_CMSG_CLOEXEC", 0)
+
+
+dumps, loads = marshal.dumps, marshal.loads
+"""How an order is written down, where it does not go over a socket."""
+
+
+def from_descriptor(fd: int) -> "_socket.socket":
+    """Give the socket that a descriptor stands for."""
+    return _socket.socket(fileno=fd)
 
 
 def pair() -> "tuple[_socket.socket, _socket.socket]":
@@ -101,19 +106,15 @@ class Requests:
         self._data = bytearray()
         self._fds: list[int] = []
 
-    def receive(self, most: int = _MOST) -> "list[tuple[Any, ...]] | None":
-        """Wait for bytes and give the requests they complete, at most so many; None: the owner is gone."""
+    def receive(self) -> "list[tuple[Any, ...]] | None":
+        """Wait for bytes and give the requests they complete; None: the owner is gone."""
         data, fds = receive(self._sock)
         if not data:
             return None
         self._fds += fds
         self._data += data
-        return self.waiting(most)
-
-    def waiting(self, most: int = _MOST) -> "list[tuple[Any, ...]]":
-        """Give the requests that are here already."""
         requests: list[tuple[Any, ...]] = []
-        while len(self._data) >= _LENGTH.size and len(requests) < most:
+        while len(self._data) >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(self._data)
             end = _LENGTH.size + length
             if end > len(self._data):
@@ -123,11 +124,19 @@ class Requests:
         return requests
 
     def first(self) -> "tuple[Any, ...] | None":
-        """Wait for the first request, and leave all others for later; None when the owner is gone."""
-        while not (requests := self.receive(1)):
-            if requests is None:
+        """Wait for the first request, and leave all that follows in the socket; None: the owner is gone."""
+        length = self._exactly(_LENGTH.size)
+        body = None if length is None else self._exactly(_LENGTH.unpack(length)[0])
+        return None if body is None else marshal.loads(body)
+
+    def _exactly(self, size: int) -> bytes | None:
+        data = b""
+        while len(data) < size:
+            more, _ = receive(self._sock, size=size - len(data))
+            if not more:
                 return None
-        return requests[0]
+            data += more
+        return data
 
     def take_fds(self) -> list[int]:
         """Give the descriptors that came with the request; they are the taker's to close."""

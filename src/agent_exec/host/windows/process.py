@@ -43,6 +43,7 @@ class Process:
         "_stop",
         "_terminal",
         "_watcher",
+        "network",
     )
 
     def __init__(
@@ -60,6 +61,7 @@ class Process:
         self._watcher: Thread | None = None
         self._stop = 0  # the event that tells the threads of the streams to end
         self._killed = False
+        self.network: list[dict[str, object]] = []  # there are no boxes here
 
     def spawn(self) -> None:
         """Have it started; what becomes of it is told to the sink."""

@@ -1,13 +1,14 @@
 """Gives each launch its process; there is no helper to share here, as a job needs none."""
 
 from agent_exec.host.windows.process import Process
-from agent_exec.model.errors import InvalidState
+from agent_exec.model.errors import InvalidState, SandboxUnavailable, Unsupported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent_exec.host.ports import Loop, Sink
+    from agent_exec.model.box import Box
     from agent_exec.model.command import Launch
 
 
@@ -22,9 +23,20 @@ class Spawner:
     def __init__(self) -> None:
         self._closed = False
 
-    def process(self, launch: "Launch", loop: "Loop", sink: "Sink") -> Process:
+    def process(self, launch: "Launch", loop: "Loop", sink: "Sink", feed: int = -1) -> Process:
         """Give the process of a launch, not spawned yet."""
+        if feed >= 0:
+            raise Unsupported("input is fed to confined commands only, and there is no sandbox here")
         return Process(self, launch, loop, sink)
+
+    def ready(self, box: "Box") -> None:
+        """Refuse: there are no boxes here."""
+        raise SandboxUnavailable(f"there is no sandbox for this system yet, and none for {box.entry}")
+
+    def warm(self, box: "Box", count: int) -> None:
+        """Refuse: there are no boxes here."""
+        if count:
+            self.ready(box)
 
     def check(self) -> None:
         """Refuse to spawn once it is closed."""

@@ -28,6 +28,7 @@ delete_module 176 106
 fchmod 91 52
 fchmodat 268 53
 fchmodat2 452 452
+fcntl 72 25
 finit_module 313 273
 fsconfig 431 431
 fsmount 432 432
@@ -40,6 +41,7 @@ io_uring_setup 425 425
 ioctl 16 29
 ioperm 173 -
 iopl 172 -
+ioprio_set 251 30
 kcmp 312 272
 kexec_file_load 320 294
 kexec_load 246 104
@@ -76,6 +78,7 @@ quotactl 179 60
 quotactl_fd 443 443
 reboot 169 142
 request_key 249 218
+sched_setattr 314 274
 seccomp 317 277
 setdomainname 171 162
 sethostname 170 161

@@ -8,7 +8,8 @@
     set-user-id or set-group-id bits in a mode            EPERM
     typing into a terminal (TIOCSTI, TIOCLINUX), TIOCSETD EPERM
     personality, but to ask for it or for the plain one   EPERM
-    limits and memory pages of other processes            EPERM
+    a lease, for which others who open a file must wait   EPERM
+    limits, urgency and memory pages of other processes   EPERM
     a socket of another family, AF_UNIX too               EAFNOSUPPORT
     a socket of another type; a pair of datagram sockets  ESOCKTNOSUPPORT
     a socket of another protocol                          EPROTONOSUPPORT
@@ -46,6 +47,8 @@ _STREAM, _DGRAM, _SEQPACKET = 1, 2, 5
 _PROTOCOLS = (0, 1, 6, 17, 58)  # any, ICMP (by datagram), TCP, UDP, ICMPv6
 _TERMINAL = (0x5412, 0x541C, 0x5423)  # TIOCSTI, TIOCLINUX, TIOCSETD
 _ASK = 0xFFFFFFFF
+_ONE_PROCESS = 1
+_SET_LEASE = 1024
 
 _MODE_OF = {"chmod": 1, "creat": 1, "fchmod": 1, "mkdir": 1, "mknod": 1}
 _MODE_OF |= {"fchmodat": 2, "fchmodat2": 2, "mkdirat": 2, "mknodat": 2}
@@ -70,13 +73,13 @@ def program(*, unix: str = "deny", net: str = "off", architecture: str | None = 
     code.load(ARCHITECTURE)
     code.equal(AUDIT[architecture], no="kill")
     code.load(NUMBER)
-    for name in ("openat", "ioctl", "clone"):  # the ones often called whose arguments must be looked at
+    for name in ("openat", "fcntl", "ioctl", "clone"):  # often called, and looked at more closely
         code.equal(calls[name], yes=name)
     code.at_least(NEWEST + 1, yes="absent")
-    for name in ("open", "unshare", "socket", "socketpair", "personality", "prlimit64"):
+    for name in ("open", "unshare", "socket", "socketpair", "personality", "prlimit64", "ioprio_set"):
         if name in calls:
             code.equal(calls[name], yes=name)
-    for name in ("move_pages", "migrate_pages"):
+    for name in ("move_pages", "migrate_pages", "sched_setattr"):
         code.equal(calls[name], yes="other pid")
     for name, index in _MODE_OF.items():
         if name in calls:
@@ -126,6 +129,9 @@ def _files(code: Assembler, calls: dict[str, int]) -> None:
         code.label(f"mode {index}")
         code.load(argument(index))
         code.any_bit(_SET_ID, yes="refused", no="allowed")
+    code.label("fcntl")
+    code.load(argument(1))
+    code.equal(_SET_LEASE, yes="refused", no="allowed")
     code.label("ioctl")
     code.load(argument(1))
     for request in _TERMINAL:
@@ -145,6 +151,11 @@ def _processes(code: Assembler) -> None:
     code.load(argument(0))
     code.equal(0, yes="allowed")
     code.equal(_ASK, yes="allowed", no="refused")
+    code.label("ioprio_set")
+    code.load(argument(0))
+    code.equal(_ONE_PROCESS, no="refused")
+    code.load(argument(1))
+    code.equal(0, yes="allowed", no="refused")
     code.label("prlimit64")
     code.load(argument(2))
     code.equal(0, no="other pid")

@@ -1,11 +1,14 @@
 """The proxy's one thread: every connection's readiness and clocks, and the lookups beside it."""
 
 import errno
+import os
+import resource
 import socket
 from collections import deque
 from selectors import EVENT_READ, DefaultSelector
-from threading import Lock, Thread, current_thread
+from threading import Event, Lock, Thread, current_thread
 from time import monotonic
+from weakref import WeakSet
 
 from agent_exec.model.value import Value
 from agent_exec.sandbox.proxy.connection import Connection
@@ -24,6 +27,10 @@ ACCEPTS = 64
 LOOKUPS = 16
 TICK = 0.5
 PAUSE = 0.1
+SETTLING = 2.0
+ROUNDS = 1000
+FEWEST = 8
+"""How many connections there may be, however few descriptors this process has."""
 
 
 class Limits(Value):
@@ -80,6 +87,7 @@ class Loop:
         self._listener = listener
         self._resolve = resolve
         self._connections: set[Connection] = set()
+        self._settlers: list[Event] = []
         self._masks: dict[socket.socket, int] = {}
         self._accept_at: float | None = None
         self._sweep_at = 0.0
@@ -95,6 +103,7 @@ class Loop:
             end.setblocking(False)
         self._selector.register(self._wake, EVENT_READ)
         self._selector.register(listener, EVENT_READ)
+        _loops.add(self)
 
     def run(self) -> None:
         """Serve until stopped; whatever happens, nobody is served afterwards."""
@@ -110,6 +119,25 @@ class Loop:
             if not self._stopped:
                 self._stopped = True
                 self._ring()
+
+    def settle(self) -> None:
+        """Have all that clients have asked so far decided, and their connections ended; from any thread.
+
+        For the moment when nobody is left who could be served.
+        """
+        done = Event()
+        with self._lock:
+            if self._stopped:
+                return
+            self._settlers.append(done)
+            self._ring()
+        done.wait(SETTLING)
+
+    def forget_all(self) -> None:
+        """Close everything without a word: in a forked copy, it belongs to the original."""
+        for end in (self._listener, self._wake, self._waker, *self._masks):
+            end.close()
+        self._selector.close()
 
     def watch(self, end: socket.socket, mask: int, connection: Connection) -> None:
         """Watch an end of a connection for these events, or for none."""
@@ -180,7 +208,14 @@ class Loop:
 
     def _turn(self) -> None:
         busy = self._connections or self._accept_at is not None
-        events = self._selector.select(self._tick if busy else None)
+        self._serve(self._tick if busy else None)
+        if self._settlers:
+            self._settle()
+        self._expire()
+
+    def _serve(self, seconds: float | None) -> int:
+        """Wait so long, and do what there is to do; give how much that was."""
+        events = self._selector.select(seconds)
         self.now = monotonic()
         for key, mask in events:
             end = key.fileobj
@@ -191,24 +226,39 @@ class Loop:
             # Who comes before may have closed it.
             elif isinstance(end, socket.socket) and self._masks.get(end, 0):
                 key.data.ready(end, mask)
-        self._expire()
+        return len(events)
+
+    def _settle(self) -> None:
+        """Hear what was said by who is gone, and end every connection."""
+        with self._lock:
+            settlers, self._settlers = self._settlers, []
+        for _ in range(ROUNDS):
+            self._listen_again()
+            if self._serve(0):
+                continue
+            if not self._connections:
+                break
+            for connection in list(self._connections):
+                connection.abort()
+        for done in settlers:
+            done.set()
+
+    def _listen_again(self) -> None:
+        if self._accept_at is not None:
+            self._accept_at = None
+            self._selector.register(self._listener, EVENT_READ)
 
     def _expire(self) -> None:
         if self.now >= self._sweep_at:
             self._sweep_at = self.now + self._tick
             for connection in [late for late in self._connections if late.deadline <= self.now]:
                 connection.expire()
-        if (
-            self._accept_at is not None
-            and self._accept_at <= self.now
-            and len(self._connections) < self.limits.connections
-        ):
-            self._accept_at = None
-            self._selector.register(self._listener, EVENT_READ)
+        if self._accept_at is not None and self._accept_at <= self.now and self._has_room():
+            self._listen_again()
 
     def _accept(self) -> None:
         for _ in range(ACCEPTS):
-            if len(self._connections) >= self.limits.connections:
+            if not self._has_room():
                 self._pause()
                 return
             try:
@@ -223,6 +273,14 @@ class Loop:
             client.setblocking(False)
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._connections.add(Connection(self, client))
+
+    def _has_room(self) -> bool:
+        """Whether one more can be served: a box must not take all descriptors of this process."""
+        if len(self._connections) >= self.limits.connections:
+            return False
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        served = sum(len(loop._connections) for loop in _loops)
+        return most == resource.RLIM_INFINITY or served < max(FEWEST, most // 8)  # two for each: a quarter
 
     def _pause(self) -> None:
         """Let clients wait outside until there is room."""
@@ -245,6 +303,8 @@ class Loop:
         with self._lock:
             self._stopped = True
             self._waker.close()
+            for done in self._settlers:
+                done.set()
         try:
             # Whoever else holds a copy of it: nobody can connect any more.
             self._listener.shutdown(socket.SHUT_RDWR)
@@ -257,3 +317,16 @@ class Loop:
             thread.join()
         self._selector.close()
         self._wake.close()
+
+
+_loops: "WeakSet[Loop]" = WeakSet()
+
+
+def _forget_all() -> None:
+    for loop in tuple(_loops):
+        loop.forget_all()
+    _loops.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)

@@ -28,9 +28,8 @@ _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234567
 class Proxy:
     """A proxy that serves until it is closed, in a thread of its own."""
 
-    def __init__(self, loop: Loop, log: Log, token: str) -> None:
+    def __init__(self, loop: Loop, log: Log) -> None:
         self._log = log
-        self._token = token
         self._loop = loop
         self._thread = Thread(target=loop.run, name="agent-exec-proxy", daemon=True)
         self._thread.start()
@@ -40,13 +39,6 @@ class Proxy:
         """Whether anybody is served; once it is not, whoever tries finds nobody."""
         return self._thread.is_alive()
 
-    def env(self, port: int) -> dict[str, str]:
-        """Give the variables that lead programs to the proxy, which they see at this port of loopback."""
-        user = f"{USER}:{self._token}@" if self._token else ""
-        plain, tunnel = f"http://{user}127.0.0.1:{port}", f"socks5h://{user}127.0.0.1:{port}"
-        names = {"HTTP_PROXY": plain, "HTTPS_PROXY": plain, "ALL_PROXY": tunnel, "NO_PROXY": LOCAL}
-        return names | {name.lower(): value for name, value in names.items()}
-
     def decisions(self) -> "list[Decision]":
         """Give the last decisions, oldest first."""
         return self._log.decisions()
@@ -54,6 +46,11 @@ class Proxy:
     def denials(self) -> list[dict[str, object]]:
         """Give what was refused, each once, as it is reported."""
         return self._log.denials()
+
+    def take(self) -> list[dict[str, object]]:
+        """Give what was decided since this was last asked, as it is told; who is still served is cut off."""
+        self._loop.settle()
+        return [decision.to_json() for decision in self._log.take()]
 
     def close(self) -> None:
         """End every connection and the thread; harmless when repeated, and from any thread."""
@@ -68,6 +65,18 @@ class Proxy:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: "TracebackType | None"
     ) -> None:
         self.close()
+
+
+def variables(port: int, token: str) -> dict[str, str]:
+    """Give the variables that lead programs to the proxy, which they see at this port of loopback.
+
+    All of them say HTTP: some programs give up when they only see the word
+    SOCKS, which the same port speaks too.
+    """
+    user = f"{USER}:{token}@" if token else ""
+    address = f"http://{user}127.0.0.1:{port}"
+    names = {"HTTP_PROXY": address, "HTTPS_PROXY": address, "ALL_PROXY": address, "NO_PROXY": LOCAL}
+    return names | {name.lower(): value for name, value in names.items()} | {"NODE_USE_ENV_PROXY": "1"}
 
 
 def serve(
@@ -101,4 +110,4 @@ def serve(
         raise InvalidArgument("the proxy needs a listening TCP socket")
     listener.set_inheritable(False)
     log = Log(allowed.text, on_decision)
-    return Proxy(Loop(listener, allowed, token.encode("ascii"), log, limits or Limits(), resolve), log, token)
+    return Proxy(Loop(listener, allowed, token.encode("ascii"), log, limits or Limits(), resolve), log)

@@ -1,0 +1,60 @@
+"""Makes the profile of a sandbox from the options that ask for it."""
+
+import os
+
+from agent_exec.apps.cli.usage import UsageError, here
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_exec.apps.cli.parse import Parsed
+    from agent_exec.sandbox.profile import Profile
+
+
+def profile(asked: "Parsed", option: str, root: str) -> "Profile":
+    """Give the profile that the options of these names ask for: one of ours by its name, or that of a file.
+
+    The roots and hosts that are named stand in the place of the file's own;
+    where there are no roots at all, the current directory is the one.
+    """
+    from agent_exec.sandbox.profile import NAMES, Profile
+
+    named = asked.options.get(option, "workspace-write")
+    if not is_file(named) and named not in NAMES:
+        raise UsageError(
+            f"--{option} takes {', '.join(NAMES)}, or a JSON file of a profile; got {named!r}", asked.verb
+        )
+    found = _load(named) if is_file(named) else Profile(named)
+    roots = asked.options.get(root, ())
+    if not all(roots):
+        raise UsageError(f"--{root} takes a folder", asked.verb)
+    if roots or not found.roots:
+        found = found.replace(roots=[os.path.realpath(folder) for folder in roots or [here()]])
+    if "net" in asked.options:
+        found = found.replace(net=_net(asked.options["net"], asked.verb))
+    return found
+
+
+def is_file(named: str) -> bool:
+    """Whether a profile is named by a path."""
+    return "/" in named or named.endswith(".json")
+
+
+def _load(path: str) -> "Profile":
+    from agent_exec.model.errors import InvalidArgument
+    from agent_exec.sandbox.paths import read_small
+    from agent_exec.sandbox.profile import Profile
+
+    try:
+        return Profile.from_json(read_small(os.path.realpath(path)))
+    except OSError as error:
+        raise InvalidArgument(f"the profile {path!r} cannot be read: {error.strerror}", path=path) from None
+    except InvalidArgument as error:
+        raise InvalidArgument(f"{path}: {error.message}", **{**error.details, "path": path}) from None
+
+
+def _net(words: list[str], verb: str | None) -> str | list[str]:
+    if words in (["off"], ["on"]):
+        return words[0]
+    if "off" in words or "on" in words:
+        raise UsageError("--net takes off, on, or hosts: only one of these", verb)
+    return words

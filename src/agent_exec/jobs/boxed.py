@@ -1,0 +1,120 @@
+"""Runs a job's command in a box of its supervisor's, which need not know: it has the shape of a LocalSpawner.
+
+The box is a helper process of the supervisor's own. It ends with the
+supervisor, however that ends, and all that is in it with it.
+"""
+
+import os
+
+from agent_exec.engine.confinement import settle
+from agent_exec.host import Spawner, prepare
+from agent_exec.model.jsonline import dump
+from agent_exec.model.output import Tail
+from agent_exec.sandbox.changes import compare, snapshot
+from agent_exec.sandbox.confine import confine
+from agent_exec.sandbox.profile import Profile
+from agent_exec.sandbox.report import block
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from agent_exec.host import Process
+    from agent_exec.host.ports import Loop, Sink
+    from agent_exec.model.command import Command, Launch
+    from agent_exec.model.outcome import Outcome
+    from agent_exec.sandbox.changes import Snapshot
+    from agent_exec.sandbox.plan import Plan
+
+ROOM = 1 << 15
+"""How long what is told of a box may be, in bytes: so much is reserved in the record for it."""
+
+_EVIDENCE = 1 << 16
+_MORE = " (more was found than is told here)"
+
+
+class BoxedSpawner:
+    """Gives one launch a process in a box, planned when it is started; `stdin` is its input.
+
+    `sandbox` is the order's; no root may hold the folder `state`.
+    """
+
+    __slots__ = ("_before", "_cwd", "_plan", "_process", "_sandbox", "_spawner", "_state", "_stdin")
+
+    room = ROOM
+    gone = True
+    """Whether nothing of the tree is left, once the run is over: nothing can be left alive in a box."""
+    current = None
+    stdin = -1
+    """No descriptor that the taker has to close."""
+
+    def __init__(self, stdin: int, sandbox: "dict[str, Any]", state: str) -> None:
+        self._sandbox = sandbox
+        self._state = state
+        self._spawner = Spawner()
+        self._stdin = stdin
+        self._plan: Plan | None = None
+        self._before: Snapshot | None = None
+        self._process: Process | None = None
+        self._cwd = "/"
+
+    @property
+    def keep(self) -> Tail:
+        """What the run is to keep of each stream: in its end is told what was refused."""
+        return Tail(_EVIDENCE)
+
+    def start(
+        self,
+        argv: "Sequence[str | bytes]",  # noqa: ARG002
+        cwd: str | bytes,
+        env: "Mapping[str, str] | Mapping[bytes, bytes]",  # noqa: ARG002
+    ) -> tuple[int, int] | None:
+        """Plan and make the box, and look at what it protects; the command has to wait for its run."""
+        profile = Profile.from_json(self._sandbox["text"])
+        self._cwd = os.path.realpath(os.fsdecode(cwd))
+        self._plan = settle(profile, self._spawner, own=self._sandbox["own"], state=[self._state])
+        self._before = snapshot(self._plan, scan=True)
+        return None
+
+    def prepare(self, command: "Command") -> "Launch":
+        """Turn what was asked into what will be spawned in the box."""
+        assert self._plan is not None
+        return confine(prepare(command), self._plan)
+
+    def process(self, launch: "Launch", loop: "Loop", sink: "Sink") -> "Process":
+        """Give the process of a launch, not spawned yet."""
+        self._process = self._spawner.process(launch, loop, sink, self._stdin)
+        return self._process
+
+    def report(self, outcome: "Outcome") -> "dict[str, Any]":
+        """Give what the record says of the box when the command has ended, no longer than its room."""
+        plan, before = self._plan, self._before
+        assert plan is not None
+        assert before is not None
+        changes = compare(before, plan)
+        return {"sandbox": bounded(block(plan, outcome, self._cwd, changes))}
+
+    def abandon(self) -> None:
+        """End by force all that was started, and wait until it is gone."""
+        if self._process is not None:
+            self._process.abandon(0)
+        self.close()
+
+    def close(self) -> None:
+        """Give back the box, and wait until it is gone; harmless when repeated."""
+        self._spawner.close()
+
+
+def bounded(told: "dict[str, Any]", room: int = ROOM) -> "dict[str, Any]":
+    """Give what is told of a box with its longest lists cut until it fits."""
+    lists = [name for name, value in told.items() if isinstance(value, list)]
+    cut = False
+    while len(dump(told).encode()) > room - len(_MORE):
+        longest = max(lists, key=lambda name: len(dump(told[name])))
+        if not told[longest]:
+            told = told | {"message": told["message"][:200]}
+            break
+        told = told | {longest: told[longest][: len(told[longest]) // 2]}
+        cut = True
+    return told | {"message": told["message"] + _MORE} if cut else told

@@ -1,0 +1,91 @@
+"""A box behind the walls of bubblewrap: for machines where only that program may make namespaces.
+
+Its arguments say the same as our own mounts do; what it cannot do, Landlock
+and the filter, is done by the helper that it starts inside. Not for root, who
+would own the machine's devices there: bubblewrap cannot make them read-only.
+"""
+
+import os
+
+from agent_exec.sandbox.linux import mounts, privileges, proc
+from agent_exec.sandbox.linux.inside import (
+    SHARED_BYTES,
+    SHARED_MEMORY,
+    Box,
+    ancestors,
+    checked,
+    give_up,
+    leave_devices,
+    private_folders,
+)
+from agent_exec.sandbox.steps import At
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    Spec = dict[str, Any]
+
+PLACES = ("/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap")
+"""Where it is looked for; never on a PATH, which others may write."""
+
+_NAMESPACES = "--unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try"
+_TERMS = "--die-with-parent --as-pid-1 --cap-drop ALL"
+
+
+def wrap(spec: "Spec", words: "Sequence[str]") -> list[str]:
+    """Give the command that runs another one behind the walls of a box."""
+    network = [] if spec["net"] else ["--unshare-net"]
+    program = next((place for place in PLACES if os.path.exists(place)), PLACES[0])
+    return [program, *_NAMESPACES.split(), *network, *_TERMS.split(), *_view(spec), "--", *words]
+
+
+def confine(spec: "Spec") -> Box:
+    """Finish the box that bubblewrap has begun, as its first process."""
+    at = At(spec.get("fault", -1))
+    with at("a private /dev"):
+        leave_devices()
+    with at("limits"):
+        privileges.limit(
+            cpu=spec["cpu"],
+            memory=spec["memory"],
+            file_size=spec["file"],
+            files=spec["open_files"],
+            processes=spec["procs"],
+        )
+    private = private_folders(spec)
+    return checked(spec, private, at, give_up(spec, private, at))
+
+
+def _view(spec: "Spec") -> "Iterable[str]":
+    """Give what is to be seen; the order is what makes it hold."""
+    roots = [os.fsdecode(path) for path, _, _ in spec["roots"]]
+    protected = [os.fsdecode(path) for path, _, _ in spec["protected"]]
+    masks = [os.fsdecode(path) for path in spec["masks"]]
+    private = private_folders(spec)
+    yield from ("--ro-bind", "/", "/")
+    for path in ancestors([*masks, *protected], roots):  # below the roots: see mounts.pin
+        yield from ("--bind", path, path)
+    for folder in private:
+        yield from ("--perms", "1777", "--size", str(spec["tmp_mb"] << 20), "--tmpfs", folder)
+    for path in map(os.fsdecode, spec["own"]):
+        if any(path.startswith(f"{folder}/") for folder in private):
+            yield from ("--ro-bind", path, path)
+    for path in roots:
+        yield from ("--bind" if spec["writable"] else "--ro-bind", path, path)
+    for path in protected:
+        yield from ("--ro-bind", path, path)
+    yield from ("--dev", "/dev", "--perms", "1777", "--size", str(SHARED_BYTES), "--tmpfs", SHARED_MEMORY)
+    yield from ("--remount-ro", "/dev", "--proc", "/proc")
+    for path in (*proc.MASKED, *mounts.SYSTEM_MASKS, *masks):
+        yield from _mask(path)
+    yield from ("--remount-ro", "/proc", "--chdir", "/")
+
+
+def _mask(path: str) -> "Iterable[str]":
+    """Cover a path: a folder with an empty one that cannot be entered, all else with what cannot be read."""
+    if os.path.isdir(path):
+        yield from ("--perms", "000", "--tmpfs", path, "--remount-ro", path)
+    elif os.path.lexists(path):
+        yield from ("--ro-bind", "/dev/null", path)

@@ -1,0 +1,253 @@
+"""A box as its first process has it, whoever has put up its walls: how it checks itself, and cleans up."""
+
+import os
+from errno import EIO, EPERM, ESTALE
+from time import process_time
+
+from agent_exec.sandbox.linux import calls, landlock, mounts, privileges, seccomp
+from agent_exec.sandbox.linux.leftovers import Left
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+    import socket as _socket
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from agent_exec.sandbox.steps import At
+
+    Spec = dict[str, Any]
+else:
+    import _signal
+    import _socket  # without the enums
+
+PORT = 3128
+"""Where a box listens for who wants to go out, on a loopback of its own."""
+
+SHARED_MEMORY = "/dev/shm"
+SHARED_BYTES = 256 << 20
+
+_TEMPORARY = ("/tmp", "/var/tmp")
+
+_SIGPENDING, _MSGQUEUE = 11, 12
+_MOST_SIGNALS = 4096
+_FEW_SIGNALS = 128
+_SIGNALS = tuple(_signal.valid_signals() - {_signal.SIGCHLD})
+
+
+class Box:
+    """A box, as its first process has it."""
+
+    __slots__ = (
+        "_at",
+        "_cpu",
+        "_marks",
+        "_masks",
+        "_private",
+        "_protected",
+        "_reuse",
+        "_roots",
+        "_urgency",
+        "_writable",
+        "listener",
+    )
+
+    def __init__(self, spec: "Spec", private: "Sequence[str]", at: "At") -> None:
+        self.listener = -1
+        self._at = at
+        self._cpu = spec["cpu"]
+        self._urgency = urgency()
+        # What lies in a folder that is private now is hidden already.
+        hidden = filter(os.path.lexists, map(os.fsdecode, spec["masks"]))
+        self._masks = [(path, os.stat(path).st_dev) for path in hidden]
+        self._roots = [(os.fsdecode(path), device, inode) for path, device, inode in spec["roots"]]
+        self._protected = [(os.fsdecode(path), device, inode) for path, device, inode in spec["protected"]]
+        self._writable = bool(spec["writable"])
+        self._reuse = bool(spec["reuse"])
+        # Only what is in memory, and so was empty when the box was made: never a disk.
+        devices = {device for _, device, _ in self._roots} | {os.stat("/").st_dev}
+        self._private = [(path, os.stat(path).st_dev) for path in private]
+        self._marks = [os.listxattr(path) for path in private]
+        if any(device in devices for _, device in self._private):
+            raise OSError(EIO, "a private folder is not private")
+
+    def check(self) -> None:
+        """Make sure that the roots are who they were, and that what is protected still is."""
+        with self._at("the check before a command"):
+            for path, device, inode in self._roots:
+                found = os.stat(path)
+                if (found.st_dev, found.st_ino) != (device, inode):
+                    raise OSError(ESTALE, "the root is another folder now", path)
+            for path, _, _ in self._protected:
+                if not mounts.is_readonly(path):
+                    raise OSError(EPERM, "it is no longer protected", path)
+            for path, device in self._masks:
+                if os.stat(path).st_dev != device:
+                    raise OSError(EPERM, "it is no longer hidden", path)
+
+    def clean(self) -> bool:
+        """Take away what a command has left; tell whether the box is as it was."""
+        if not self._reuse:
+            return True  # for nobody
+        try:
+            left = Left()
+            for folder, device in self._private:
+                os.chmod(folder, 0o1777)
+                left.empty(folder, device)
+            # Attributes of the folders themselves, such as the access that what is made there begins with.
+            if [os.listxattr(folder) for folder, _ in self._private] != self._marks:
+                return False
+            self.check()
+        except (OSError, RecursionError):
+            return False
+        if any(_lines(f"/proc/sysvipc/{kind}") > 1 for kind in ("shm", "sem", "msg")):
+            return False
+        # A command may slow down this process, and what this process starts inherits that.
+        return (
+            forget_signals()
+            and urgency() == self._urgency
+            and (self._cpu is None or process_time() < self._cpu / 2)
+        )
+
+    def check_itself(self) -> None:
+        """Try from inside what must not work; raise if it does."""
+        check_rights()
+        if not mounts.is_readonly("/"):
+            raise OSError(EPERM, "the root of all is writable", "/")
+        must_fail("a file outside of the roots", lambda: os.close(os.open("/.agent-exec", os.O_CREAT, 0o600)))
+        for path, _, _ in self._roots:
+            if mounts.is_readonly(path) is self._writable:
+                raise OSError(EPERM, "the root is not as it should be", path)
+        for path, device, inode in self._protected:
+            found = os.lstat(path)
+            if not mounts.is_readonly(path) or (found.st_dev, found.st_ino) != (device, inode):
+                raise OSError(EPERM, "it is not protected", path)
+        self.check()
+
+
+def checked(spec: "Spec", private: "Sequence[str]", at: "At", listener: int) -> Box:
+    """Give the box that this process is in, if it holds what it promises."""
+    with at("the self-check"):
+        box = Box(spec, [*private, SHARED_MEMORY], at)
+        box.check_itself()
+    box.listener = listener
+    os.chdir("/")
+    return box
+
+
+def private_folders(spec: "Spec") -> list[str]:
+    """Give the folders that the box has for itself: not those in which a root would be lost."""
+    if not spec["tmp_mb"]:
+        return []
+    roots = [os.fsdecode(path) for path, _, _ in spec["roots"]]
+    return [
+        folder
+        for folder in _TEMPORARY
+        if os.path.isdir(folder)
+        and not os.path.islink(folder)
+        and not any(folder == root or folder.startswith(f"{root}/") for root in roots)
+    ]
+
+
+def leave_devices() -> None:
+    """Put the box's own null device in place of the machine's, which root could change through it."""
+    null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
+    for fd in (0, 1) if os.environ.get("AGENT_EXEC_HELPER_LOG") else (0, 1, 2):
+        os.dup2(null, fd)
+    os.close(null)
+
+
+def ancestors(protected: "Sequence[str]", roots: "Sequence[str]") -> list[str]:
+    """Give the folders between a root and what is kept safe below it, outer ones first."""
+    found: dict[str, None] = {}
+    for path in protected:
+        above: list[str] = []
+        folder = os.path.dirname(path)
+        while folder not in roots and any(folder.startswith(f"{root}/") for root in roots):
+            above.append(folder)
+            folder = os.path.dirname(folder)
+        found |= dict.fromkeys(reversed(above))
+    return sorted(found, key=lambda path: path.count("/"))
+
+
+def give_up(spec: "Spec", private: "Sequence[str]", at: "At") -> int:
+    """Give up every right that the box does not need; give the socket on which it listens, or -1."""
+    listener = -1
+    with at("limits"):
+        limit_queues()
+    with at("the network"):
+        if spec["listen"]:
+            listener = _listen()
+    with at("Landlock"):
+        rules = landlock.Ruleset()
+        roots = [os.fsdecode(path) for path, _, _ in spec["roots"]] if spec["writable"] else []
+        for path in [*roots, *private, SHARED_MEMORY]:
+            rules.allow_write(path)
+        rules.allow_devices("/dev")
+    with at("privileges"):
+        privileges.forbid_dumps()
+        privileges.drop_capabilities()
+        privileges.forbid_new_privileges()
+    with at("Landlock"):
+        rules.restrict_self()
+        rules.close()
+    with at("seccomp"):
+        seccomp.apply(seccomp.program(net="on" if spec["net"] else "loopback"))
+    return listener
+
+
+def _listen() -> int:
+    """Listen where the command's programs are told to look for the way out."""
+    sock = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
+    try:
+        sock.bind(("127.0.0.1", PORT))
+        sock.listen(128)
+        return sock.detach()
+    finally:
+        sock.close()
+
+
+def check_rights() -> None:
+    """Make sure that this process has no more rights than a box has; raise if it does."""
+    if any(value for name, value in privileges.capabilities().items() if name != "CapBnd"):
+        raise OSError(EPERM, "capabilities are left")
+    if not privileges.no_new_privs_set() or privileges.seccomp_mode() != 2:
+        raise OSError(EPERM, "the filter is not active")
+    must_fail("a socket to other processes", lambda: _socket.socket(_socket.AF_UNIX).close())
+
+
+def must_fail(what: str, attempt: "Callable[[], object]") -> None:
+    """Try something that a box forbids; raise if it works."""
+    try:
+        attempt()
+    except OSError:
+        return
+    raise OSError(EIO, f"{what} was possible")
+
+
+def _lines(path: str) -> int:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(fd, 4096).count(b"\n")
+    finally:
+        os.close(fd)
+
+
+def limit_queues() -> None:
+    """Let few signals and no messages wait in a box: they count for the user, who needs room outside.
+
+    Message queues cannot be opened here in any case; yet they could be made, and would stay.
+    """
+    _, most = calls.prlimit(_SIGPENDING)
+    calls.prlimit(_SIGPENDING, (min(_MOST_SIGNALS, most),) * 2)
+    calls.prlimit(_MSGQUEUE, (0, 0))
+
+
+def forget_signals() -> bool:
+    """Forget what a command has sent to this process, which blocks it all; tell whether that was little."""
+    return any(_signal.sigtimedwait(_SIGNALS, 0) is None for _ in range(_FEW_SIGNALS))
+
+
+def urgency() -> tuple[object, ...]:
+    """Tell how this process is scheduled."""
+    return os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0), frozenset(os.sched_getaffinity(0))

@@ -1,0 +1,178 @@
+"""A degraded box for machines without namespaces: Landlock and the filter, on a helper of the machine's own.
+
+It keeps a command from writing outside of the roots and from the network. It
+cannot protect paths inside of a root, hide files or processes, or give a /tmp
+of its own; `unenforced` in sandbox/backends.py names it all.
+
+Like any box it is two processes. Commands may signal the inner one, which is
+restricted as they are; the outer one is out of their reach, and ends all that
+is left when the inner one is gone.
+"""
+
+import os
+from errno import ESTALE
+from time import process_time, sleep
+
+from agent_exec.sandbox.linux import calls, landlock, privileges, seccomp
+from agent_exec.sandbox.linux.inside import check_rights, forget_signals, limit_queues, must_fail, urgency
+from agent_exec.sandbox.steps import At
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+    import socket as _socket
+    from typing import Any, NoReturn
+
+    Spec = dict[str, Any]
+else:
+    import _signal
+    import _socket  # without the enums
+
+_SHARED = ("/tmp", "/var/tmp", "/dev/shm")
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts")
+"""All that may be written to of the machine's own /dev, where root would also find its disks."""
+
+_SET_CHILD_SUBREAPER = 36
+_PAUSE = 0.0005
+_PATIENCE = 1000
+"""So often the inner process is continued when a command stops it."""
+
+
+class Box:
+    """A helper that has restricted itself, and all it starts with it."""
+
+    __slots__ = ("_at", "_cpu", "_roots", "_urgency", "listener")
+
+    def __init__(self, spec: "Spec", at: At) -> None:
+        self.listener = -1
+        self._at = at
+        self._cpu = spec["cpu"]
+        self._urgency = urgency()
+        self._roots = [(os.fsdecode(path), device, inode) for path, device, inode in spec["roots"]]
+
+    def check(self) -> None:
+        """Make sure that the roots are who they were."""
+        with self._at("the check before a command"):
+            for path, device, inode in self._roots:
+                found = os.stat(path)
+                if (found.st_dev, found.st_ino) != (device, inode):
+                    raise OSError(ESTALE, "the root is another folder now", path)
+
+    def clean(self) -> bool:
+        """Tell whether the box is as it was: it has nothing of its own to clean."""
+        try:
+            self.check()
+        except OSError:
+            return False
+        # A command may slow down this process, and what this process starts inherits that.
+        return (
+            forget_signals()
+            and urgency() == self._urgency
+            and (self._cpu is None or process_time() < self._cpu / 2)
+        )
+
+
+def confine(spec: "Spec") -> Box:
+    """Restrict a copy of this process for ever; return in the copy."""
+    at = At(spec.get("fault", -1))
+    with at("its first process"):
+        outer = os.getpid()
+        pid = os.fork()
+        if pid:
+            _guard(pid)
+        privileges.die_with_parent(outer)
+        calls.prctl(_SET_CHILD_SUBREAPER, 1)
+    with at("limits"):
+        privileges.limit(
+            cpu=spec["cpu"],
+            memory=spec["memory"],
+            file_size=spec["file"],
+            files=spec["open_files"],
+            processes=None,  # it would count every process of the user
+        )
+        limit_queues()
+    with at("Landlock"):
+        rules = landlock.Ruleset()
+        if spec["writable"]:
+            for path, device, inode in spec["roots"]:
+                fd = calls.open_path(os.fsdecode(path), identity=(device, inode))
+                rules.allow_write(fd)
+                os.close(fd)
+            for folder in filter(os.path.isdir, _SHARED):
+                rules.allow_write(os.path.realpath(folder))
+        for device in map("/dev/{}".format, _DEVICES):
+            if os.path.exists(device):
+                rules.allow_devices(os.path.realpath(device))
+    with at("privileges"):
+        privileges.forbid_dumps()  # or commands could read its environment, and open its pipes
+        privileges.drop_capabilities()
+        privileges.forbid_new_privileges()
+    with at("Landlock"):
+        rules.restrict_self()
+        rules.close()
+    with at("seccomp"):
+        seccomp.apply(seccomp.program(net="on" if spec["net"] else "off"))
+    box = Box(spec, at)
+    with at("the self-check"):
+        _check_itself(spec, signals=not rules.scope)
+        box.check()
+    os.chdir("/")
+    return box
+
+
+def _check_itself(spec: "Spec", *, signals: bool) -> None:
+    """Try from inside what must not work; raise if it does."""
+    check_rights()
+    must_fail("a folder outside of the roots", lambda: os.mkdir("/.agent-exec"))
+    if not signals:
+        must_fail("a signal to who is outside", lambda: os.kill(os.getppid(), 0))
+    if not spec["net"]:
+        must_fail("a socket of the internet", lambda: _socket.socket(_socket.AF_INET).close())
+
+
+def _guard(pid: int) -> "NoReturn":
+    """Be nothing but the parent of a box, end what it leaves, and go when all is gone."""
+    try:
+        _signal.set_wakeup_fd(-1)
+        os.closerange(3, 1 << 20)
+        stops = 0
+        while True:
+            found, status = os.waitpid(-1, os.WUNTRACED)
+            if found != pid:
+                continue
+            if not os.WIFSTOPPED(status):
+                break
+            stops += 1
+            os.kill(pid, _signal.SIGCONT if stops < _PATIENCE else _signal.SIGKILL)
+        while True:
+            doomed = _children()
+            for child in doomed:
+                os.kill(child, _signal.SIGKILL)  # ours, and so nobody else's until it is reaped
+            if not os.waitpid(-1, 0 if doomed else os.WNOHANG)[0]:
+                sleep(_PAUSE)  # the kernel may leave one out of its list while another exits
+    except ChildProcessError:
+        pass
+    finally:
+        os._exit(0)
+
+
+def _children() -> list[int]:
+    """Give the children of this process; some kernels do not list them."""
+    me = os.getpid()
+    try:
+        return [int(word) for word in _read(f"/proc/self/task/{me}/children").split()]
+    except FileNotFoundError:
+        found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            parent = int(_read(f"/proc/{name}/stat").rpartition(b")")[2].split()[1])
+        except OSError:
+            continue
+        if parent == me:
+            found.append(int(name))
+    return found
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb", buffering=0) as file:
+        return file.readall()
