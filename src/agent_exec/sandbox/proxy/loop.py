@@ -2,8 +2,8 @@
 
 import errno
 import os
-import resource
 import socket
+import sys
 from collections import deque
 from selectors import EVENT_READ, DefaultSelector
 from threading import Event, Lock, Thread, current_thread
@@ -278,9 +278,8 @@ class Loop:
         """Whether one more can be served: a box must not take all descriptors of this process."""
         if len(self._connections) >= self.limits.connections:
             return False
-        most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         served = sum(len(loop._connections) for loop in _loops)
-        return most == resource.RLIM_INFINITY or served < max(FEWEST, most // 8)  # two for each: a quarter
+        return served < max(FEWEST, _most_descriptors() // 8)  # two for each: a quarter
 
     def _pause(self) -> None:
         """Let clients wait outside until there is room."""
@@ -317,6 +316,16 @@ class Loop:
             thread.join()
         self._selector.close()
         self._wake.close()
+
+
+def _most_descriptors() -> int:
+    """Give how many descriptors this process may have."""
+    if sys.platform == "win32":
+        return 1 << 16
+    import resource
+
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return 1 << 30 if most == resource.RLIM_INFINITY else most
 
 
 _loops: "WeakSet[Loop]" = WeakSet()
