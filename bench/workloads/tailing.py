@@ -4,8 +4,8 @@ import json
 import os
 import shutil
 
-from agent_exec.jobs.logs import path
 from agent_exec.jobs.record import RECORD, Record
+from agent_exec.logs.stream import path
 from bench.blocks import at_most, errors, interleave, remarks
 from bench.commands import COLUMNS, PASS, Call, contestants, ours, python_pass, rows
 from bench.home import Home

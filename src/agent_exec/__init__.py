@@ -14,9 +14,12 @@ if TYPE_CHECKING:
     from agent_exec.faces.executor.lists import CommandLists
     from agent_exec.faces.executor.result import CommandExecutionResult, CommandValidationResult
     from agent_exec.faces.executor.toolhandler import ToolHandler
+    from agent_exec.faces.oneshot.apply_patch import APPLY_PATCH
     from agent_exec.faces.oneshot.definitions import TOOL_DEFINITIONS
     from agent_exec.faces.oneshot.kit import ToolCatalog, create_agent_toolkit
     from agent_exec.faces.oneshot.secure import ToolError, secure_tool
+    from agent_exec.faces.patch.answer import apply_patch
+    from agent_exec.faces.session.tools import open_tools
     from agent_exec.model.command import Command, Terminal
     from agent_exec.model.errors import AgentExecError
     from agent_exec.model.limits import Limits
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from agent_exec.version import __version__
 
 __all__ = [
+    "APPLY_PATCH",
     "TOOL_DEFINITIONS",
     "AgentExecError",
     "BoxLimits",
@@ -63,15 +67,18 @@ __all__ = [
     "ToolHandler",
     "Verdict",
     "__version__",
+    "apply_patch",
     "create_agent_toolkit",
     "load_rules",
     "open_jobs",
+    "open_tools",
     "run",
     "secure_tool",
     "warm",
 ]
 
 _HOMES = {
+    "APPLY_PATCH": "faces.oneshot.apply_patch",
     "AgentExecError": "model.errors",
     "BoxLimits": "sandbox.profile",
     "Command": "model.command",
@@ -104,9 +111,11 @@ _HOMES = {
     "ToolHandler": "faces.executor.toolhandler",
     "Verdict": "policy.verdict",
     "__version__": "version",
+    "apply_patch": "faces.patch.answer",
     "create_agent_toolkit": "faces.oneshot.kit",
     "load_rules": "engine.rulefile",
     "open_jobs": "settings",
+    "open_tools": "faces.session.tools",
     "run": "engine.engine",
     "secure_tool": "faces.oneshot.secure",
     "warm": "engine.engine",

@@ -116,7 +116,8 @@ def test_every_error_has_a_code_of_its_own_and_stands_in_the_tree() -> None:
     kinds = every_error()
     assert len({kind.code for kind in kinds}) == len(kinds)
     for kind in kinds:
-        assert kind.__name__ in (errors.__doc__ or "")
+        if kind.__module__ == errors.__name__:  # faces have some of their own
+            assert kind.__name__ in (errors.__doc__ or "")
 
 
 def test_errors_survive_pickling() -> None:

@@ -72,16 +72,33 @@ class Gate:
         self._policy = policy
         self._approver = approver
         self._remember = remember
-        self._approved: set[tuple[object, str | None]] = set()
+        self._approved: set[tuple[str, object, str | None]] = set()
         self.approval = approval
         self.unmatched = unmatched
 
+    @property
+    def can_ask(self) -> bool:
+        """Whether there is somebody to be asked."""
+        return self._approver is not None
+
+    def ask(self, command: "Sequence[str] | str", cwd: str | None, reason: str) -> None:
+        """Ask for something that no rule is about; raise if nobody says yes."""
+        from agent_exec.policy.verdict import Verdict
+
+        asked = command if isinstance(command, str) else tuple(command)
+        self._ask(asked, cwd, Verdict("ask", reason=reason), (), reason)
+
     def admit(
-        self, command: "Sequence[str] | str", cwd: str | None = None, sets: "Sequence[str]" = ()
+        self,
+        command: "Sequence[str] | str",
+        cwd: str | None = None,
+        sets: "Sequence[str]" = (),
+        proposed: "Sequence[str] | None" = None,
     ) -> "Verdict | None":
         """Let a command pass, and give the verdict; None if nothing was to be judged.
 
-        `sets` are the names of the variables that are set for it.
+        `sets` are the names of the variables that are set for it, `proposed`
+        the words of a rule that would allow it, if whoever is asked agrees.
         """
         asked = command if isinstance(command, str) else tuple(command)
         if self._policy is None and not dangerous_to_us(asked):
@@ -104,12 +121,28 @@ class Gate:
             return verdict
         if verdict.unmatched and self.unmatched == "run" and self.approval != "untrusted":
             return verdict
-        self._ask(asked, cwd, verdict)
+        from agent_exec.policy.proposal import broad, propose
+
+        rules = propose(verdict)
+        if proposed and not broad(tuple(proposed)):
+            from agent_exec.policy.rule import Rule
+
+            rule = Rule(proposed, "allow")
+            widened = policy.with_rules([rule]).judge(asked, Facts(cwd, kin, tuple(sets)))
+            rules = (rule,) if widened.kind == "allow" else rules
+        self._ask(asked, cwd, verdict, rules)
         return verdict
 
-    def _ask(self, asked: "tuple[str, ...] | str", cwd: str | None, verdict: "Verdict") -> None:
-        """Ask whoever may approve it; raise if nobody says yes."""
-        if (asked, cwd) in self._approved:
+    def _ask(
+        self,
+        asked: "tuple[str, ...] | str",
+        cwd: str | None,
+        verdict: "Verdict",
+        rules: "tuple[Rule, ...]",
+        what: str = "",
+    ) -> None:
+        """Ask whoever may approve it; raise if nobody says yes. `what` tells apart what is asked for."""
+        if (what, asked, cwd) in self._approved:
             return
         why = f"this command needs approval: {verdict.reason}"
         if self.approval == "never":
@@ -122,9 +155,6 @@ class Gate:
                 f"{why}. Nobody can be asked here: there is no approver; allow it by a rule",
                 **_told(verdict),
             )
-        from agent_exec.policy.proposal import propose
-
-        rules = propose(verdict)
         answer = self._approver(Request(asked, cwd, verdict, rules))
         if answer not in ANSWERS:
             raise InvalidArgument(f"an approver must answer one of {', '.join(ANSWERS)}; got {answer!r}")
@@ -133,7 +163,7 @@ class Gate:
         if answer == "always" and rules and self._remember is not None:
             self._policy = self._remember(rules)
         if answer in ("session", "always"):
-            self._approved.add((asked, cwd))
+            self._approved.add((what, asked, cwd))
 
 
 def dangerous_to_us(command: "tuple[str, ...] | str") -> bool:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from agent_exec.engine.loop import Loop, Timer
-    from agent_exec.host.ports import Process, Spawner
+    from agent_exec.host.ports import Gaze, Process, Spawner
     from agent_exec.model.command import Command, Launch, Stream
     from agent_exec.model.identity import Identity
     from agent_exec.model.lifecycle import Effect, Event, Phase
@@ -165,7 +165,9 @@ class Run:
         if not self.command.tty:
             raise InvalidState("this command has no terminal: start it with tty=True to resize it")
         size = Terminal(rows, columns)
-        self._post(lambda process: process.resize(size.rows, size.columns))
+        with self._writing:
+            self._waiting += 1  # what is typed from now on is read with the new size
+        self._post(lambda process: self._resize(process, size))
 
     def signal(self, name: str | int) -> None:
         """Send a signal, by name or number, to every process of its tree."""
@@ -223,6 +225,10 @@ class Run:
             if over:
                 self._settle(future)
         return self._future
+
+    def gaze(self) -> "Gaze | None":
+        """Give eyes on who is in front of its terminal, to be closed; only from inside `on_event`."""
+        return None if self._process is None else self._process.gaze()
 
     # What follows is called by the loop's driver alone.
 
@@ -304,6 +310,13 @@ class Run:
                 process.end_input()
             else:
                 process.write(data)
+        finally:
+            with self._writing:
+                self._waiting -= 1
+
+    def _resize(self, process: "Process", size: Terminal) -> None:
+        try:
+            process.resize(size.rows, size.columns)
         finally:
             with self._writing:
                 self._waiting -= 1

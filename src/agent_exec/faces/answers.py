@@ -8,8 +8,8 @@ import os
 
 from agent_exec.jobs.clock import stamp
 from agent_exec.jobs.ids import short
-from agent_exec.jobs.logs import STREAMS, Log, path
 from agent_exec.jobs.record import LOCK
+from agent_exec.logs.stream import STREAMS, Log, path
 from agent_exec.model.errors import AgentExecError
 
 TYPE_CHECKING = False

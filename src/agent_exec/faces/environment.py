@@ -2,7 +2,7 @@
 
 import os
 
-from agent_exec.jobs.files import FLAGS, chunks
+from agent_exec.logs.files import FLAGS, chunks
 from agent_exec.model.errors import InvalidArgument
 
 TYPE_CHECKING = False

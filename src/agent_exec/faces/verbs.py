@@ -14,7 +14,7 @@ from agent_exec.faces.defaults import (
     WAIT,
 )
 from agent_exec.jobs.ids import short
-from agent_exec.jobs.logs import STREAMS, Log
+from agent_exec.logs.stream import STREAMS, Log
 from agent_exec.model.errors import AgentExecError, InvalidArgument, LaunchFailed
 
 TYPE_CHECKING = False

@@ -69,11 +69,31 @@ class Process(Protocol):
     def kill(self) -> None:
         """End every process of the tree by force."""
 
+    def gaze(self) -> "Gaze | None":
+        """Give eyes on who is in front of its terminal, to be closed by the taker; None without one."""
+
     def leave(self) -> None:
         """Give up what is left of the tree, and let it live; reports nothing more but output."""
 
     def abandon(self, grace: float) -> None:
         """End the tree without the loop's help, and wait until it is gone; reports nothing more."""
+
+
+class Attention(Protocol):
+    """What a look at a terminal has shown: `evidence` is "exact", "likely" or "" for one that is busy."""
+
+    evidence: str
+    echo: bool
+
+
+class Gaze(Protocol):
+    """Eyes on who is in front of a terminal; any thread may use them."""
+
+    def look(self, *, unfinished: bool) -> Attention:
+        """Look whether someone waits for input; `unfinished` if the last line has no end."""
+
+    def close(self) -> None:
+        """Look no more; harmless when repeated."""
 
 
 class Spawner(Protocol):

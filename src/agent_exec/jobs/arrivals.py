@@ -9,8 +9,8 @@ between, is one record; so the index stays small, and no byte is stored twice.
 import os
 from time import monotonic, time
 
-from agent_exec.jobs.files import create, open_to_read
-from agent_exec.jobs.logs import STREAMS
+from agent_exec.logs.files import create, open_to_read
+from agent_exec.logs.stream import STREAMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Pieces of a job's output, cut where lines and characters end."""
 
-from agent_exec.jobs.logs import Log, Moved
+from agent_exec.logs.stream import Log, Moved
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ supervisor from saying how its job ended.
 import errno
 import os
 
-from agent_exec.jobs.files import create, open_to_read
+from agent_exec.logs.files import create, open_to_read
 from agent_exec.model.jsonline import dump, load
 
 TYPE_CHECKING = False

@@ -1,7 +1,7 @@
 """Looks for lines in the output of a job: the last ones that match, or those that came since a cursor."""
 
 from agent_exec.jobs.excerpt import Excerpt
-from agent_exec.jobs.logs import STREAMS, Log, Moved
+from agent_exec.logs.stream import STREAMS, Log, Moved
 from agent_exec.model.errors import InvalidArgument
 
 TYPE_CHECKING = False

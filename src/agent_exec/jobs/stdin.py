@@ -3,9 +3,9 @@
 import os
 import stat
 
-from agent_exec.jobs.files import chunks
 from agent_exec.jobs.ids import new_id
 from agent_exec.jobs.store import broken, make_folder
+from agent_exec.logs.files import chunks
 from agent_exec.model.errors import InputTooLarge, InvalidArgument
 
 TYPE_CHECKING = False

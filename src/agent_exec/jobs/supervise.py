@@ -14,10 +14,10 @@ from time import monotonic, time
 from agent_exec.host import Control, FileLock, LocalSpawner, boot_id, signal_number, tell
 from agent_exec.jobs.clock import stamp
 from agent_exec.jobs.ids import created, new_id
-from agent_exec.jobs.logs import STREAMS, LogWriter
 from agent_exec.jobs.order import ENDED, JOB, MARK, REFUSED, SIGNAL, STARTED
 from agent_exec.jobs.record import CONTROL, LOCK, RecordWriter
 from agent_exec.jobs.store import Store, broken
+from agent_exec.logs.stream import STREAMS, LogWriter
 from agent_exec.model.errors import AgentExecError, KeeperLost, SandboxUnavailable
 
 TYPE_CHECKING = False

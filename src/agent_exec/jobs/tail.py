@@ -2,7 +2,7 @@
 
 from agent_exec.jobs import arrivals
 from agent_exec.jobs.excerpt import Excerpt, following, last
-from agent_exec.jobs.logs import STREAMS
+from agent_exec.logs.stream import STREAMS
 from agent_exec.model.errors import InvalidArgument
 
 TYPE_CHECKING = False

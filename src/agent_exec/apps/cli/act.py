@@ -6,7 +6,8 @@ from agent_exec.jobs.record import STATES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable
+    from typing import Any, NoReturn
 
     from agent_exec.apps.cli.parse import Parsed
     from agent_exec.jobs.store import Store
@@ -145,6 +146,12 @@ def _sandbox(asked: "Parsed") -> "dict[str, Any]":
     return sandbox(asked)
 
 
+def _mcp(asked: "Parsed") -> "NoReturn":
+    from agent_exec.apps.mcp.main import mcp
+
+    mcp(asked)
+
+
 def _schema(asked: "Parsed") -> "dict[str, Any]":
     _nothing_more(asked)
     return verbs.schema()
@@ -160,4 +167,9 @@ _VERBS = {
     "delete": _delete,
     "gc": _gc,
 }
-_STORELESS = {"policy": _policy, "sandbox": _sandbox, "schema": _schema}
+_STORELESS: "dict[str, Callable[[Parsed], dict[str, Any]]]" = {
+    "mcp": _mcp,
+    "policy": _policy,
+    "sandbox": _sandbox,
+    "schema": _schema,
+}

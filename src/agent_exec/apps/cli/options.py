@@ -216,5 +216,16 @@ VERBS: dict[str, Verb] = {
             "agent-exec sandbox doctor",
         ),
     ),
+    "mcp": Verb(
+        "serve tools to an agent over stdin and stdout (Model Context Protocol)",
+        "",
+        (
+            ("toolset", "text", "NAME", "session (the default) or oneshot"),
+            ("workspace", "many", "DIR", "the folder that the tools work in (default: the current one)"),
+            ("sandbox", "text", "PROFILE", "confine commands: read-only, workspace-write, or a JSON file"),
+            _RULES,
+        ),
+        ("agent-exec mcp --toolset session --workspace . --sandbox workspace-write",),
+    ),
     "schema": Verb("print the JSON Schema of every answer", "", (), ("agent-exec schema",)),
 }

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from agent_exec.host.posix.identity import identify, is_alive, send_signal
     from agent_exec.host.posix.interrupts import Interrupts
     from agent_exec.host.posix.kin import own_processes
+    from agent_exec.host.posix.listening import is_listened_on
     from agent_exec.host.posix.local import LocalSpawner
     from agent_exec.host.posix.lock import FileLock, is_locked
     from agent_exec.host.posix.orphans import end_orphans
@@ -40,6 +41,7 @@ __all__ = [
     "identify",
     "inherited_environment",
     "is_alive",
+    "is_listened_on",
     "is_locked",
     "on_terminate",
     "own_environment",
@@ -70,6 +72,7 @@ _HOMES = {
     "identify": "identity",
     "inherited_environment": "surroundings",
     "is_alive": "identity",
+    "is_listened_on": "listening",
     "is_locked": "lock",
     "own_environment": "surroundings",
     "own_processes": "kin",

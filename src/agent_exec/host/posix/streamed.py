@@ -9,6 +9,7 @@ from agent_exec.model.errors import InputClosed, InvalidState
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_exec.host.ports import Loop, Sink
+    from agent_exec.host.posix.attention import Gaze
     from agent_exec.model.command import Launch, Stream
 
 _END_OF_INPUT = b"\x04"
@@ -79,6 +80,14 @@ class Streamed:
             _resize(self._readers[0].fd, rows, columns)
         else:
             self._launch.size = self._launch.size.replace(rows=rows, columns=columns)
+
+    def gaze(self) -> "Gaze | None":
+        """Give eyes on who is in front of the terminal, to be closed by the taker; None without one."""
+        if not self._launch.tty or not self._readers or self._readers[0].fd < 0:
+            return None
+        from agent_exec.host.posix.attention import Gaze
+
+        return Gaze(os.dup(self._readers[0].fd), self._readers[0])
 
     def _make_pipes(self, theirs: list[int]) -> None:
         """Make the pipes, ours watched by nobody yet; the command's ends are added to `theirs`."""

@@ -32,7 +32,7 @@ _F_GETPIPE_SZ = 1032
 class Reader:
     """One output stream, read whenever it is ready, once it has begun."""
 
-    __slots__ = ("_begun", "_loop", "_name", "_sink", "_size", "fd", "writer")
+    __slots__ = ("_begun", "_loop", "_name", "_sink", "_size", "busy", "fd", "writer")
 
     def __init__(self, fd: int, name: "Stream", loop: "Loop", sink: "Sink") -> None:
         self.fd = descriptors.hold(fd)
@@ -41,6 +41,8 @@ class Reader:
         self._sink = sink
         self._size = _FIRST_READ
         self._begun = False
+        self.busy = False
+        """Whether something may have been read that is not passed on yet; for other threads to see."""
         self.writer: Writer | None = None  # of a terminal, which is one descriptor for both
 
     def begin(self) -> None:
@@ -56,12 +58,14 @@ class Reader:
             self.writer.ready(events)
             if events == WRITE:
                 return
+        self.busy = True
         # Hung up and nothing to read: the end, without a further call to the kernel.
         chunk = self._read() if events & READ else b""
         if chunk:
             self._sink.output(self._name, chunk)
         elif chunk is not None:
             self.close()
+        self.busy = False
 
     def finish(self) -> bool:
         """Take what is there when every writer of ours is gone, and close; say whether others hold it open.
@@ -174,6 +178,11 @@ class Writer:
                 self._pending = bytearray()
                 fd, self.fd = self.fd, -1
                 self._release(fd)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether something is still to be passed on; for other threads to see."""
+        return bool(self._pending)
 
     @property
     def closed(self) -> bool:

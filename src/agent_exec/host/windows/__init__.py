@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from agent_exec.host.windows.identity import boot_id, identify, is_alive, send_signal
     from agent_exec.host.windows.interrupts import Interrupts, on_terminate
     from agent_exec.host.windows.kin import own_processes
+    from agent_exec.host.windows.listening import is_listened_on
     from agent_exec.host.windows.local import LocalSpawner
     from agent_exec.host.windows.lock import FileLock, is_locked
     from agent_exec.host.windows.orphans import end_orphans
@@ -39,6 +40,7 @@ __all__ = [
     "identify",
     "inherited_environment",
     "is_alive",
+    "is_listened_on",
     "is_locked",
     "on_terminate",
     "own_environment",
@@ -69,6 +71,7 @@ _HOMES = {
     "identify": "identity",
     "inherited_environment": "surroundings",
     "is_alive": "identity",
+    "is_listened_on": "listening",
     "is_locked": "lock",
     "own_environment": "surroundings",
     "own_processes": "kin",

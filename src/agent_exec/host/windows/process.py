@@ -63,6 +63,9 @@ class Process:
         self._killed = False
         self.network: list[dict[str, object]] = []  # there are no boxes here
 
+    def gaze(self) -> None:
+        """Give nothing: this system does not show what a program waits for."""
+
     def spawn(self) -> None:
         """Have it started; what becomes of it is told to the sink."""
         self._spawner.check()

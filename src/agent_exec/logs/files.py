@@ -1,4 +1,4 @@
-"""How the files of a job are opened: not through a link, not for a child to inherit, not to wait for."""
+"""How files are opened: not through a link, not for a child to inherit, not to wait for."""
 
 import errno
 import os

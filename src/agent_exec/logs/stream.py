@@ -1,4 +1,4 @@
-"""The output of a job on disk: what is written by its supervisor and read by everyone else.
+"""A stream of output on disk: written by the one who owns it, and read by everyone else.
 
 A stream is kept in parts. The first, `stdout.log`, holds its beginning; when
 that has grown to half the quota, parts of an eighth follow, each named after
@@ -11,7 +11,7 @@ between parts.
 import os
 import stat
 
-from agent_exec.jobs.files import create, open_to_read
+from agent_exec.logs.files import create, open_to_read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

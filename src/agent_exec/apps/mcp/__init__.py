@@ -1,0 +1,1 @@
+"""The server of the Model Context Protocol: toolsets in, tools out."""

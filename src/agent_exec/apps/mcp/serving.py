@@ -1,0 +1,65 @@
+"""The life of a server: it ends when its client hangs up or somebody asks it to, and ends all with it."""
+
+import asyncio
+import gc
+import signal
+from typing import TYPE_CHECKING
+
+import anyio
+from anyio.to_thread import run_sync
+
+from agent_exec.apps.mcp.server import build
+from agent_exec.apps.mcp.stdio import serve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_exec.apps.mcp.toolset import Toolset
+    from agent_exec.apps.mcp.wire import Wire
+
+_ASKING = ("SIGINT", "SIGTERM", "SIGHUP")
+
+
+def run(open_toolset: "Callable[[], Toolset]", wire: "Wire") -> int:
+    """Open a toolset, serve one client, close it; give the exit status, 128 more than the signal if one came.
+
+    A thread of a call that was given up may outlive this; end the process.
+    """
+    return anyio.run(_run, open_toolset, wire)
+
+
+async def _run(open_toolset: "Callable[[], Toolset]", wire: "Wire") -> int:
+    hung_up = anyio.CancelScope()
+    caught: list[int] = []
+
+    def end(number: int) -> None:
+        caught.append(number)
+        hung_up.cancel()
+
+    _listen_for_signals(end)  # first: what is opened is closed, whenever one comes
+    toolset = open_toolset()
+    gc.freeze()  # what is loaded stays; collections need not look at it
+    gc.enable()  # which a call of the program has no time for
+    try:
+        await serve(build(toolset), wire, hung_up)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await run_sync(toolset.close)
+    return 128 + caught[0] if caught else 0
+
+
+def _listen_for_signals(end: "Callable[[int], None]") -> None:
+    """Have `end` called in the event loop for each signal that asks us to end, but not for ignored ones."""
+    loop = asyncio.get_running_loop()
+
+    def pass_on(number: int, _frame: object) -> None:
+        loop.call_soon_threadsafe(end, number)
+
+    for name in _ASKING:
+        number = getattr(signal, name, None)
+        if number is None or signal.getsignal(number) is signal.SIG_IGN:
+            continue
+        try:
+            loop.add_signal_handler(number, end, int(number))
+        except NotImplementedError:  # Windows
+            signal.signal(number, pass_on)

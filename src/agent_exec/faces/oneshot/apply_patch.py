@@ -1,0 +1,65 @@
+"""apply_patch as a tool that may join a kit: files changed by a patch, all of them or none."""
+
+from agent_exec.faces.oneshot.secure import ToolError, secure_tool
+from agent_exec.model.errors import AgentExecError, InvalidArgument
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from agent_exec.faces.oneshot.secure import Arguments, Context
+
+_DEFINITION = {
+    "name": "apply_patch",
+    "description": "Changes files in the workspace by a patch, all of them or none.",
+    "parameters": {
+        "type": "object",
+        "properties": {
+            "patch": {
+                "type": "string",
+                "description": "*** Begin Patch … *** End Patch, with Add, Update and Delete File hunks.",
+            },
+            "cwd": {
+                "type": "string",
+                "description": "Directory that the patch's paths begin at (default: workspace root).",
+            },
+        },
+        "required": ["patch"],
+    },
+}
+
+
+def _check(asked: "Arguments") -> "Arguments":
+    if not isinstance(asked["patch"], str):
+        raise InvalidArgument(f"patch must be a text; got {asked['patch']!r}")
+    return asked
+
+
+def _act(context: "Context", asked: "Arguments") -> "dict[str, Any]":
+    from agent_exec.faces.patch.answer import apply_patch
+    from agent_exec.faces.patch.errors import PatchError, PatchRejected
+
+    inside: list[str] = [context.workspace.root]
+    protected: tuple[str, ...] = ()
+    if context.sandbox is not None and context.sandbox.name != "full-access":
+        from agent_exec.sandbox.confine import planned
+
+        plan = planned(context.sandbox, own=context.own)
+        inside, protected = [root.path for root in plan.roots], plan.protected
+    try:
+        done = apply_patch(asked["patch"], cwd=asked["cwd"], inside=inside, protected=protected)
+    except PatchRejected as error:
+        raise ToolError("SANDBOX_VIOLATION", error.message, **error.details) from None
+    except PatchError as error:
+        raise ToolError("INVALID_ARGUMENT", error.message, **error.details) from None
+    except AgentExecError as error:
+        raise ToolError("INTERNAL", error.message, **error.details) from None
+    return {
+        "added": list(done.added),
+        "modified": list(done.modified),
+        "deleted": list(done.deleted),
+        "text": done.text,
+    }
+
+
+APPLY_PATCH = secure_tool(_DEFINITION, _act, path="cwd", writes=True, check=_check)

@@ -1,0 +1,1 @@
+"""Patches as models write them: found in a command, read, verified, and applied whole or not at all."""

@@ -1,0 +1,163 @@
+"""The variables that a command gets: whose they are, which are secrets, and what keeps programs quiet."""
+
+import sys
+
+from agent_exec.model.errors import InvalidArgument
+from agent_exec.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+INHERIT = ("all", "core", "none")
+SESSION_ID = "AGENT_EXEC_SESSION_ID"
+
+_SECRET = ("KEY", "SECRET", "TOKEN", "PASS", "CRED")
+HARMLESS = ("KEYMAP", "KEYTIMEOUT", "LESSKEY", "LESSKEYIN", "LESSKEY_SYSTEM", "TOKENIZERS_PARALLELISM")
+"""Names that look like secrets and hold none; what a policy keeps comes on top."""
+
+_CORE = frozenset("PATH SHELL TMPDIR TEMP TMP HOME LANG LC_ALL LC_CTYPE LOGNAME USER".split())
+_CORE_WINDOWS = frozenset(
+    "PATH PATHEXT COMSPEC SYSTEMROOT SYSTEMDRIVE WINDIR TEMP TMP USERNAME USERDOMAIN USERPROFILE HOMEDRIVE"
+    " HOMEPATH APPDATA LOCALAPPDATA PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86) PROGRAMW6432"
+    " COMMONPROGRAMFILES NUMBER_OF_PROCESSORS PROCESSOR_ARCHITECTURE".split()
+)
+
+QUIET = {
+    "NO_COLOR": "1",
+    "TERM": "dumb",
+    "LANG": "C.UTF-8",
+    "LC_CTYPE": "C.UTF-8",
+    "LC_ALL": "C.UTF-8",
+    "COLORTERM": "",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GH_PAGER": "cat",
+}
+"""What every command gets, whatever else was said."""
+
+EDITORS = {"GIT_EDITOR": ":", "GIT_SEQUENCE_EDITOR": ":"}
+"""Git takes the text that it proposes, and starts no editor for it; a policy's values win."""
+
+SCREEN_TERM = "xterm-256color"
+
+
+class EnvironmentPolicy(Value):
+    """What becomes of our own variables.
+
+    `inherit` is "all", "core" or "none". Unless `pass_secrets`, those whose
+    names hold KEY, SECRET, TOKEN, PASS or CRED stay here, and those whose
+    value is an address with a password in it, but for proxies; `keep` are
+    globs of names that go through even so, beside `HARMLESS`. Then `exclude`
+    takes names away, `values` adds some, and `include_only` leaves no others
+    (all if it is empty). Without `quiet`, terminal, pager, language and
+    editor are left as they are. Globs know `*` and `?`, and no case.
+    """
+
+    __slots__ = ("exclude", "include_only", "inherit", "keep", "pass_secrets", "quiet", "values")
+
+    def __init__(
+        self,
+        inherit: str = "all",
+        *,
+        pass_secrets: bool = False,
+        keep: "Iterable[str]" = (),
+        exclude: "Iterable[str]" = (),
+        values: "Mapping[str, str] | None" = None,
+        include_only: "Iterable[str]" = (),
+        quiet: bool = True,
+    ) -> None:
+        if inherit not in INHERIT:
+            raise InvalidArgument(f"inherit must be one of {', '.join(INHERIT)}; got {inherit!r}")
+        self.inherit = inherit
+        self.pass_secrets = pass_secrets
+        self.keep = _globs("keep", keep)
+        self.exclude = _globs("exclude", exclude)
+        self.values = dict(values or {})
+        self.include_only = _globs("include_only", include_only)
+        self.quiet = quiet
+        for name, value in self.values.items():
+            if not isinstance(name, str) or not isinstance(value, str) or not name or "=" in name[1:]:
+                raise InvalidArgument(f"values must map names to text; got {name!r}: {value!r}")
+            if "\0" in name + value:
+                raise InvalidArgument(f"values must not hold a NUL character; {name!r} does")
+
+
+def build(
+    environ: "Mapping[str, str]",
+    policy: EnvironmentPolicy | None = None,
+    *,
+    session_id: int | None = None,
+    screen: bool = False,
+    platform: str = sys.platform,
+) -> dict[str, str]:
+    """Give the whole environment of a command; nothing else reaches it.
+
+    With `screen`, which is for a terminal that is shown as a picture,
+    programs may draw (TERM), and git may start the user's editor.
+    """
+    policy = policy or EnvironmentPolicy()
+    core = _CORE_WINDOWS if platform == "win32" else _CORE
+    keep = HARMLESS + policy.keep
+    found = {
+        name: value
+        for name, value in environ.items()
+        if name
+        and (policy.inherit == "all" or (policy.inherit == "core" and name.upper() in core))
+        and (policy.pass_secrets or not secret(name, value) or matches(name, keep))
+        and not matches(name, policy.exclude)
+    }
+    found |= policy.values
+    if policy.include_only:
+        found = {name: value for name, value in found.items() if matches(name, policy.include_only)}
+    if session_id is not None:
+        found[SESSION_ID] = str(session_id)
+    if policy.quiet:
+        if not screen:
+            found |= {name: value for name, value in EDITORS.items() if name not in policy.values}
+        found |= QUIET
+        if screen:
+            found["TERM"] = SCREEN_TERM
+    return found
+
+
+def secret(name: str, value: str = "") -> bool:
+    """Tell whether a variable looks like a secret, by its name or as an address with a password."""
+    upper = name.upper()
+    if any(word in upper for word in _SECRET):
+        return True
+    scheme, found, rest = value.partition("://")
+    user, at, _ = rest.partition("/")[0].rpartition("@")
+    return bool(scheme and found and at and ":" in user) and not upper.endswith("_PROXY")
+
+
+def matches(name: str, globs: "Iterable[str]") -> bool:
+    """Tell whether a name fits one of these; their case does not matter."""
+    upper = name.upper()
+    return any(_fits(upper, glob) for glob in globs)
+
+
+def _fits(name: str, glob: str) -> bool:
+    """Tell whether a name fits a glob; in time that is at most the product of their lengths."""
+    here = there = 0
+    star = resume = -1
+    while here < len(name):
+        if there < len(glob) and glob[there] == "*":
+            star, resume = there, here
+            there += 1
+        elif there < len(glob) and glob[there] in ("?", name[here]):
+            here += 1
+            there += 1
+        elif star >= 0:
+            resume += 1
+            here, there = resume, star + 1
+        else:
+            return False
+    return not glob[there:].strip("*")
+
+
+def _globs(name: str, given: "Iterable[str]") -> tuple[str, ...]:
+    globs = () if isinstance(given, str) else tuple(given)
+    if isinstance(given, str) or not all(isinstance(glob, str) and glob for glob in globs):
+        raise InvalidArgument(f"{name} must be a list of names, which may hold * and ?; got {given!r}")
+    return tuple(glob.upper() for glob in globs)

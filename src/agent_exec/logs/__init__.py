@@ -1,0 +1,1 @@
+"""Output on disk, bounded, for whoever keeps it: jobs and sessions."""

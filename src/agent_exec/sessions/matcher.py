@@ -1,0 +1,70 @@
+"""A pattern looked for in output, by a process of its own: some never come to an end on some texts."""
+
+import sys
+
+from agent_exec.model.command import Command
+from agent_exec.model.output import Head
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_exec.engine.engine import Engine
+    from agent_exec.model.command import Stream
+
+_MOST_WAITING = 1 << 22
+"""How much may wait to be looked at; what is more than that is not looked at."""
+
+_PROGRAM = """
+import os, re, sys
+pattern = re.compile(os.fsencode(sys.argv[1]))
+text = b""
+while data := os.read(0, 1 << 16):
+    text = (text + data)[-(1 << 17):]
+    if pattern.search(text):
+        os.write(1, b"found")
+        break
+    os.write(1, b"%d " % len(data))
+"""
+
+
+class Matcher:
+    """Looks for a pattern in what it is fed, and calls `found` when it is there; to be closed."""
+
+    __slots__ = ("_found", "_heard", "_run", "_waiting", "matched")
+
+    def __init__(self, engine: "Engine", regex: str, found: "Callable[[], object]") -> None:
+        self.matched = False
+        self._found = found
+        self._waiting = 0
+        self._heard = b""
+        self._run = engine.start(
+            Command(
+                [sys.executable, "-IS", "-c", _PROGRAM, regex],
+                cwd="/",
+                env={"PATH": "/"},
+                interactive=True,
+                keep=Head(0),
+                on_output=self._hear,
+            )
+        )
+
+    def feed(self, data: bytes) -> None:
+        """Look at this too, after what came before; does not wait."""
+        if data and not self.matched and not self._run.done and self._waiting < _MOST_WAITING:
+            self._waiting += len(data)
+            self._run.write(data)
+
+    def close(self) -> None:
+        """Look no further, and wait until nothing of it is left."""
+        self._run.kill()
+        self._run.wait()
+
+    def _hear(self, stream: "Stream", chunk: bytes) -> None:
+        if stream == "stderr":
+            return
+        *done, self._heard = (self._heard + chunk).split(b" ")
+        self._waiting -= sum(map(int, done))
+        if self._heard == b"found":
+            self.matched = True
+            self._found()

@@ -1,0 +1,69 @@
+"""A screen: what a person would see of a program on a terminal."""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Protocol
+
+    from agent_exec.sessions.cells import Style
+
+    Span = tuple[int, int, str, Style]
+    """Where it begins, how many cells it takes, its text, its style."""
+else:
+    Protocol = object
+
+
+class Screen(Protocol):
+    """The picture that a terminal shows; nothing that has scrolled away is kept."""
+
+    rows: int
+    columns: int
+    title: str
+
+    def feed(self, data: bytes) -> None:
+        """Draw what was printed; how it is cut into pieces does not matter."""
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Take on another size."""
+
+    def text(self) -> str:
+        """Give its lines without the blanks at their ends and the empty lines at the end of all."""
+        raise NotImplementedError
+
+    def spans(self, row: int) -> "list[Span]":
+        """Give a row as stretches of one style each, all its cells."""
+        raise NotImplementedError
+
+    @property
+    def cursor(self) -> tuple[int, int]:
+        """Its row and column, from zero."""
+        raise NotImplementedError
+
+    @property
+    def cursor_shown(self) -> bool:
+        """Whether the cursor is visible."""
+        raise NotImplementedError
+
+    @property
+    def alternate(self) -> bool:
+        """Whether a full-screen program has it."""
+        raise NotImplementedError
+
+    @property
+    def application_keys(self) -> bool:
+        """Whether the program wants the other form of the cursor keys."""
+        raise NotImplementedError
+
+    @property
+    def bracketed_paste(self) -> bool:
+        """Whether the program wants to be told where pasted text begins and ends."""
+        raise NotImplementedError
+
+
+def new_screen(
+    rows: int = 24, columns: int = 80, answer: "Callable[[bytes], object] | None" = None
+) -> Screen:
+    """Give a blank screen; `answer` gets what a terminal would reply to a program that asks."""
+    from agent_exec.sessions.emulator import Emulator
+
+    return Emulator(rows, columns, answer)

@@ -1,0 +1,278 @@
+"""A command that is kept under a number: typed to, waited for, read again, ended."""
+
+from threading import Condition, Timer
+from time import monotonic, time
+
+from agent_exec.model.errors import AgentExecError, InputClosed
+from agent_exec.model.output import HeadTail
+from agent_exec.sessions.transcript import WINDOW
+from agent_exec.sessions.wanted import NOTHING
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from agent_exec.engine.engine import Engine
+    from agent_exec.engine.run import Run
+    from agent_exec.host.ports import Gaze
+    from agent_exec.model.command import Command, Stream
+    from agent_exec.model.outcome import Outcome
+    from agent_exec.sandbox.plan import Plan
+    from agent_exec.sandbox.profile import Profile
+    from agent_exec.sessions.matcher import Matcher
+    from agent_exec.sessions.transcript import Taken, Transcript
+    from agent_exec.sessions.wanted import Wanted
+
+_STREAMS: "tuple[Stream, Stream]" = ("stdout", "stderr")
+_FIRST_LOOK = 0.0003
+_AFTER_TYPING = 0.001
+_LAST_LOOK = 0.05
+"""How soon after a whole line, how soon after typing without an answer, and how often at last it is looked
+whether the program waits."""
+
+
+class Ending:
+    """Why a wait has ended: "exit", "deadline", "output", "idle", "match", "port" or "input".
+
+    With "input", `evidence` says how sure it is that the program waits for
+    some, and `echo` whether what is typed is shown.
+    """
+
+    __slots__ = ("cause", "echo", "evidence")
+
+    def __init__(self, cause: str, evidence: str = "", *, echo: bool = True) -> None:
+        self.cause = cause
+        self.evidence = evidence
+        self.echo = echo
+
+
+class Session:
+    """One command and all that it prints; any thread may use it, one exchange at a time."""
+
+    def __init__(
+        self,
+        number: int,
+        command: "Command",
+        transcript: "Transcript",
+        text: str,
+        *,
+        separate: bool = False,
+    ) -> None:
+        self.number = number
+        self.command = command
+        self.text = text
+        """The command as it was asked for."""
+        self.transcript = transcript
+        self.began = time()
+        self.used = monotonic()
+        self.outcome: Outcome | None = None
+        self.error: BaseException | None = None
+        self.seen_to_end = False
+        """Whether somebody has been told of its end."""
+        self._streams = {name: HeadTail(WINDOW, WINDOW) for name in _STREAMS} if separate else None
+        self.turn = Condition()
+        """To be held by whoever types and waits: exchanges come one after the other."""
+        self._changed = Condition()
+        self._run: Run | None = None
+        self._engine: Engine | None = None
+        self._gaze: Gaze | None = None
+        self._matcher: Matcher | None = None
+        self._chunks = 0
+        self._printed = self._typed = monotonic()
+        self._ends_line = True
+        self._look_at = 0.0
+        self._idle: Timer | None = None
+
+    def start(self, engine: "Engine", sandbox: "Profile | Plan | None" = None) -> None:
+        """Start the command; raise what can be seen to be wrong with it."""
+        self._engine = engine
+        command = self.command.replace(on_output=self._print, on_event=self._note)
+        with self._changed:  # whoever tells of the spawn must find the run
+            self._run = engine.start(command, sandbox=sandbox)
+        self._run.future.add_done_callback(self._end)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is over, and its output complete."""
+        return self.outcome is not None or self.error is not None
+
+    @property
+    def run(self) -> "Run":
+        """The run, which has been started."""
+        assert self._run is not None
+        return self._run
+
+    def end_when_idle(self, seconds: float) -> None:
+        """End it when it has printed nothing for so long."""
+        with self._changed:
+            if self.ended:
+                return
+            left = self._printed + seconds - monotonic()
+            if left <= 0:
+                self.run.stop()
+                return
+            self._idle = Timer(left, self.end_when_idle, (seconds,))
+            self._idle.daemon = True
+            self._idle.start()
+
+    def type(self, data: bytes) -> None:
+        """Type something on its terminal."""
+        if not self.command.tty:
+            raise InputClosed("this command has no terminal to type on")
+        self._typed = monotonic()
+        self._look_at = monotonic() + _AFTER_TYPING
+        self.run.write(data)
+
+    def wait(self, seconds: float, wanted: "Wanted" = NOTHING) -> Ending:
+        """Wait until there is something to say, for at most so long.
+
+        That is: the end of the command, a condition of the caller's, or a
+        program that waits for input.
+        """
+        deadline = monotonic() + seconds
+        pause = _FIRST_LOOK
+        with self._changed:
+            chunks = self._chunks
+            while not self.ended:
+                if found := self._holds(wanted):
+                    return Ending(found)
+                now = monotonic()
+                if now >= deadline:
+                    return Ending("deadline")
+                if self._gaze is not None and not wanted.only_exit and now >= self._look_at:
+                    ending = self._look()
+                    if ending is not None:
+                        return ending
+                    pause = min(2 * pause, _LAST_LOOK)
+                if self._chunks != chunks:
+                    chunks, pause = self._chunks, _FIRST_LOOK
+                self._changed.wait(min(max(0.0, deadline - monotonic()), self._step(wanted, pause)))
+            return Ending("exit")
+
+    def look_for(self, regex: str | None) -> None:
+        """Have a pattern looked for in what is new, until another is, or None; it ends a wait."""
+        former, self._matcher = self._matcher, None
+        if former is not None:
+            former.close()
+        if regex is not None and not self.ended:
+            from agent_exec.sessions.matcher import Matcher
+
+            assert self._engine is not None
+            matcher = Matcher(self._engine, regex, self._wake)
+            with self._changed:
+                for piece in self.transcript.peek():
+                    matcher.feed(piece)
+                self._matcher = matcher
+
+    def take(self) -> "Taken":
+        """Give what has come since the last time."""
+        with self._changed:
+            return self.transcript.take()
+
+    def take_streams(self) -> dict[str, str] | None:
+        """Give what has come of each stream since the last time; None unless they are kept apart."""
+        if self._streams is None:
+            return None
+        with self._changed:
+            taken, self._streams = self._streams, {name: keep.fresh() for name, keep in self._streams.items()}
+        return {name: keep.value().decode(errors="replace") for name, keep in taken.items()}
+
+    def read(self, start: int, most: int) -> tuple[int, bytes]:
+        """Give some output again, and where it begins."""
+        with self._changed:
+            return self.transcript.read(start, most)
+
+    def close(self) -> None:
+        """Take its output away; only once it has ended."""
+        with self._changed:
+            self.transcript.close()
+            idle, self._idle = self._idle, None
+        if idle is not None:
+            idle.join()
+
+    def _step(self, wanted: "Wanted", pause: float) -> float:
+        """Give how long nothing need be looked at, unless something is printed."""
+        if self._gaze is not None and not wanted.only_exit:
+            return pause
+        if wanted.port is not None:
+            return _LAST_LOOK
+        if wanted.idle is not None:
+            return max(0.001, max(self._printed, self._typed) + wanted.idle - monotonic())
+        return 3600.0
+
+    def _holds(self, wanted: "Wanted") -> str:
+        """Say which condition holds, "" if none does."""
+        if wanted.output and self.transcript.waiting:
+            return "output"
+        if self._matcher is not None and self._matcher.matched:
+            return "match"
+        if wanted.idle is not None and monotonic() - max(self._printed, self._typed) >= wanted.idle:
+            return "idle"
+        if wanted.port is not None:
+            from agent_exec.host import is_listened_on
+
+            if is_listened_on(wanted.port):
+                return "port"
+        return ""
+
+    def _look(self) -> Ending | None:
+        """Look whether the program waits for input, without keeping it from printing meanwhile."""
+        gaze, chunks, unfinished = self._gaze, self._chunks, not self._ends_line
+        assert gaze is not None
+        self._changed.release()
+        try:
+            found = gaze.look(unfinished=unfinished)
+        finally:
+            self._changed.acquire()
+        if not found.evidence or self._chunks != chunks or self.ended:
+            return None
+        return Ending("input", found.evidence, echo=found.echo)
+
+    # What follows is called by the engine's thread.
+
+    def _print(self, stream: "Stream", chunk: bytes) -> None:
+        with self._changed:
+            if self._streams is not None:
+                self._streams[stream].feed(chunk)
+            self.transcript.write(chunk)
+            if self._matcher is not None:
+                self._matcher.feed(chunk)
+            self._chunks += 1
+            self._printed = now = monotonic()
+            self._ends_line = chunk.endswith(b"\n")
+            # A prompt has no end of line: whoever prints one may wait already.
+            self._look_at = now + _FIRST_LOOK if self._ends_line else now
+            self._changed.notify_all()
+
+    def _wake(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+    def _note(self, event: str, _detail: int | str | None) -> None:
+        if event == "spawned" and self.command.tty:
+            with self._changed:
+                if self._gaze is None and self._run is not None:
+                    self._gaze = self._run.gaze()
+                    self._changed.notify_all()
+
+    def _end(self, future: "Future[Outcome]") -> None:
+        error = future.exception()
+        with self._changed:
+            gaze, self._gaze = self._gaze, None
+            if error is None:
+                self.outcome = future.result()
+            else:
+                self.error = error
+            if self._idle is not None:
+                self._idle.cancel()
+            self.transcript.end()
+            self._changed.notify_all()
+        if gaze is not None:
+            gaze.close()
+
+
+def told(error: BaseException | None) -> str:
+    """Give what went wrong, for people; "" if nothing did."""
+    if error is None:
+        return ""
+    return error.message if isinstance(error, AgentExecError) else str(error)

@@ -1,0 +1,120 @@
+"""All that a session has printed: what is new since it was last asked for, and any range of it again.
+
+The first bytes are in memory; more goes to the disk, bounded as the output of
+a job is. What is new is kept by its two ends, so that a flood costs no memory.
+"""
+
+import os
+
+from agent_exec.logs.stream import Log, LogWriter, Moved
+from agent_exec.model.output import HeadTail
+from agent_exec.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_exec.model.command import Stream
+
+IN_MEMORY = 1 << 16
+WINDOW = 1 << 19
+"""How much of each end is kept of what nobody has asked for yet."""
+
+QUOTA = 1 << 26
+
+
+class Taken(Value):
+    """What is new: its two ends, and how much is missing between them; offsets are those of all output."""
+
+    __slots__ = ("end", "head", "omitted", "start", "tail")
+
+    def __init__(self, start: int, end: int, head: bytes, omitted: int, tail: bytes) -> None:
+        self.start = start
+        self.end = end
+        self.head = head
+        self.omitted = omitted
+        self.tail = tail
+
+
+class Transcript:
+    """The output of one session; its owner sees to it that one thread at a time uses it."""
+
+    __slots__ = ("_folder", "_log", "_memory", "_new", "_quota", "_taken", "total")
+
+    def __init__(self, folder: str, quota: int = QUOTA) -> None:
+        self._folder = folder
+        self._quota = quota
+        self._memory: bytearray | None = bytearray()
+        self._log: LogWriter | None = None
+        self._new = HeadTail(WINDOW, WINDOW)
+        self._taken = 0
+        self.total = 0
+
+    def write(self, chunk: bytes) -> None:
+        """Take the next output."""
+        self.total += len(chunk)
+        self._new.feed(chunk)
+        if self._memory is not None:
+            if len(self._memory) + len(chunk) <= IN_MEMORY:
+                self._memory += chunk
+                return
+            self._spill()
+        if self._log is not None:
+            self._log.write(chunk)
+
+    def take(self) -> Taken:
+        """Give what has come since the last time, and begin anew."""
+        new, self._new = self._new, self._new.fresh()
+        start, self._taken = self._taken, self.total
+        head, tail = new.parts()
+        return Taken(start, self.total, head, new.observed - len(head) - len(tail), tail)
+
+    def peek(self) -> tuple[bytes, bytes]:
+        """Give the two ends of what is new, and leave it so."""
+        return self._new.parts()
+
+    @property
+    def waiting(self) -> int:
+        """How much has come since it was last taken."""
+        return self._new.observed
+
+    def read(self, start: int, most: int) -> tuple[int, bytes]:
+        """Give some output again, from an offset on, and where it begins: what is gone is left out."""
+        start = min(max(0, start), self.total)
+        if self._memory is not None:
+            return start, bytes(self._memory[start : start + most])
+        for _ in range(3):
+            log = Log(self._folder, "stdout")
+            begin, end = log.piece(start)
+            try:
+                return begin, log.read(begin, min(end, begin + most))
+            except Moved:
+                continue  # the oldest part has just gone
+        return self.total, b""
+
+    def end(self) -> None:
+        """Hold no file open any more: nothing else comes; harmless when repeated."""
+        log, self._log = self._log, None
+        if log is not None:
+            log._shut()  # a writer has no other way to be closed
+
+    def close(self) -> None:
+        """Take all of it away."""
+        self.end()
+        if self._memory is None:
+            self._memory = bytearray()
+            try:
+                for name in os.listdir(self._folder):
+                    os.unlink(os.path.join(self._folder, name))
+                os.rmdir(self._folder)
+            except OSError:
+                return
+
+    def _spill(self) -> None:
+        """Go on, on the disk; without one, what no longer fits into memory is lost to later readers."""
+        memory, self._memory = self._memory, None
+        stream: Stream = "stdout"
+        try:
+            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            self._log = LogWriter(self._folder, stream, self._quota)
+        except OSError:
+            return
+        self._log.write(bytes(memory or b""))

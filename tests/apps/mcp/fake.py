@@ -1,0 +1,87 @@
+"""A server of small tools that show what the protocol does to them: `python fake.py FOLDER`."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from agent_exec.apps.mcp.main import serve
+from agent_exec.apps.mcp.toolset import Cancelled, Result
+from agent_exec.model.errors import InvalidArgument
+
+FLOOD = b"x" * 300_000 + b"\n"
+ANY: dict[str, Any] = {"type": "object"}
+
+
+class Fake:
+    """Writes what happens to it into files of a folder."""
+
+    name = "fake"
+    instructions = "Only for tests."
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.together = threading.Barrier(50)
+        self.waiting: set[int] = set()
+
+    def definitions(self) -> list[dict[str, Any]]:
+        names = ("crash", "leave", "meet", "noise", "odd", "refuse", "wait")
+        others = [{"name": name, "description": f"To {name}.", "parameters": ANY} for name in names]
+        text = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+        said = {
+            "name": "say",
+            "title": "Say",
+            "description": "Says it again.",
+            "parameters": text,
+            "output_schema": text,
+            "annotations": {"read_only_hint": True},
+        }
+        return [said, *others]
+
+    def call(self, name: str, arguments: dict[str, Any], cancelled: Cancelled) -> Result:
+        if name == "say":
+            return Result(arguments["text"], {"text": arguments["text"], "nothing": None})
+        if name == "refuse":
+            raise InvalidArgument("not so; say it otherwise")
+        if name == "crash":
+            raise ValueError("a bug")
+        if name == "leave":
+            sys.exit(3)
+        if name == "meet":
+            self.together.wait(60)
+        if name == "odd":
+            return Result("a\ud800b", {"a": ["\udc80"], "n": float("nan")})
+        if name == "noise":
+            return self._noise()
+        if name == "wait":
+            self.waiting.add(threading.get_ident())
+            self._note("waits")
+            if cancelled.wait(arguments.get("seconds", 60)):
+                self._note("cancelled")
+            self.waiting.discard(threading.get_ident())
+        return Result("done")
+
+    def close(self) -> None:
+        while self.waiting:  # all of them have been told
+            time.sleep(0.005)
+        self._note("closed")
+
+    def _note(self, word: str) -> None:
+        (self.folder / word).touch()
+
+    def _noise(self) -> Result:
+        print("{}")
+        sys.stdout.flush()
+        os.write(1, FLOOD)
+        subprocess.run(["sh", "-c", "cat; echo child; echo child >&2"], check=True)
+        return Result(sys.stdin.read())
+
+
+if __name__ == "__main__":
+    from agent_exec.apps.mcp import server
+
+    server.PROGRESS_EVERY = 0.05
+    os._exit(serve(lambda: Fake(Path(sys.argv[1]))))

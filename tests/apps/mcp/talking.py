@@ -1,0 +1,125 @@
+"""A client of the server: the SDK's own over a real process, or bare lines."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+pytest.importorskip("mcp", reason="the extra mcp is not installed")
+
+import anyio
+from mcp import Client, StdioServerParameters
+from mcp_types import CallToolResult, TextContent
+
+__all__ = ["FAKE", "Bare", "Client", "anyio", "bare", "oneshot", "talk", "text", "until"]
+
+Value = TypeVar("Value")
+FAKE = (str(Path(__file__).with_name("fake.py")),)
+HELLO = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "0"},
+}
+
+
+def oneshot(*words: object) -> tuple[str, ...]:
+    """Give the words after `python` that serve the toolset oneshot."""
+    return ("-m", "agent_exec", "mcp", "--toolset", "oneshot", *map(str, words))
+
+
+def talk(
+    work: Callable[[Client], Awaitable[Value]], *words: object, mode: str = "legacy", cwd: Path | None = None
+) -> Value:
+    """Start a server, do some work as its client, hang up; give what came of it."""
+
+    async def conversation() -> Value:
+        started = StdioServerParameters(
+            command=sys.executable, args=list(map(str, words)), env=dict(os.environ), cwd=cwd
+        )
+        with anyio.fail_after(60):
+            async with Client(started, mode=mode) as client:
+                return await work(client)
+
+    return anyio.run(conversation)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for a condition, and let others work meanwhile."""
+    with anyio.fail_after(20):
+        while not condition():
+            await anyio.sleep(0.005)
+
+
+def text(result: CallToolResult) -> str:
+    """Give the one text of a result."""
+    (content,) = result.content
+    assert isinstance(content, TextContent)
+    return content.text
+
+
+class Bare:
+    """A server, spoken to in lines."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        self.process = process
+        self.last = 0
+
+    def say(self, line: bytes) -> None:
+        """Write a line."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(line + b"\n")
+        self.process.stdin.flush()
+
+    def send(self, method: str, params: object = None, *, notify: bool = False) -> None:
+        """Send a request, or a notification."""
+        message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+        if params is not None:
+            message["params"] = params
+        if not notify:
+            self.last += 1
+            message["id"] = self.last
+        self.say(json.dumps(message).encode())
+
+    def hear(self) -> dict[str, Any]:
+        """Give the next message."""
+        assert self.process.stdout is not None
+        message: dict[str, Any] = json.loads(self.process.stdout.readline())
+        return message
+
+    def greet(self) -> dict[str, Any]:
+        """Shake hands."""
+        self.send("initialize", HELLO)
+        answer = self.hear()
+        self.send("notifications/initialized", notify=True)
+        return answer
+
+    def call(self, name: str, **arguments: object) -> None:
+        """Ask for a call of a tool."""
+        self.send("tools/call", {"name": name, "arguments": arguments})
+
+    def hang_up(self) -> None:
+        """Close the server's stdin."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+
+
+@contextmanager
+def bare(*words: object) -> Iterator[Bare]:
+    """Start a server that is spoken to in lines; end it by force if it has not ended."""
+    with subprocess.Popen(
+        [sys.executable, *map(str, words)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        try:
+            yield Bare(process)
+        finally:
+            process.kill()
+            process.wait()

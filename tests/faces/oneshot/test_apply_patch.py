@@ -1,0 +1,51 @@
+"""apply_patch in a kit: in the workspace, by the policy and the scope, around what is protected."""
+
+from pathlib import Path
+
+import agent_exec
+from agent_exec.faces.oneshot.kit import Toolkit
+
+ADD = "*** Begin Patch\n*** Add File: {}\n+hello\n*** End Patch"
+ALLOWED = {"tools": {"apply_patch": "allow"}}
+
+
+def kit(root: Path, scope: str = "workspace-write", **settings: object) -> Toolkit:
+    return agent_exec.create_agent_toolkit(
+        root,
+        ALLOWED,
+        scope,
+        tools=[agent_exec.APPLY_PATCH],
+        **settings,  # type: ignore[arg-type]
+    )
+
+
+def test_files_are_changed_and_told(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    answer = kit(tmp_path).invoke("apply_patch", {"patch": ADD.format("a.txt"), "cwd": "sub"})
+    assert answer["data"]["added"] == ["a.txt"]
+    assert (tmp_path / "sub" / "a.txt").read_text() == "hello\n"
+
+
+def test_it_is_denied_where_nothing_may_be_written_or_it_is_not_allowed(tmp_path: Path) -> None:
+    asked = {"patch": ADD.format("a.txt")}
+    assert kit(tmp_path, "read-only").invoke("apply_patch", asked)["status"] == "denied"
+    other = agent_exec.create_agent_toolkit(tmp_path, None, tools=[agent_exec.APPLY_PATCH])
+    assert other.invoke("apply_patch", asked)["status"] == "denied"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_leads_out_or_is_protected_stays(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / ".git").mkdir(parents=True)
+    assert kit(root).invoke("apply_patch", {"patch": ADD.format("../out")})["status"] == "denied"
+    confined = kit(root, sandbox=agent_exec.Profile("workspace-write", [root]))
+    answer = confined.invoke("apply_patch", {"patch": ADD.format(".git/config")})
+    assert (answer["status"], list((root / ".git").iterdir())) == ("denied", [])
+    assert confined.invoke("apply_patch", {"patch": ADD.format("fine")})["status"] == "success"
+
+
+def test_a_patch_that_does_not_fit_says_so(tmp_path: Path) -> None:
+    answer = kit(tmp_path).invoke("apply_patch", {"patch": "nonsense"})
+    assert answer["status"] == "failure"
+    assert "apply_patch verification failed" in answer["message"]
+    assert kit(tmp_path).invoke("apply_patch", {"patch": 5})["status"] == "failure"
