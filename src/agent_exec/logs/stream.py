@@ -115,6 +115,10 @@ class LogWriter:
             os.close(self._fd)
             self._fd = -1
 
+    def close(self) -> None:
+        """Hold no file open any more, once no more comes; harmless when repeated."""
+        self._shut()
+
     def sync(self) -> None:
         """Have what is kept on the disk, once no more comes."""
         if not self.total:

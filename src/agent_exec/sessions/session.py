@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from agent_exec.sandbox.plan import Plan
     from agent_exec.sandbox.profile import Profile
     from agent_exec.sessions.matcher import Matcher
+    from agent_exec.sessions.recording import Sink
     from agent_exec.sessions.transcript import Taken, Transcript
     from agent_exec.sessions.wanted import Wanted
 
@@ -109,11 +110,20 @@ class Session:
                 return
             left = self._printed + seconds - monotonic()
             if left <= 0:
-                self.run.stop()
+                self.stop()
                 return
             self._idle = Timer(left, self.end_when_idle, (seconds,))
             self._idle.daemon = True
             self._idle.start()
+
+    def stop(self) -> None:
+        """Ask it to end, and see to it that it does, after its grace by force; returns at once.
+
+        On a terminal it is hung up too: shells at a prompt heed nothing else.
+        """
+        self.run.stop()
+        if self.command.tty:
+            self.run.signal("HUP")
 
     def type(self, data: bytes) -> None:
         """Type something on its terminal."""
@@ -181,6 +191,26 @@ class Session:
         """Give some output again, and where it begins."""
         with self._changed:
             return self.transcript.read(start, most)
+
+    def record(self, file: "Sink") -> None:
+        """Write all that is kept of it as an asciicast, version 2, to a file opened for text."""
+        from agent_exec.sessions.recording import export
+
+        with self._changed:
+            events = [(seconds, "o", data) for seconds, data in self.transcript.events()]
+        size = self.command.size
+        export(file, events, size.columns, size.rows, timestamp=self.began, command=self.text)
+
+    def picture(self) -> str:
+        """Give a picture of its last screen, as SVG."""
+        from agent_exec.sessions.picture import svg
+        from agent_exec.sessions.screen import new_screen
+
+        screen = new_screen(self.command.size.rows, self.command.size.columns)
+        with self._changed:
+            for _, data in self.transcript.events():
+                screen.feed(data if self.command.tty else data.replace(b"\n", b"\r\n"))
+        return svg(screen)
 
     def close(self) -> None:
         """Take its output away; only once it has ended."""

@@ -5,6 +5,7 @@ a job is. What is new is kept by its two ends, so that a flood costs no memory.
 """
 
 import os
+from time import monotonic
 
 from agent_exec.logs.stream import Log, LogWriter, Moved
 from agent_exec.model.output import HeadTail
@@ -12,6 +13,8 @@ from agent_exec.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from agent_exec.model.command import Stream
 
 IN_MEMORY = 1 << 16
@@ -19,6 +22,9 @@ WINDOW = 1 << 19
 """How much of each end is kept of what nobody has asked for yet."""
 
 QUOTA = 1 << 26
+_APART = 0.01
+_MOST_MARKS = 20_000
+_PIECE = 1 << 20
 
 
 class Taken(Value):
@@ -37,7 +43,7 @@ class Taken(Value):
 class Transcript:
     """The output of one session; its owner sees to it that one thread at a time uses it."""
 
-    __slots__ = ("_folder", "_log", "_memory", "_new", "_quota", "_taken", "total")
+    __slots__ = ("_began", "_folder", "_log", "_marks", "_memory", "_new", "_quota", "_taken", "total")
 
     def __init__(self, folder: str, quota: int = QUOTA) -> None:
         self._folder = folder
@@ -45,11 +51,14 @@ class Transcript:
         self._memory: bytearray | None = bytearray()
         self._log: LogWriter | None = None
         self._new = HeadTail(WINDOW, WINDOW)
+        self._began = monotonic()
+        self._marks: list[tuple[float, int]] = []
         self._taken = 0
         self.total = 0
 
     def write(self, chunk: bytes) -> None:
         """Take the next output."""
+        self._mark()
         self.total += len(chunk)
         self._new.feed(chunk)
         if self._memory is not None:
@@ -90,11 +99,31 @@ class Transcript:
                 continue  # the oldest part has just gone
         return self.total, b""
 
+    def events(self) -> "Iterator[tuple[float, bytes]]":
+        """Give all that is kept, in order, with the seconds since the beginning at which it came."""
+        ends = [offset for _, offset in self._marks[1:]] + [self.total]
+        for (seconds, begin), end in zip(self._marks, ends, strict=True):
+            at = begin
+            while at < end:
+                at, data = self.read(at, min(end - at, _PIECE))
+                if not data or at >= end:
+                    break
+                yield seconds, data[: end - at]
+                at += len(data)
+
+    def _mark(self) -> None:
+        """Note when what comes now has come; fewer of them, the more there are."""
+        now = monotonic() - self._began
+        if not self._marks or now - self._marks[-1][0] >= _APART:
+            self._marks.append((now, self.total))
+            if len(self._marks) > _MOST_MARKS:
+                del self._marks[1::2]
+
     def end(self) -> None:
         """Hold no file open any more: nothing else comes; harmless when repeated."""
         log, self._log = self._log, None
         if log is not None:
-            log._shut()  # a writer has no other way to be closed
+            log.close()
 
     def close(self) -> None:
         """Take all of it away."""

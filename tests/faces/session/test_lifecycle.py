@@ -457,3 +457,10 @@ def test_exec_is_gone_when_its_main_process_is(call: Caller, work: Path) -> None
     assert told["exit_code"] == 0
     pid = int((work / "pid").read_text())
     wait_until(lambda: not exists(pid))
+
+
+@pytest.mark.parametrize("shell", ["bash --norc --noprofile -i", "sh -i"])
+def test_a_shell_at_its_prompt_is_ended_without_force(call: Caller, shell: str) -> None:
+    """Issue 6, better 3: TERM, which an interactive shell ignores, then a hang-up, and force only at last."""
+    number = call.asked(f"exec {shell}")
+    assert call.told("kill_session", session_id=number).get("signal") != "SIGKILL"

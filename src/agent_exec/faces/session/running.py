@@ -19,6 +19,7 @@ from agent_exec.faces.session.failures import (
     unknown_session,
     write_failed,
 )
+from agent_exec.faces.session.pipeline import Pipelines
 from agent_exec.faces.session.rendering import View
 from agent_exec.faces.session.truncate import cut_middle, shown, token_count
 from agent_exec.model.command import Command, Terminal
@@ -75,6 +76,7 @@ class Sessions:
         self.workspace = workspace
         self.terms = terms
         self.registry = Registry(folder, limit)
+        self._pipelines = Pipelines(folder)
         self._gate = gate
         self._sandbox = sandbox
         self._policy = policy
@@ -117,7 +119,7 @@ class Sessions:
     def write(self, asked: "WriteArguments", cancelled: "Cancelled | None" = None) -> Answer:
         """Type into a session, or only look at it; answer as `execute` does."""
         began = monotonic()
-        session = self._find(asked.session_id, "write_stdin")
+        session = self.find(asked.session_id, "write_stdin")
         with session.turn:
             if asked.chars and not session.ended:
                 self._type(session, asked)
@@ -133,17 +135,17 @@ class Sessions:
 
     def kill(self, number: int) -> Answer:
         """End a session: politely, then by force, with all that it has started."""
-        session = self._find(number, "kill_session")
+        session = self.find(number, "kill_session")
         began = monotonic()
         if not session.ended:  # whoever waits for it is not waited for
-            session.run.stop()
+            session.stop()
             session.run.wait()
         with session.turn:
             return self._answer(session, 1.0, (), self.terms.max_output_tokens, None, began, None)
 
     def resize(self, number: int, rows: int, columns: int) -> None:
         """Give a session's terminal another size."""
-        session = self._find(number, "resize")
+        session = self.find(number, "resize")
         if not session.command.tty:
             raise ToolFailure("resize failed: this session has no terminal; rerun exec_command with tty=true")
         if not session.ended:
@@ -152,7 +154,7 @@ class Sessions:
 
     def end_input(self, number: int) -> None:
         """Tell a session's program that no more input comes."""
-        session = self._find(number, "close_stdin")
+        session = self.find(number, "close_stdin")
         if not session.command.tty:
             raise stdin_closed("close_stdin")
         if not session.ended:
@@ -160,7 +162,7 @@ class Sessions:
 
     def read(self, number: int, start: int, most: int) -> "tuple[Session, int, bytes]":
         """Give some of what a session has printed again."""
-        session = self._find(number, "read_output")
+        session = self.find(number, "read_output")
         return session, *session.read(start, most)
 
     def patch(self, text: str, workdir: str | None) -> "Applied":
@@ -174,6 +176,8 @@ class Sessions:
     def close(self) -> None:
         """End every session, and wait until nothing of them is left."""
         left = self.registry.close()
+        for session in left:
+            session.stop()
         self._engine.close()
         for session in left:
             session.close()
@@ -181,7 +185,8 @@ class Sessions:
     def _folder(self, workdir: str | None) -> str:
         return os.path.join(self.workspace, workdir) if workdir else self.workspace
 
-    def _find(self, number: int, tool: str) -> Session:
+    def find(self, number: int, tool: str) -> Session:
+        """Give a session that runs, or one that has ended and is remembered; raise if there is none."""
         session = self.registry.find(number)
         if session is None:
             raise unknown_session(number, tool)
@@ -242,7 +247,7 @@ class Sessions:
         command = Command(
             argv,
             cwd=cwd,
-            env=environment.build(environ, self._policy, session_id=number, screen=screen),
+            env=self._variables(number, asked, shell, environ, screen=screen, confined=confined),
             tty=asked.tty,
             size=Terminal(asked.rows, asked.columns),
             keep=Head(0),
@@ -269,6 +274,21 @@ class Sessions:
         if doomed is not None:
             self._give_up(doomed)
         return session
+
+    def _variables(
+        self,
+        number: int,
+        asked: "ExecArguments",
+        shell: shells.Shell,
+        environ: "Mapping[str, str]",
+        *,
+        screen: bool,
+        confined: bool,
+    ) -> dict[str, str]:
+        found = environment.build(environ, self._policy, session_id=number, screen=screen)
+        if confined and self._sandbox is not None:
+            return found  # from a box, nothing can be written down for us
+        return found | self._pipelines.variables(asked.cmd, shell, found)
 
     def _give_up(self, session: Session) -> None:
         """End a session that had to make room."""
@@ -361,6 +381,9 @@ class Sessions:
         notes = []
         if again:
             notes.append("this session had ended already; its last output is shown again")
+        elif session.outcome is not None and "|" in session.text:
+            masked = self._pipelines.note(session.number, session.outcome.exit_code)
+            notes += [masked] if masked else []
         plan = self._plans.get(session)
         if plan is not None and session.outcome is not None and plan.backend:
             from agent_exec.sandbox.denials import denials, human

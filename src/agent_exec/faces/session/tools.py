@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from agent_exec.engine.gate import Approver, Gate
     from agent_exec.faces.session.running import Cancelled
     from agent_exec.sandbox.profile import Profile
+    from agent_exec.sessions.recording import Sink
     from agent_exec.sessions.session import Session
 
 INSTRUCTIONS = """\
@@ -77,6 +78,14 @@ class SessionTools:
             return Result(error.message, is_error=True)
         except AgentExecError as error:
             return Result(f"{name} failed: {error.message}", is_error=True)
+
+    def record(self, session_id: int, file: "Sink") -> None:
+        """Write what a session has printed as an asciicast, version 2, to a file opened for text."""
+        self.sessions.find(session_id, "record").record(file)
+
+    def picture(self, session_id: int) -> str:
+        """Give a picture of a session's last screen, as SVG."""
+        return self.sessions.find(session_id, "picture").picture()
 
     def close(self) -> None:
         """End every session, and take away what they have written."""
