@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 _SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "c")
-_PROGRAMS = ("last", "lines", "roundtrip", "spawn", "terminal", "throughput", "volume", "writer")
+_PROGRAMS = ("last", "lines", "prompt", "roundtrip", "spawn", "terminal", "throughput", "volume", "writer")
 
 
 def compile_all(folder: str) -> tuple[dict[str, str], str]:

@@ -5,24 +5,12 @@
 static char *line, *expected;
 static int master;
 
-/* Read until the output ends with these words. */
-static void wait_for(const char *words) {
-    static char buffer[1 << 16];
-    size_t have = 0, width = strlen(words), got;
-    do {
-        got = take(master, buffer + have, sizeof buffer - have);
-        if (!got)
-            wrong("the program ended");
-        have += got;
-    } while (have < width || memcmp(buffer + have - width, words, width));
-}
-
 static double once(void) {
     size_t width = strlen(line);
     double start = now();
     if (write(master, line, width) != (ssize_t)width)
         wrong("write");
-    wait_for(expected);
+    wait_for(master, expected);
     return now() - start;
 }
 
@@ -35,7 +23,7 @@ int main(int argc, char **argv) {
     take_orders();
     master = start_on_terminal(argv + 4, &pid);
     fcntl(master, F_SETFD, FD_CLOEXEC);
-    wait_for(argv[1]);
+    wait_for(master, argv[1]);
     serve(once);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);

@@ -31,4 +31,16 @@ static inline size_t take(int master, char *into, size_t room) {
     return got > 0 ? (size_t)got : 0;
 }
 
+/* Read until the output ends with these words. */
+static inline void wait_for(int master, const char *words) {
+    static char buffer[1 << 16];
+    size_t have = 0, width = strlen(words), got;
+    do {
+        got = take(master, buffer + have, sizeof buffer - have);
+        if (!got)
+            wrong("the program ended");
+        have += got;
+    } while (have < width || memcmp(buffer + have - width, words, width));
+}
+
 #endif

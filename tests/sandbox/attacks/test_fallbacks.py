@@ -95,7 +95,10 @@ def _contents(folder: Path) -> dict[str, object]:
 @contextmanager
 def bystander(runner: Runner, code: str = "") -> Iterator["subprocess.Popen[bytes]"]:
     """Give a process of the same user's outside of every box, which says so when it gets SIGURG."""
-    program = "import os, signal, sys\nsignal.signal(signal.SIGURG, lambda *_: os.write(1, b'hit\\n'))\n"
+    program = (
+        "import os, signal, sys\nsignal.signal(signal.SIGURG, lambda *_: os.write(1, b'hit\\n'))\n"
+        "signal.signal(signal.SIGRTMIN, lambda *_: os._exit(0))\n"
+    )
     argv = [PYTHON, "-IS", "-c", f"{program}{code}\nos.write(1, b'up\\n')\nwhile True: signal.pause()"]
     if runner.user == "nobody":
         argv = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--", *argv]
@@ -110,10 +113,10 @@ def bystander(runner: Runner, code: str = "") -> Iterator["subprocess.Popen[byte
 
 
 def _hits(process: "subprocess.Popen[bytes]") -> int:
-    """Count the signals that a bystander has got by now: one more that we send comes after them."""
+    """Count the signals that a bystander has got by now: one of a higher number is heard after them."""
     assert process.stdout is not None
     os.kill(process.pid, signal.SIGCONT)
-    process.terminate()
+    process.send_signal(signal.SIGRTMIN)
     return process.stdout.read().count(b"hit")
 
 
