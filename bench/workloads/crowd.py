@@ -13,7 +13,6 @@ PACE = 1
 MANNERS = {
     f"{SESSIONS} callers, a line a second each": (SESSIONS, PACE, True),
     f"{SESSIONS} callers, all at once, line after line": (SESSIONS, 0, True),
-    "8 callers, line after line": (8, 0, False),
     "one caller, line after line": (1, 0, False),
 }
 
@@ -29,9 +28,8 @@ def measure(stage: Stage) -> Result:
         measured = interleave(
             [Contestant(name, python("crowd", str(callers), str(pace), str(SESSIONS)))],
             stage.gate,
-            rounds=stage.pick(4, 3),
-            count=2,
-            warm=1,
+            rounds=stage.pick(3, 2),
+            count=1,
         )
         one = measured[name]
         result.notes += remarks(measured)

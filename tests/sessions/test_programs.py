@@ -114,8 +114,8 @@ def test_bash_and_its_line_editor(engine: Engine, tmp_path: Path) -> None:
 
 def test_the_python_prompt(engine: Engine, tmp_path: Path) -> None:
     seen = Seen(engine, [sys.executable, "-q", "-E", "-s"], tmp_path)
-    assert seen.until(">>>") == ">>>"
-    assert seen.screen.cursor == (0, 4)
+    assert seen.until(">>>").strip() == ">>>"  # from 3.13 on, in the second row of an empty screen
+    assert seen.screen.cursor[1] == 4
     seen.press("for n in range(2):<Enter>    print('n', n)<Enter><Enter>")
     seen.until("n 0\nn 1\n>>>")
     seen.press("1/0<Enter>")
