@@ -170,3 +170,13 @@ def test_memory_is_bounded_whatever_comes() -> None:
         held, _ = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert held < 2_000_000
+
+
+def test_a_long_talk_in_small_pieces_is_given_out() -> None:
+    """What was looked at after each piece must not be held for ever."""
+    plain = Plain(80)
+    given = ""
+    for number in range(5000):
+        given += plain.feed(b"line %d\r\n" % number)
+        assert len(plain.peek()) < 10_000
+    assert given + plain.finish() == "".join(f"line {number}\n" for number in range(5000))

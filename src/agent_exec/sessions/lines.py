@@ -84,11 +84,13 @@ class Lines:
             if self.page is not None or self.saved is not None:
                 self.base += len(lines) + text.count("\n", 0, place)
             lines[:] = text[place + 1 :].split("\n")
+            fresh = 0
         else:
             first, *more = text.split("\n")
+            fresh = len(lines) - 1
             lines[-1] += first
             lines += more
-        for row in range(len(lines) - 1, -1, -1):
+        for row in range(len(lines) - 1, fresh - 1, -1):
             if len(lines[row]) >= 2 * LONG:
                 self.row = row
                 self.column = 0

@@ -2,7 +2,7 @@
 
 from codecs import getincrementaldecoder
 
-from agent_exec.sessions.lines import Lines
+from agent_exec.sessions.lines import WINDOW, Lines
 from agent_exec.sessions.moves import run
 
 _JUNK = bytes(set(range(32)) - set(b"\b\t\n\v\f\r\x1b")) + b"\x7f"
@@ -42,7 +42,7 @@ class Plain:
         """Take what was printed; give out what is settled by now, possibly nothing."""
         self._raw.append(data)
         self._size += len(data)
-        if self._size < _ENOUGH and not self._lines.given:
+        if self._size < _ENOUGH and not self._lines.given and len(self._lines.lines) <= 2 * WINDOW:
             return ""
         self._look()
         return self._lines.settled()

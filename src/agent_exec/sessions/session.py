@@ -1,5 +1,6 @@
 """A command that is kept under a number: typed to, waited for, read again, ended."""
 
+from _thread import allocate_lock
 from threading import Condition, Timer
 from time import monotonic, time
 
@@ -30,6 +31,10 @@ _AFTER_TYPING = 0.001
 _LAST_LOOK = 0.05
 """How soon after a whole line, how soon after typing without an answer, and how often at last it is looked
 whether the program waits."""
+
+
+_looking = allocate_lock()
+"""One look at a time: many threads that look at once keep each other from the interpreter."""
 
 
 class Ending:
@@ -153,7 +158,7 @@ class Session:
                     ending = self._look()
                     if ending is not None:
                         return ending
-                    pause = min(2 * pause, _LAST_LOOK)
+                    pause = min(2 * max(pause, monotonic() - now), _LAST_LOOK)
                 if self._chunks != chunks:
                     chunks, pause = self._chunks, _FIRST_LOOK
                 self._changed.wait(min(max(0.0, deadline - monotonic()), self._step(wanted, pause)))
@@ -251,7 +256,10 @@ class Session:
         assert gaze is not None
         self._changed.release()
         try:
-            found = gaze.look(unfinished=unfinished)
+            with _looking:
+                if self._chunks != chunks:
+                    return None
+                found = gaze.look(unfinished=unfinished)
         finally:
             self._changed.acquire()
         if not found.evidence or self._chunks != chunks or self.ended:

@@ -56,6 +56,7 @@ _SLICE = 0.25
 """How often it is asked whether the caller is still there."""
 
 _LAST_SEEN = 4000
+_MOST_SHELLS = 100
 
 
 class Sessions:
@@ -77,6 +78,8 @@ class Sessions:
         self.terms = terms
         self.registry = Registry(folder, limit)
         self._pipelines = Pipelines(folder)
+        self._shells: dict[str | None, shells.Shell] = {}
+        self._built: dict[bool, tuple[Mapping[str, str], dict[str, str]]] = {}
         self._gate = gate
         self._sandbox = sandbox
         self._policy = policy
@@ -89,7 +92,7 @@ class Sessions:
     def execute(self, asked: "ExecArguments", cancelled: "Cancelled | None" = None) -> Answer:
         """Run a command; answer when it has ended, when there is something to say, or when time is up."""
         began = monotonic()
-        shell = shells.user_shell() if asked.shell is None else shells.named_shell(asked.shell)
+        shell = self._shell(asked.shell)
         argv = shells.argv(shell, asked.cmd, asked.login)
         cwd = self._folder(asked.workdir)
         number = self.registry.reserve()
@@ -181,6 +184,15 @@ class Sessions:
         self._engine.close()
         for session in left:
             session.close()
+
+    def _shell(self, word: str | None) -> shells.Shell:
+        """Give the shell that a word means, or the user's; looked for once, while it is there."""
+        found = self._shells.get(word)
+        if found is None or not os.path.exists(found.path):
+            found = shells.user_shell() if word is None else shells.named_shell(word)
+            if len(self._shells) < _MOST_SHELLS:
+                self._shells[word] = found
+        return found
 
     def _folder(self, workdir: str | None) -> str:
         return os.path.join(self.workspace, workdir) if workdir else self.workspace
@@ -285,7 +297,10 @@ class Sessions:
         screen: bool,
         confined: bool,
     ) -> dict[str, str]:
-        found = environment.build(environ, self._policy, session_id=number, screen=screen)
+        known = self._built.get(screen)
+        if known is None or known[0] is not environ:  # the same for every command, as a rule
+            known = self._built[screen] = environ, environment.build(environ, self._policy, screen=screen)
+        found = known[1] | {environment.SESSION_ID: str(number)}
         if confined and self._sandbox is not None:
             return found  # from a box, nothing can be written down for us
         return found | self._pipelines.variables(asked.cmd, shell, found)
