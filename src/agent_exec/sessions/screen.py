@@ -28,36 +28,29 @@ class Screen(Protocol):
 
     def text(self) -> str:
         """Give its lines without the blanks at their ends and the empty lines at the end of all."""
-        raise NotImplementedError
 
     def spans(self, row: int) -> "list[Span]":
         """Give a row as stretches of one style each, all its cells."""
-        raise NotImplementedError
 
     @property
     def cursor(self) -> tuple[int, int]:
         """Its row and column, from zero."""
-        raise NotImplementedError
 
     @property
     def cursor_shown(self) -> bool:
         """Whether the cursor is visible."""
-        raise NotImplementedError
 
     @property
     def alternate(self) -> bool:
         """Whether a full-screen program has it."""
-        raise NotImplementedError
 
     @property
     def application_keys(self) -> bool:
         """Whether the program wants the other form of the cursor keys."""
-        raise NotImplementedError
 
     @property
     def bracketed_paste(self) -> bool:
         """Whether the program wants to be told where pasted text begins and ends."""
-        raise NotImplementedError
 
 
 def new_screen(

@@ -7,22 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from sandbox.attacks.ground import PYTHON, Runner, World, Worlds, ended
+from sandbox.attacks.ground import PYTHON, Runner, World, Worlds, ended, first_processes
 from support import processes_marked, wait_until
-
-
-def first_processes(runner: Runner) -> list[int]:
-    """Give the pids, as seen here, of the first processes of a runner's boxes."""
-    found = []
-    for pid in processes_marked(runner.mark):
-        try:
-            lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-        except OSError:
-            continue
-        numbers = next((line.split()[1:] for line in lines if line.startswith("NSpid")), [])
-        if len(numbers) > 1 and numbers[-1] == "1":
-            found.append(pid)
-    return found
 
 
 def _several(mark: str) -> bool:

@@ -74,10 +74,7 @@ class Box:
     def check(self) -> None:
         """Make sure that the roots are who they were, and that what is protected still is."""
         with self._at("the check before a command"):
-            for path, device, inode in self._roots:
-                found = os.stat(path)
-                if (found.st_dev, found.st_ino) != (device, inode):
-                    raise OSError(ESTALE, "the root is another folder now", path)
+            check_roots(self._roots)
             for path, _, _ in self._protected:
                 if not mounts.is_readonly(path):
                     raise OSError(EPERM, "it is no longer protected", path)
@@ -205,6 +202,14 @@ def _listen() -> int:
         return sock.detach()
     finally:
         sock.close()
+
+
+def check_roots(roots: "Sequence[tuple[str, int, int]]") -> None:
+    """Make sure that roots are who they were, by device and inode; raise if one is not."""
+    for path, device, inode in roots:
+        found = os.stat(path)
+        if (found.st_dev, found.st_ino) != (device, inode):
+            raise OSError(ESTALE, "the root is another folder now", path)
 
 
 def check_rights() -> None:

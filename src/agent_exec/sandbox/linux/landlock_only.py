@@ -10,11 +10,17 @@ is left when the inner one is gone.
 """
 
 import os
-from errno import ESTALE
 from time import process_time, sleep
 
 from agent_exec.sandbox.linux import calls, landlock, privileges, seccomp
-from agent_exec.sandbox.linux.inside import check_rights, forget_signals, limit_queues, must_fail, urgency
+from agent_exec.sandbox.linux.inside import (
+    check_rights,
+    check_roots,
+    forget_signals,
+    limit_queues,
+    must_fail,
+    urgency,
+)
 from agent_exec.sandbox.steps import At
 
 TYPE_CHECKING = False
@@ -53,10 +59,7 @@ class Box:
     def check(self) -> None:
         """Make sure that the roots are who they were."""
         with self._at("the check before a command"):
-            for path, device, inode in self._roots:
-                found = os.stat(path)
-                if (found.st_dev, found.st_ino) != (device, inode):
-                    raise OSError(ESTALE, "the root is another folder now", path)
+            check_roots(self._roots)
 
     def clean(self) -> bool:
         """Tell whether the box is as it was: it has nothing of its own to clean."""
