@@ -52,7 +52,7 @@ class Gate:
     `remember` writes rules down for an "always".
     """
 
-    __slots__ = ("_approved", "_approver", "_policy", "_remember", "approval", "unmatched")
+    __slots__ = ("_approved", "_approver", "_granted", "_policy", "_remember", "approval", "unmatched")
 
     def __init__(
         self,
@@ -73,6 +73,7 @@ class Gate:
         self._approver = approver
         self._remember = remember
         self._approved: set[tuple[str, object, str | None]] = set()
+        self._granted: tuple[Rule, ...] = ()
         self.approval = approval
         self.unmatched = unmatched
 
@@ -81,12 +82,27 @@ class Gate:
         """Whether there is somebody to be asked."""
         return self._approver is not None
 
-    def ask(self, command: "Sequence[str] | str", cwd: str | None, reason: str) -> None:
-        """Ask for something that no rule is about; raise if nobody says yes."""
+    def ask(
+        self,
+        command: "Sequence[str] | str",
+        cwd: str | None,
+        reason: str,
+        proposed: "Sequence[str] | None" = None,
+    ) -> None:
+        """Ask for more than a rule can give, which are about what runs, not how; raise if nobody says yes.
+
+        `proposed` are the words of a rule that "always" writes down; from
+        then on, this gate asks no more for what that rule allows.
+        """
+        from agent_exec.policy.policy import Policy
         from agent_exec.policy.verdict import Verdict
 
         asked = command if isinstance(command, str) else tuple(command)
-        self._ask(asked, cwd, Verdict("ask", reason=reason), (), reason)
+        if self._granted and Policy(self._granted).judge(asked, Facts(cwd)).kind == "allow":
+            return
+        rules = self._widening(asked, Facts(cwd), proposed)
+        if self._ask(asked, cwd, Verdict("ask", reason=reason), rules, reason) == "always":
+            self._granted += rules
 
     def admit(
         self,
@@ -121,17 +137,26 @@ class Gate:
             return verdict
         if verdict.unmatched and self.unmatched == "run" and self.approval != "untrusted":
             return verdict
-        from agent_exec.policy.proposal import broad, propose
+        from agent_exec.policy.proposal import propose
 
-        rules = propose(verdict)
-        if proposed and not broad(tuple(proposed)):
-            from agent_exec.policy.rule import Rule
-
-            rule = Rule(proposed, "allow")
-            widened = policy.with_rules([rule]).judge(asked, Facts(cwd, kin, tuple(sets)))
-            rules = (rule,) if widened.kind == "allow" else rules
+        rules = self._widening(asked, Facts(cwd, kin, tuple(sets)), proposed) or propose(verdict)
         self._ask(asked, cwd, verdict, rules)
         return verdict
+
+    def _widening(
+        self, asked: "tuple[str, ...] | str", facts: Facts, proposed: "Sequence[str] | None"
+    ) -> "tuple[Rule, ...]":
+        """Give the rule that was proposed, if it is not too broad and would allow all of the command."""
+        from agent_exec.policy.policy import Policy
+        from agent_exec.policy.proposal import broad
+
+        if not proposed or broad(tuple(proposed)):
+            return ()
+        from agent_exec.policy.rule import Rule
+
+        rule = Rule(proposed, "allow")
+        widened = (self._policy or Policy()).with_rules([rule]).judge(asked, facts)
+        return (rule,) if widened.kind == "allow" else ()
 
     def _ask(
         self,
@@ -140,10 +165,13 @@ class Gate:
         verdict: "Verdict",
         rules: "tuple[Rule, ...]",
         what: str = "",
-    ) -> None:
-        """Ask whoever may approve it; raise if nobody says yes. `what` tells apart what is asked for."""
+    ) -> str:
+        """Ask whoever may approve it, and give the answer; raise if nobody says yes.
+
+        `what` tells apart what is asked for.
+        """
         if (what, asked, cwd) in self._approved:
-            return
+            return "session"
         why = f"this command needs approval: {verdict.reason}"
         if self.approval == "never":
             raise ApprovalRequired(
@@ -164,6 +192,7 @@ class Gate:
             self._policy = self._remember(rules)
         if answer in ("session", "always"):
             self._approved.add((what, asked, cwd))
+        return answer
 
 
 def dangerous_to_us(command: "tuple[str, ...] | str") -> bool:

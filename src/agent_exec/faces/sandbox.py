@@ -4,7 +4,7 @@ from agent_exec.faces.answers import answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from agent_exec.model.command import Command
@@ -57,11 +57,12 @@ def run_confined(
     own: "Sequence[str]" = (),
     state: "Sequence[str]" = (),
     scan: bool = False,
+    run: "Callable[..., Outcome] | None" = None,
 ) -> "tuple[Outcome, Answer]":
     """Run a command in a box; give its outcome and the `sandbox` part of an answer.
 
     With `scan`, each `.git` that appears below the roots is told of. See
-    `settle` for `own` and `state`.
+    `settle` for `own` and `state`. `run` stands in the place of `run_command`.
     """
     from agent_exec.engine.confinement import settle
     from agent_exec.engine.engine import run_command, shared_spawner
@@ -70,7 +71,7 @@ def run_confined(
 
     plan = settle(profile, shared_spawner(), own=own, state=state)
     before = snapshot(plan, scan=scan)
-    outcome = run_command(command, sandbox=plan)
+    outcome = (run or run_command)(command, sandbox=plan)
     return outcome, block(plan, outcome, cwd, compare(before, plan))
 
 

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 import agent_exec
 from agent_exec.faces.oneshot.kit import Toolkit
 
@@ -42,6 +44,21 @@ def test_what_leads_out_or_is_protected_stays(tmp_path: Path) -> None:
     answer = confined.invoke("apply_patch", {"patch": ADD.format(".git/config")})
     assert (answer["status"], list((root / ".git").iterdir())) == ("denied", [])
     assert confined.invoke("apply_patch", {"patch": ADD.format("fine")})["status"] == "success"
+
+
+@pytest.mark.parametrize("confined", [False, True])
+def test_no_repository_is_made(tmp_path: Path, confined: bool) -> None:
+    """Its own, or one further down; and what the profile hides is not written either."""
+    root = tmp_path / "root"
+    (root / "sub" / ".git").mkdir(parents=True)
+    (root / "hidden").write_text("secret\n")
+    box = agent_exec.Profile("workspace-write", [root], deny_read=["hidden"])
+    tools = kit(root, sandbox=box) if confined else kit(root)
+    for path in (".git/config", "sub/.git/config", "new/.git/hooks/x", *(["hidden"] if confined else ())):
+        answer = tools.invoke("apply_patch", {"patch": ADD.format(path)})
+        assert answer["status"] == "denied", path
+        assert answer["error"]["code"] == "SANDBOX_VIOLATION"
+    assert {path.name for path in root.rglob("*")} == {"sub", ".git", "hidden"}
 
 
 def test_a_patch_that_does_not_fit_says_so(tmp_path: Path) -> None:

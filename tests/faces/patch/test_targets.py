@@ -127,3 +127,45 @@ def test_protected_paths(root: Path, path: str) -> None:
             apply_patch(wrapped(*lines), cwd=str(root), inside=["."], protected=[".git", "p.txt"])
     assert tree(root) == before
     apply_patch(wrapped("*** Add File: .gitignore", "+x"), cwd=str(root), inside=["."], protected=[".git"])
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(".git", ".git/config", "sub/.git", "sub/.git/config", "sub/deep/.git/hooks/pre-commit"),
+        *("sub/.GIT/config", "sub/.Git/x", "new/.git/x", "sub/x/../.git/config", "nested/.git/config"),
+        *("sub/.git./x", "sub/.git /x", "sub/.git::$INDEX_ALLOCATION/x", "sub/git~1/x", "sub/.g\u200cit/x"),
+        *("linked/config", "sub/linked/config"),
+    ],
+)
+@pytest.mark.parametrize("inside", [None, ["."]])
+def test_no_repository_is_written_or_made(root: Path, path: str, inside: list[str] | None) -> None:
+    """§4.1: a nested .git is protected as the workspace's own, there or not; with walls or without."""
+    make(root, {"nested/.git/config": "a\n", "nested/.git/HEAD": "a\n"})
+    (root / "linked").symlink_to("nested/.git")
+    (root / "sub" / "linked").symlink_to("../nested/.git")
+    before = tree(root)
+    for lines in (
+        (f"*** Add File: {path}", "+x"),
+        ("*** Update File: a.txt", f"*** Move to: {path}", "-a", "+b"),
+        update(path),
+        (f"*** Delete File: {path}",),
+        ("*** Add File: fine", "+x", f"*** Add File: {path}", "+x"),
+    ):
+        with pytest.raises(PatchRejected, match="protected"):
+            apply_patch(wrapped(*lines), cwd=str(root), inside=inside)
+    assert tree(root) == before
+
+
+def test_a_folder_in_a_repositorys_own_is_no_place_for_patches(root: Path) -> None:
+    """§4.1: also when the patch starts there."""
+    make(root, {"nested/.git/config": "a\n"})
+    with pytest.raises(PatchRejected, match="protected"):
+        apply_patch(wrapped(*update("config")), cwd=str(root / "nested" / ".git"))
+
+
+def test_names_that_only_resemble_a_repositorys(root: Path) -> None:
+    """§4.1: what git does not obey is written as ever."""
+    names = [".gitignore", ".github/x", "sub/.gitmodules", "x.git/y", "sub/git/x", ".git2/x", "é.git"]
+    apply_patch(wrapped(*(line for name in names for line in (f"*** Add File: {name}", "+x"))), cwd=str(root))
+    assert set(names) <= set(contents(root))

@@ -45,7 +45,8 @@ def _act(context: "Context", asked: "Arguments") -> "dict[str, Any]":
         from agent_exec.sandbox.confine import planned
 
         plan = planned(context.sandbox, own=context.own)
-        inside, protected = [root.path for root in plan.roots], plan.protected
+        inside = [root.path for root in plan.roots]
+        protected = (*plan.protected, *plan.missing, *plan.masks, *plan.absent)
     try:
         done = apply_patch(asked["patch"], cwd=asked["cwd"], inside=inside, protected=protected)
     except PatchRejected as error:

@@ -63,6 +63,21 @@ TOOL_DEFINITIONS: "dict[str, Definition]" = {
 }
 
 
+def annotations(name: str, *, reads_only: bool = False, open_world: bool = True) -> "dict[str, bool]":
+    """Give what a client may want to know before it lets a tool be called; only hints, and never a wall.
+
+    `reads_only` says that no command can change anything, `open_world` that
+    some may reach a network. The contract's own definitions do without them.
+    """
+    reads = name == "git_status_summary" or reads_only
+    return {
+        "read_only_hint": reads,
+        "destructive_hint": not reads,
+        "idempotent_hint": name == "git_status_summary",
+        "open_world_hint": name != "git_status_summary" and open_world,
+    }
+
+
 def for_openai(definition: "Definition") -> "Definition":
     """Give a definition as the OpenAI interface takes it."""
     return {"type": "function", "function": copied(definition)}

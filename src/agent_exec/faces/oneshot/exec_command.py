@@ -15,10 +15,11 @@ from agent_exec.model.output import Head
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from agent_exec.faces.oneshot.secure import Arguments, Context
+    from agent_exec.model.outcome import Outcome
     from agent_exec.sandbox.profile import Profile
 
 GRACE = 0.5
@@ -36,13 +37,15 @@ def execute(
     max_output_chars: int = MAX_OUTPUT_CHARS,
     sandbox: "Profile | None" = None,
     own: "Sequence[str]" = (),
+    run: "Callable[..., Outcome] | None" = None,
 ) -> "dict[str, Any]":
     """Run a command, by an `argv` of its own if it has one, and give the nine fields of the contract.
 
     What other tools are built on. The environment is ours unless it is
     given. Nothing of the command is left when this returns or raises. In a
     sandbox, `own` are files of ours that it may not change, and there is a
-    tenth field, `sandbox`, with what it was kept from.
+    tenth field, `sandbox`, with what it was kept from. `run` is who runs it,
+    if not the caller's own thread.
     """
     asked = Command(
         command if argv is None else argv,
@@ -55,11 +58,11 @@ def execute(
     began = time_ns() // 1_000_000
     told = {}
     if sandbox is None:
-        outcome = run_command(asked)
+        outcome = (run or run_command)(asked)
     else:
         from agent_exec.faces.sandbox import run_confined
 
-        outcome, block = run_confined(asked, sandbox, cwd=cwd, own=own)
+        outcome, block = run_confined(asked, sandbox, cwd=cwd, own=own, run=run)
         told = {"sandbox": block}
     ended = time_ns() // 1_000_000
     stdout, stdout_truncated = cut(outcome.stdout, outcome.stdout_observed, max_output_chars)
@@ -91,6 +94,7 @@ def _act(context: "Context", asked: "Arguments") -> "dict[str, Any]":
             max_output_chars=asked["max_output_chars"],
             sandbox=context.sandbox,
             own=context.own,
+            run=context.run,
         )
     except (CommandNotFound, CommandNotExecutable) as error:
         if asked["shell_mode"] == "direct":

@@ -101,21 +101,22 @@ def _check(asked: "Arguments") -> "Arguments":
     return asked
 
 
-def _act(_context: "Context", asked: "Arguments") -> "dict[str, Any]":
+def _act(context: "Context", asked: "Arguments") -> "dict[str, Any]":
     cwd = asked["cwd"]
     env = {name: value for name, value in os.environ.items() if name and name.upper() not in _LEADING_AWAY}
     env |= _SETTINGS
-    root = _git(("rev-parse", "--show-toplevel"), cwd, env)["stdout"].rstrip("\r\n")
-    filters = _git(
-        ("config", "--show-scope", "--name-only", "-z", "--get-regexp", r"^filter\."), cwd, env, none=1
-    )
-    raw = _git(_STATUS, cwd, without_filters(env, filters["stdout"]))["stdout"]
+    root = _git(context, ("rev-parse", "--show-toplevel"), cwd, env)["stdout"].rstrip("\r\n")
+    listing = ("config", "--show-scope", "--name-only", "-z", "--get-regexp", r"^filter\.")
+    filters = _git(context, listing, cwd, env, none=1)
+    raw = _git(context, _STATUS, cwd, without_filters(env, filters["stdout"]))["stdout"]
     return {"repository_root": root, "branch": branch_of(raw), "raw": raw}
 
 
-def _git(words: "tuple[str, ...]", cwd: str, env: "dict[str, str]", *, none: int = 0) -> "dict[str, Any]":
+def _git(
+    context: "Context", words: "tuple[str, ...]", cwd: str, env: "dict[str, str]", *, none: int = 0
+) -> "dict[str, Any]":
     """Run git; `none` is the exit code by which it says that there is nothing."""
-    told = execute((*_GIT, *words), cwd, env=env, max_output_chars=MOST_OUTPUT_CHARS)
+    told = execute((*_GIT, *words), cwd, env=env, max_output_chars=MOST_OUTPUT_CHARS, run=context.run)
     if told["timed_out"]:
         raise ToolError(
             "INTERNAL", f"git {words[0]} took more than 30 seconds; try again, or use exec_command"

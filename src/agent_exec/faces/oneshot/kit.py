@@ -2,6 +2,7 @@
 
 import os
 import sys
+from _thread import allocate_lock
 
 from agent_exec.engine.gate import Gate
 from agent_exec.faces.oneshot.definitions import PROVIDERS, copied
@@ -20,9 +21,15 @@ if TYPE_CHECKING:
 
     from agent_exec.engine.gate import Approver
     from agent_exec.faces.oneshot.definitions import Definition
+    from agent_exec.faces.oneshot.runner import Cancelled, Runner
     from agent_exec.faces.oneshot.secure import Answer
+    from agent_exec.model.command import Command
+    from agent_exec.model.outcome import Outcome
     from agent_exec.policy.policy import Policy
+    from agent_exec.sandbox.plan import Plan
     from agent_exec.sandbox.profile import Profile
+
+_making = allocate_lock()
 
 ToolCatalog: "Mapping[str, Tool]" = {tool.name: tool for tool in (EXEC_COMMAND, GIT_STATUS_SUMMARY)}
 """The tools that every kit has, in their order."""
@@ -36,11 +43,12 @@ class Toolkit:
     call at once.
     """
 
-    __slots__ = ("_context", "_tools")
+    __slots__ = ("_context", "_runner", "_tools")
 
     def __init__(self, context: Context, tools: "Mapping[str, Tool]") -> None:
         self._context = context
         self._tools = tools
+        self._runner: Runner | None = None
 
     def __repr__(self) -> str:
         return f"<Toolkit {self.workspace_root!r} {self.write_scope}>"
@@ -81,8 +89,15 @@ class Toolkit:
         """Tell the root of a repository, its branch and its status."""
         return GIT_STATUS_SUMMARY.call(self._context, {"cwd": cwd})
 
-    def invoke(self, name: str, arguments: "Mapping[str, Any]") -> "Answer":
-        """Call a tool by its name, with its arguments as one object."""
+    def invoke(
+        self, name: str, arguments: "Mapping[str, Any]", cancelled: "Cancelled | None" = None
+    ) -> "Answer":
+        """Call a tool by its name, with its arguments as one object.
+
+        When `cancelled`, a threading.Event, is set, the commands that the
+        tool runs are ended, and it answers soon. A kit that was called so is
+        to be closed.
+        """
         tool = self._tools.get(name) if isinstance(name, str) else None
         if tool is None:
             return refusal(
@@ -90,7 +105,18 @@ class Toolkit:
                 f"no tool {shown(name)}; there are {', '.join(self._tools)}",
                 {"tools": list(self._tools)},
             )
-        return tool.call(self._context, arguments)
+        if cancelled is None:
+            return tool.call(self._context, arguments)
+        runner = self._running()
+
+        def run(command: "Command", *, sandbox: "Plan | None" = None) -> "Outcome":
+            return runner.run(command, cancelled, sandbox=sandbox)
+
+        return tool.call(self._context.running(run), arguments)
+
+    def close(self) -> None:
+        """End what runs for calls that can be cancelled, wait until it is gone, and take no more of them."""
+        self._running().close()
 
     def allowed_tools(self) -> "list[Definition]":
         """Give the definitions of the tools that the policy allows, in order."""
@@ -102,6 +128,14 @@ class Toolkit:
         if form is None:
             raise InvalidArgument(f"provider must be one of {', '.join(PROVIDERS)}; got {provider!r}")
         return [form(tool.definition) for tool in self._allowed()]
+
+    def _running(self) -> "Runner":
+        with _making:
+            if self._runner is None:
+                from agent_exec.faces.oneshot.runner import Runner
+
+                self._runner = Runner()
+            return self._runner
 
     def _allowed(self) -> "list[Tool]":
         return [tool for tool in self._tools.values() if self._context.allows(tool.name)]
@@ -119,6 +153,7 @@ def create_agent_toolkit(
     sandbox: "Profile | None" = None,
     shell: "Sequence[str] | None" = None,
     tools: "Sequence[Tool]" = (),
+    own: "Sequence[str | os.PathLike[str]]" = (),
 ) -> Toolkit:
     """Give the tools of one workspace.
 
@@ -131,7 +166,8 @@ def create_agent_toolkit(
     `approver` is asked where they say so, as `approval_policy` allows (what
     the file says, or "on-request"), and an "always" is added to the file.
     `shell` takes the place of the system's: its program and switches, such as
-    ["bash", "-c"]. `tools` join the kit; see `secure_tool`.
+    ["bash", "-c"]. `tools` join the kit; see `secure_tool`. `own` are files
+    of yours, beside the rules, that no confined command may change.
     """
     root = _checked_root(workspace_root)
     permissions, default = _checked_policy(policy)
@@ -146,7 +182,7 @@ def create_agent_toolkit(
         shell=_checked_shell(shell),
         exec_in_read_only=bool(exec_in_read_only),
         sandbox=_checked_sandbox(sandbox),
-        own=(os.path.abspath(rules),) if isinstance(rules, str | os.PathLike) else (),
+        own=_checked_own(rules, own),
     )
     return Toolkit(context, _joined(tools))
 
@@ -202,7 +238,20 @@ def _gate(
         )
     if rules is not None and not hasattr(rules, "judge"):
         raise InvalidArgument(f"rules must be the path of a file of rules, or a Policy; got {rules!r}")
+    if rules is None and approval == "untrusted":  # no rules allow nothing, but no policy judges nothing
+        from agent_exec.policy.policy import Policy
+
+        rules = Policy()
     return Gate(rules, approver=approver, approval=approval or "on-request", unmatched="run")
+
+
+def _checked_own(
+    rules: "str | os.PathLike[str] | Policy | None", own: "Sequence[str | os.PathLike[str]]"
+) -> "tuple[str, ...]":
+    if isinstance(own, str | bytes) or not all(isinstance(path, str | os.PathLike) for path in own):
+        raise InvalidArgument(f"own must be a list of paths; got {own!r}")
+    files = (rules, *own) if isinstance(rules, str | os.PathLike) else own
+    return tuple(os.path.abspath(path) for path in files)
 
 
 def _checked_sandbox(sandbox: "Profile | None") -> "Profile | None":

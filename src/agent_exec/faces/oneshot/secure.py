@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from agent_exec.engine.gate import Gate
     from agent_exec.faces.oneshot.definitions import Definition
     from agent_exec.faces.workspace import Workspace
+    from agent_exec.model.outcome import Outcome
     from agent_exec.sandbox.profile import Profile
 
     Answer = dict[str, Any]
@@ -65,6 +66,7 @@ class Context:
         "gate",
         "own",
         "permissions",
+        "run",
         "sandbox",
         "shell",
         "workspace",
@@ -94,6 +96,16 @@ class Context:
         self.sandbox = sandbox
         self.own = own
         """Files of ours that no confined command may change."""
+        self.run: Callable[..., Outcome] | None = None
+        """Who runs the commands of this call, if it can be cancelled; as `run_command` does."""
+
+    def running(self, run: "Callable[..., Outcome]") -> "Context":
+        """Give the same, for one call, whose commands somebody else runs."""
+        other = object.__new__(Context)
+        for name in Context.__slots__:
+            setattr(other, name, getattr(self, name))
+        other.run = run
+        return other
 
     def allows(self, name: str) -> bool:
         """Tell whether the policy allows a tool."""

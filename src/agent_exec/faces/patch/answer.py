@@ -33,7 +33,7 @@ def apply_patch(
 ) -> Applied:
     """Apply a patch to the files below `cwd`, all of it or nothing; raise a PatchError if it cannot be.
 
-    With `inside`, only files in these folders, and in none of `protected`, may be touched.
+    With `inside`, only files in these folders may be touched; never those in `protected`, or in any `.git`.
     """
     changes = verify(text, cwd=cwd, inside=inside, protected=protected)
     return told(changes, changes.commit())

@@ -8,13 +8,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_GITS = (".git", "git~1")
+_UNSEEN = frozenset(
+    map(chr, (*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF))
+)
+
 
 class Targets:
     """The folder that a patch's paths are relative to, and what of the world it may change.
 
-    Nothing below the folder may be a link that leads out of it. With
-    `inside`, what is written must lie in one of these folders and in none of
-    `protected`, which are compared without regard to case.
+    Nothing below the folder may be a link that leads out of it, and nothing
+    that is written is a `.git` or lies in one, however deep, whether it is
+    there already or not: git obeys what is in it. With `inside`, what is
+    written must lie in one of these folders; it lies in none of `protected`.
+    Names are compared without regard to case.
     """
 
     def __init__(
@@ -59,7 +66,23 @@ class Targets:
             raise _rejected(path, f"it would be {real}, and only {allowed} may be written", real)
         if any(_holds(kept.casefold(), real.casefold()) for kept in self._protected):
             raise _rejected(path, "it is protected", real)
+        if _in_repository(real) or _in_repository(os.path.normpath(self._join(path))):
+            raise _rejected(path, "it is protected, as all of a .git is; let git change it", real)
         return real
+
+
+def _in_repository(path: str) -> bool:
+    """Tell whether a name on a path is one by which some system knows a .git."""
+    lowered = path.casefold()
+    if ".git" not in lowered and "git~" not in lowered and path.isascii():
+        return False
+    names = lowered.replace(os.sep, "/").split("/")
+    return any(_plain(name).partition(":")[0].rstrip(". ") in _GITS for name in names)
+
+
+def _plain(name: str) -> str:
+    """Give a name without the characters that macOS does not see in it."""
+    return name if name.isascii() else "".join(one for one in name if one not in _UNSEEN)
 
 
 def _holds(folder: str, real: str) -> bool:

@@ -1,0 +1,70 @@
+"""Runs commands for callers that may lose interest, and ends them then; all of them when it is closed."""
+
+from _thread import allocate_lock
+
+from agent_exec.model.errors import InvalidState
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    from agent_exec.engine.engine import Engine
+    from agent_exec.model.command import Command
+    from agent_exec.model.outcome import Outcome
+    from agent_exec.sandbox.plan import Plan
+
+    class Cancelled(Protocol):
+        """Whether the caller has lost interest, as a threading.Event tells it."""
+
+        def is_set(self) -> bool:
+            """Tell whether it has."""
+
+
+SLOTS = 1024
+_SLICE = 0.1
+"""How often it is asked whether the caller is still there."""
+
+
+class Runner:
+    """An engine that is made when first needed; any number of threads may use it."""
+
+    __slots__ = ("_closed", "_engine", "_lock")
+
+    def __init__(self) -> None:
+        self._engine: Engine | None = None
+        self._lock = allocate_lock()
+        self._closed = False
+
+    def run(self, command: "Command", cancelled: "Cancelled", *, sandbox: "Plan | None" = None) -> "Outcome":
+        """Run a command to its end, which comes soon if its caller goes; nothing of it is left then."""
+        if cancelled.is_set():
+            raise InvalidState("this call was cancelled before its command was started; nothing was run")
+        run = self._started().start(command, sandbox=sandbox)
+        try:
+            while not run.wait(_SLICE):
+                if cancelled.is_set():
+                    run.stop()
+                    break
+            return run.outcome()
+        finally:
+            if not run.done:  # we are interrupted ourselves
+                run.kill()
+                run.wait()
+
+    def close(self) -> None:
+        """End all that runs, and wait until it is gone; harmless when repeated."""
+        with self._lock:
+            self._closed = True
+            engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
+
+    def _started(self) -> "Engine":
+        with self._lock:
+            if self._closed:
+                raise InvalidState("these tools are closed; nothing was run")
+            if self._engine is None:
+                from agent_exec.engine.engine import Engine
+
+                self._engine = Engine(SLOTS)
+            return self._engine
