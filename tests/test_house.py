@@ -163,6 +163,19 @@ def test_the_readmes_examples_run(tmp_path: Path) -> None:
         assert out.returncode == 0, out.stderr
 
 
+def test_the_conversation_in_the_readme_is_what_is_said() -> None:
+    readme = (ROOT / "README.md").read_text()
+    script, told = re.findall(r"```python\n([^`]*def say.*?)```.*?```text\n(.*?)```", readme, re.DOTALL)[0]
+    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+
+    def lasting(text: str) -> list[str]:
+        text = re.sub(r"(Chunk ID:|Wall time:|session ID|token count:) \S+", r"\1", text)
+        text = re.sub(r"(?<=\^C).*?(?=KeyboardInterrupt)", "", text, flags=re.DOTALL)  # differs with Python's
+        return [line.strip() for line in text.splitlines() if line.strip()]
+
+    assert lasting(out) == lasting(told)
+
+
 def test_architecture_is_short_and_maps_every_module() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text()
     assert len(text.splitlines()) <= 200

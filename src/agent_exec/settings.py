@@ -33,7 +33,7 @@ def open_gate(
     from agent_exec.engine.gate import Gate
 
     found = os.environ if environ is None else environ
-    approval = found.get("AGENT_EXEC_APPROVAL_POLICY") or None
+    approval = approval_policy(found)
     file = rules_file(rules, found)
     if file is None and unmatched == "run" and approval != "untrusted":
         return Gate(None, approver=approver, approval=approval or "on-request")
@@ -49,6 +49,12 @@ def open_gate(
         unmatched=unmatched,
         remember=lambda more: add_rules(file or rules_place(found), more),
     )
+
+
+def approval_policy(environ: "Mapping[str, str] | None" = None) -> str | None:
+    """Give AGENT_EXEC_APPROVAL_POLICY, which goes before what a file of rules says; None if it is not set."""
+    found = os.environ if environ is None else environ
+    return found.get("AGENT_EXEC_APPROVAL_POLICY") or None
 
 
 def rules_file(option: str | None = None, environ: "Mapping[str, str] | None" = None) -> str | None:

@@ -17,6 +17,7 @@ import fcntl
 import termios
 
 from agent_exec.host.posix.attention import Attention, Gaze
+from agent_exec.host.posix.peer import Peer
 from support import exists, wait_until
 
 
@@ -25,6 +26,12 @@ class Still:
 
     busy = False
     writer = None
+
+    def __init__(self) -> None:
+        self.peer = Peer()
+
+    def face(self) -> Peer:
+        return self.peer
 
 
 class Front:
@@ -59,6 +66,8 @@ class Front:
     def close(self) -> None:
         self.gaze.close()
         self.gaze.close()
+        self.reader.peer.close()
+        self.reader.peer.close()
         os.killpg(self.pid, signal.SIGKILL)
         os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
@@ -176,8 +185,49 @@ def test_eyes_that_are_closed(front: Callable[[str], Front]) -> None:
 def test_looking_leaves_nothing_open(front: Callable[[str], Front]) -> None:
     one = front("import os; print('up'); os.read(0, 1)")
     one.expect(b"up\r\n")
+    first = len(os.listdir("/proc/self/fd"))
     wait_until(lambda: one.look().evidence == "exact")
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(100):
         one.look()
     assert len(os.listdir("/proc/self/fd")) == before
+    one.gaze.close()
+    one.reader.peer.close()
+    assert len(os.listdir("/proc/self/fd")) == first - 1  # the copy of the master, too
+
+
+def test_a_program_that_becomes_another(front: Callable[[str], Front]) -> None:
+    """What was kept open of the first one shows nothing of the second."""
+    second = "import select, sys; print('> ', end='', flush=True); select.select([0], [], [])"
+    code = f"import os, sys; input('? '); os.execv(sys.executable, [sys.executable, '-c', {second!r}])"
+    one = front(code)
+    one.expect(b"? ")
+    wait_until(lambda: one.look(unfinished=True).evidence == "exact")
+    os.write(one.master, b"go\n")
+    one.expect(b"> ")
+    wait_until(lambda: one.look(unfinished=True).evidence == "likely")
+
+
+def test_the_same_read_of_something_else(front: Callable[[str], Front]) -> None:
+    """The same call, with the same arguments, at the same place of the program, but not of the terminal."""
+    one = front("import os\nfor _ in range(2):\n  print('up'); os.read(0, 9); os.dup2(os.pipe()[0], 0)")
+    one.expect(b"up\r\n")
+    wait_until(lambda: one.look().evidence == "exact")
+    os.write(one.master, b"x\n")
+    one.expect(b"x\r\nup\r\n")
+    wait_until(lambda: "pipe" in _channel(one.pid) or _channel(one.pid) in ("0", ""))
+    for _ in range(100):
+        assert one.look(unfinished=True).evidence == ""
+
+
+def _channel(pid: int) -> str:
+    with open(f"/proc/{pid}/wchan") as file:
+        return file.read()
+
+
+def test_a_terminal_that_was_hung_up_for_us(front: Callable[[str], Front]) -> None:
+    one = front("import os; print('up'); os.read(0, 1)")
+    one.expect(b"up\r\n")
+    wait_until(lambda: one.look().evidence == "exact")
+    one.reader.peer.close()
+    assert one.look().evidence == ""  # nobody waits behind an end that is closed

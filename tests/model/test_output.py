@@ -98,3 +98,17 @@ def test_a_limit_that_is_none_is_refused(wrong: int) -> None:
     for make in (Head, Tail, Lines, HeadTail):
         with pytest.raises(InvalidArgument, match="whole number"):
             make(wrong)
+
+
+@pytest.mark.parametrize("size", [0, 3, 4, 9, 10, 30])
+def test_both_ends_are_taken_and_begin_anew(size: int) -> None:
+    keep = HeadTail(4, 5)
+    for _ in range(2):
+        data = bytes(range(65, 65 + size))
+        for at in range(0, size, 3):
+            keep.feed(data[at : at + 3])
+        head, tail, observed = keep.take()
+        assert (head, observed) == (data[:4], size)
+        assert tail == data[4:][-5:]
+        assert keep.parts() == (b"", b"")
+        assert keep.observed == 0

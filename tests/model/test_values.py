@@ -7,6 +7,7 @@ import pytest
 import agent_exec
 from agent_exec import Command, Limits, Terminal
 from agent_exec.model import errors
+from agent_exec.model.command import Variables
 from agent_exec.model.errors import AgentExecError, InvalidArgument
 
 
@@ -129,3 +130,15 @@ def test_errors_survive_pickling() -> None:
         "no program 'x'",
         {"program": "x"},
     )
+
+
+def test_variables_are_checked_once_and_added_to() -> None:
+    base = Variables({b"A": b"1", b"B": b"2"})
+    more = base.plus({b"B": b"3"})
+    assert more == {b"A": b"1", b"B": b"3"}
+    assert base == {b"A": b"1", b"B": b"2"}
+    assert more.encoded
+    assert not base.plus({"C": "4"}).encoded
+    assert Command(["true"], env=more).env is more
+    with pytest.raises(InvalidArgument, match="without '='"):
+        base.plus({b"A=B": b""})

@@ -14,7 +14,7 @@ from agent_exec.model.output import Head
 from agent_exec.sessions.session import Session, told
 from agent_exec.sessions.transcript import Transcript
 from agent_exec.sessions.wanted import Wanted
-from support import python, wait_until
+from support import descriptors, python, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows what a process waits for")
 
@@ -177,3 +177,85 @@ def test_a_flood_is_seen_whole(engine: Engine, tmp_path: Path) -> None:
     assert session.transcript.total == 3_000_000
     assert session.read(1_500_000, 10) == (1_500_000, b"000150000\n")
     session.close()
+
+
+def test_whoever_waits_reads_by_itself(engine: Engine, tmp_path: Path) -> None:
+    """The engine's thread reads between waits, the waiting one meanwhile; nothing is lost or comes twice."""
+    session = new(
+        tmp_path,
+        python("while line := input('more? '): print(*range(int(line)), sep=chr(10))"),
+        tty=True,
+    )
+    readers = set()
+
+    class Noted(Transcript):
+        def write(self, chunk: bytes) -> None:
+            readers.add(threading.current_thread().name)
+            super().write(chunk)
+
+    session.transcript = Noted(str(tmp_path / "noted"))
+    session.start(engine)
+    for _ in range(20):
+        assert session.wait(60).cause == "input"
+        session.take()
+        session.type(b"500\n")
+        assert session.wait(60).cause == "input"
+        numbers = session.take().head.decode().replace("\r\n", " ").split()
+        assert numbers == ["500", *map(str, range(500)), "more?"]
+    assert threading.current_thread().name in readers
+    session.type(b"3\n")
+    wait_until(lambda: session.transcript.waiting >= 18)  # by the engine: nobody waits
+    assert "agent-exec" in readers
+    session.stop()
+    assert session.wait(60, Wanted(only_exit=True)).cause == "exit"
+
+
+def test_two_that_wait_for_one_terminal(engine: Engine, tmp_path: Path) -> None:
+    """One of them reads; both hear of what there is."""
+    session = new(tmp_path, python("print('up'); input('? '); input('! ')"), tty=True)
+    session.start(engine)
+    causes: list[str] = []
+    threads = [threading.Thread(target=lambda: causes.append(session.wait(60).cause)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert causes == ["input"] * 4
+    session.type(b"x\n")
+    assert session.wait(60).cause == "input"
+    session.run.kill()
+    assert session.wait(60, Wanted(only_exit=True)).cause == "exit"
+
+
+def test_ends_while_someone_reads(engine: Engine, tmp_path: Path) -> None:
+    """However the end falls into a wait, it is told at once, and nothing of the eyes is left open."""
+    before = len(descriptors())
+    for number in range(30):
+        session = new(
+            tmp_path,
+            python(f"import time; print('x' * {number * 500}); time.sleep({number} / 2000)"),
+            tty=True,
+        )
+        session.start(engine)
+        while session.wait(60).cause != "exit":
+            pass
+        assert session.outcome is not None
+        assert not session.outcome.leaked
+        assert session.take().head == b"x" * (number * 500) + b"\r\n"
+        session.close()
+    wait_until(lambda: len(descriptors()) <= before + 12)  # keepers that wait for the next
+
+
+def test_much_is_typed_while_someone_reads(engine: Engine, tmp_path: Path) -> None:
+    """What the terminal does not take at once is typed by the engine, which takes the terminal back."""
+    session = new(tmp_path, ["sh", "-c", "stty raw -echo; echo up; cat"], tty=True)
+    session.start(engine)
+    assert session.wait(60, Wanted(output=True)).cause == "output"
+    data = b"".join(b"%07d\n" % number for number in range(40_000))
+    session.type(data)
+    while session.transcript.total < len(data) + 3:
+        session.wait(60, Wanted(output=True))
+        session.take()
+    assert session.read(3, len(data)) == (3, data)
+    session.run.kill()
+    assert session.wait(60, Wanted(only_exit=True)).cause == "exit"

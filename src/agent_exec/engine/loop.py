@@ -130,6 +130,11 @@ class Loop:
             self._cancelled = 0
 
     @property
+    def shareable(self) -> bool:
+        """Whether other threads may watch and unwatch a descriptor, each its own, while we wait."""
+        return self._poller.shareable
+
+    @property
     def idle(self) -> bool:
         """Whether nothing is watched, timed or waiting to be called."""
         return not (self._ready or self._timers or self._inbox)

@@ -39,6 +39,7 @@ class Run:
         "_error",
         "_exit_code",
         "_future",
+        "_held",
         "_launch",
         "_leaked",
         "_loop",
@@ -93,6 +94,7 @@ class Run:
         self._error: BaseException | None = None
         self._outcome: Outcome | None = None
         self._early: list[Callable[[Process], object]] = []
+        self._held: list[Callable[[], object]] | None = None  # asked for while it is being handed over
         self._writing = RLock()
         self._waiting = 0  # how much input is on its way through the inbox
         self._direct = False  # whether input may pass it by
@@ -181,11 +183,11 @@ class Run:
         anyone and for any cause, ends the patience. The first cause is kept.
         """
         number = None if signal is None else _number(signal)
-        self._loop.post(lambda: self._stop("stopped", number))
+        self._ask(lambda: self._stop("stopped", number))
 
     def kill(self) -> None:
         """End it by force, and return at once."""
-        self._loop.post(lambda: self._abort("stopped"))
+        self._ask(lambda: self._abort("stopped"))
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until it is over, for at most so many seconds; say whether it is."""
@@ -254,7 +256,7 @@ class Run:
             except BaseException as error:
                 # Handed to whoever waits for the outcome, once nothing of the run lives.
                 self._error = error
-                self._abort(None)
+                self._loop.post(lambda: self._abort(None))  # it may be another thread that reads
         if (
             command.limits.overflow == "stop"
             and self._phase == "running"
@@ -453,14 +455,10 @@ class Run:
 
     def _post(self, call: "Callable[[Process], object]") -> None:
         """Have something done to the process by the driver, in order; not once the run is over."""
+        self._ask(lambda: self._early.append(call) if self._phase == "queued" else self._apply(call))
 
-        def apply() -> None:
-            if self._phase == "queued":
-                self._early.append(call)
-            else:
-                self._apply(call)
-
-        self._loop.post(apply)
+    def _ask(self, call: "Callable[[], object]") -> None:
+        self._loop.post(lambda: call() if self._held is None else self._held.append(call))
 
     def _apply(self, call: "Callable[[Process], object]") -> None:
         if self._process is not None and self._phase != "ended":

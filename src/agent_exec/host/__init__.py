@@ -6,6 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     if sys.platform == "win32":
         from agent_exec.host.windows import (
+            Adopted,
             Control,
             FileLock,
             Interrupts,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
         )
     else:
         from agent_exec.host.posix import (
+            Adopted,
             Control,
             FileLock,
             Interrupts,
@@ -72,6 +74,7 @@ else:
     from agent_exec.host.posix import __getattr__ as __getattr__
 
 __all__ = [
+    "Adopted",
     "Control",
     "FileLock",
     "Interrupts",

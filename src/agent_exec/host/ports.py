@@ -11,7 +11,11 @@ from agent_exec.model.errors import AgentExecError
 
 
 class Loop(Protocol):
-    """The loop; everything but `post` is called from inside it."""
+    """The loop; everything but `post` is called from inside it, or else by threads that may share it."""
+
+    @property
+    def shareable(self) -> bool:
+        """Whether other threads may watch and unwatch a descriptor, each its own."""
 
     def watch(self, fd: int, events: int, ready: Callable[[int], None]) -> None:
         """Call `ready(events)` whenever the descriptor is."""
@@ -75,8 +79,32 @@ class Process(Protocol):
     def leave(self) -> None:
         """Give up what is left of the tree, and let it live; reports nothing more but output."""
 
+    def release(self) -> "Handed | None":
+        """Let go of it, for another process to go on with; None while it is only being started."""
+
     def abandon(self, grace: float) -> None:
         """End the tree without the loop's help, and wait until it is gone; reports nothing more."""
+
+
+class Handed(Protocol):
+    """A command that was let go of: what another process needs of it, to be sent there.
+
+    It is taken back or given up inside the loop, and only once.
+    """
+
+    @property
+    def fds(self) -> tuple[int, ...]:
+        """The descriptors to send."""
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """What else is to be known, in a form that can be sent."""
+
+    def take_back(self) -> None:
+        """Go on here, as if nothing had happened."""
+
+    def give_up(self) -> None:
+        """Hold nothing of it any more."""
 
 
 class Attention(Protocol):
@@ -91,6 +119,18 @@ class Gaze(Protocol):
 
     def look(self, *, unfinished: bool) -> Attention:
         """Look whether someone waits for input; `unfinished` if the last line has no end."""
+
+    def attend(self) -> bool:
+        """Begin to read the terminal from this thread; say whether that can be."""
+
+    def read(self, seconds: float) -> bool:
+        """Pass on what is printed within so many seconds; False if nothing more will be."""
+
+    def wake(self) -> None:
+        """Let who attends return from `read` now."""
+
+    def leave(self) -> None:
+        """Let the loop read again."""
 
     def close(self) -> None:
         """Look no more; harmless when repeated."""

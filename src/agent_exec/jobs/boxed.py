@@ -43,6 +43,7 @@ class BoxedSpawner:
     __slots__ = ("_before", "_cwd", "_plan", "_process", "_sandbox", "_spawner", "_state", "_stdin")
 
     room = ROOM
+    boxed = True
     gone = True
     """Whether nothing of the tree is left, once the run is over: nothing can be left alive in a box."""
     current = None

@@ -53,10 +53,7 @@ class Launcher:
     def start(self, root: str, order: "Order") -> "Started":
         """Give it its order, for a store in this folder; `Started.begin` waits until it is carried out."""
         try:
-            request = dumps((root, order.fields()))
-            frame = memoryview(len(request).to_bytes(8, "little") + request)
-            while frame:
-                frame = frame[os.write(self._order, frame) :]
+            send_order(self._order, (root, order.fields()))
         except OSError:
             pass  # it is gone, and we hear so
         finally:
@@ -72,26 +69,33 @@ class Launcher:
             self._report.close()
 
 
+def send_order(fd: int, order: "tuple[object, ...]") -> None:
+    """Write a whole order for a supervisor to take."""
+    request = dumps(order)  # type: ignore[arg-type]  # of what can be sent, all the way down
+    frame = memoryview(len(request).to_bytes(8, "little") + request)
+    while frame:
+        frame = frame[os.write(fd, frame) :]
+
+
 class Started:
     """A job that has been ordered, and our ear at its supervisor."""
 
-    __slots__ = ("_heard", "_report", "_root", "_started", "ended", "hung_up", "id")
+    __slots__ = ("_heard", "_report", "_root", "ended", "hung_up", "id", "started")
 
     def __init__(self, root: str, report: "Report") -> None:
         self._root = root
         self._report = report
         self._heard = b""
-        self._started = False
         self.id = ""
+        self.started = False
+        """Whether the command has been said to run."""
         self.ended = False
         self.hung_up = False
         """Whether the supervisor is gone without having told of an end."""
 
     def begin(self) -> None:
         """Wait until the command runs, or the job's record says why not; raise if there is no job."""
-        deadline = monotonic() + _PATIENCE
-        while not (self._started or self.ended or self.hung_up) and (left := deadline - monotonic()) > 0:
-            self._hear(left)
+        self.hear_of(lambda: self.started)
         if not self.id:
             self._report.close()
             from agent_exec.model.errors import LaunchFailed
@@ -102,6 +106,12 @@ class Started:
                     "`agent-exec list --all` shows it if it does"
                 )
             raise LaunchFailed("the supervisor of the job went away before there was a job; try again")
+
+    def hear_of(self, known: "Callable[[], object]") -> None:
+        """Listen until something is known or the end has come, for as long as a supervisor may take."""
+        deadline = monotonic() + _PATIENCE
+        while not (known() or self.ended or self.hung_up) and (left := deadline - monotonic()) > 0:
+            self._hear(left)
 
     def wait(self, seconds: float | None, interrupts: "Interrupts | None" = None) -> None:
         """Wait until the job has ended with its output complete, for at most so long."""
@@ -141,7 +151,7 @@ class Started:
             if word == JOB:
                 self.id = rest
             elif word == STARTED:
-                self._started = True
+                self.started = True
             elif word == ENDED:
                 self.ended = True
             elif word == REFUSED:

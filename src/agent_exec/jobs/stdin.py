@@ -36,6 +36,11 @@ def from_bytes(store: "Store", data: bytes, limit: int) -> int:
     return _spool(store, (data,), limit)
 
 
+def spooled(store: "Store", data: "Iterable[bytes]") -> int:
+    """Give a descriptor to read these pieces from, one after the other."""
+    return _spool(store, data, 1 << 62)
+
+
 def from_file(path: str) -> int:
     """Open a file for reading; only one that can be read to its end without waiting for anyone."""
     try:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from agent_exec.engine.run import Run
+    from agent_exec.jobs.adopt import AdoptedSpawner
     from agent_exec.jobs.arrivals import ArrivalWriter
     from agent_exec.jobs.boxed import BoxedSpawner
     from agent_exec.model.command import Stream
@@ -38,9 +39,10 @@ def main(fds: list[int]) -> None:
     """Take the order from the first descriptor, tell the second about it; the third is its input."""
     orders, report, stdin = fds
     local = OwnSpawner(stdin)
-    request = _take_order(orders)
+    request = take_order(orders)
     if request is None:
         return  # whoever wanted us has changed its mind
+    os.close(orders)
     root, order = request
     job_id = new_id()
     local.name = f"AgentExec-{job_id}"
@@ -48,16 +50,21 @@ def main(fds: list[int]) -> None:
     try:
         job = Supervisor(Store(root), job_id, order, spawner, report)
     except AgentExecError as error:
-        from agent_exec.model.jsonline import dump
-
-        told = {"code": error.code, "message": error.message, "details": dict(error.details)}
-        tell(report, f"{REFUSED} {dump(told)}\n".encode())
+        refuse(report, error)
         return
     try:
         job.serve()
     except BaseException:
         spawner.abandon()  # an error of ours, and no reason to leave an orphan
         raise
+
+
+def refuse(report: int, error: AgentExecError) -> None:
+    """Tell why there is no job."""
+    from agent_exec.model.jsonline import dump
+
+    told = {"code": error.code, "message": error.message, "details": dict(error.details)}
+    tell(report, f"{REFUSED} {dump(told)}\n".encode())
 
 
 def _boxed(stdin: int, sandbox: "dict[str, Any]", root: str) -> "BoxedSpawner":
@@ -76,7 +83,7 @@ def preload() -> None:
     boot_id()
 
 
-def _take_order(fd: int) -> "tuple[str, dict[str, Any]] | None":
+def take_order(fd: int) -> "Any":
     """Read the whole order; None if it never comes."""
     data = b""
     while len(data) < 8 or len(data) - 8 < int.from_bytes(data[:8], "little"):
@@ -84,9 +91,7 @@ def _take_order(fd: int) -> "tuple[str, dict[str, Any]] | None":
         if not more:
             return None
         data += more
-    os.close(fd)
-    found: tuple[str, dict[str, Any]] = loads(data[8:])
-    return found
+    return loads(data[8:])
 
 
 class OwnSpawner(LocalSpawner):
@@ -96,6 +101,8 @@ class OwnSpawner(LocalSpawner):
 
     room = 0
     """How much room that takes in the record."""
+    boxed = False
+    """Whether whoever owns the command's tree for us is its box."""
 
     @property
     def keep(self) -> "Keep":
@@ -137,7 +144,7 @@ class Supervisor:
         store: Store,
         job_id: str,
         order: "dict[str, Any]",
-        spawner: "OwnSpawner | BoxedSpawner",
+        spawner: "OwnSpawner | BoxedSpawner | AdoptedSpawner",
         report: int,
     ) -> None:
         self._store = store
@@ -322,13 +329,15 @@ class Supervisor:
         }
 
     def _failure(self, error: AgentExecError) -> "dict[str, Any]":
-        """Give the facts of a job whose command never ran, or went with its box before it ended."""
-        gone = isinstance(error, KeeperLost)  # the helper that is the box: there are no others here
+        """Give the facts of a job whose command never ran, or went with its box or keeper before it ended."""
+        lost = isinstance(error, KeeperLost)
+        gone = lost and self._spawner.boxed
+        reason = "sandbox_lost" if gone else "supervisor_lost" if lost else "spawn_failed"
         return {
             "state": "failed",
             "exit_code": None,
             "signal": None,
-            "reason": "sandbox_lost" if gone and self._began else "spawn_failed",
+            "reason": reason if self._began else "spawn_failed",
             "code": SandboxUnavailable.code if gone else error.code,
             "message": error.message,
             "timed_out": False,

@@ -64,6 +64,12 @@ class LogWriter:
             self._put(piece)
             view = view[len(piece) :]
 
+    def skip(self, size: int) -> None:
+        """Leave a gap for bytes of the stream that are gone; they count as lost."""
+        self._shut()
+        self.total += size
+        self.lost += size
+
     def _put(self, data: "bytes | memoryview") -> None:
         """Write into the part that is open; what fails is a gap before the next part."""
         size = len(data)

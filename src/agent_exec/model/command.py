@@ -39,6 +39,26 @@ class Terminal(Value):
         self.columns = int(columns)
 
 
+class Variables(dict[str | bytes, str | bytes]):
+    """An environment that has been checked, and is not looked through again; not to be changed once made."""
+
+    __slots__ = ("encoded",)
+
+    def __init__(self, given: "Mapping[str, str] | Mapping[bytes, bytes]") -> None:
+        super().__init__({_name(key): _word("env", value) for key, value in given.items()})
+        self.encoded = all(isinstance(word, bytes) for pair in self.items() for word in pair)
+        """Whether all of it is bytes."""
+
+    def plus(self, more: "Mapping[str, str] | Mapping[bytes, bytes]") -> "Variables":
+        """Give these and some more, which win."""
+        found = Variables(more)
+        added = dict(found)
+        found.update(self)
+        found.update(added)
+        found.encoded = found.encoded and self.encoded
+        return found
+
+
 class Command(Value):
     """What was asked: a program with its arguments, and the terms of its run.
 
@@ -74,7 +94,7 @@ class Command(Value):
         argv: "Sequence[Word]",
         *,
         cwd: "Word | None" = None,
-        env: "Mapping[str, str] | Mapping[bytes, bytes] | None" = None,
+        env: "Mapping[str, str] | Mapping[bytes, bytes] | Variables | None" = None,
         stdin: bytes | None = None,
         interactive: bool = False,
         tty: bool = False,
@@ -96,7 +116,7 @@ class Command(Value):
         self.cwd = None if cwd is None else _word("cwd", cwd)
         if env is not None and not hasattr(env, "items"):
             raise InvalidArgument(f"env must be a mapping of names to values; got {type(env).__name__}")
-        self.env = None if env is None else {_name(key): _word("env", value) for key, value in env.items()}
+        self.env = env if env is None or isinstance(env, Variables) else Variables(env)
         if stdin is not None and not isinstance(stdin, bytes | bytearray | memoryview):
             raise InvalidArgument(f"stdin must be bytes; encode the text first. Got {type(stdin).__name__}")
         self.stdin = None if stdin is None else bytes(stdin)

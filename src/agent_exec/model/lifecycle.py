@@ -8,7 +8,7 @@ Rules:
    may finish what they write for a bounded time (lingering), then they are
    killed or left.
 3. The run is over when nothing of its tree exists, or when what exists was
-   to be left.
+   to be left, or belongs to another.
 4. At most one clock runs: the timeout, the grace, the drain, or the one that
    repeats the force while something resists it.
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     Phase = Literal["queued", "running", "stopping", "killing", "lingering", "ended"]
-    Event = Literal["launch", "stop", "abort", "exited", "emptied", "expired", "left", "failed"]
+    Event = Literal["launch", "stop", "abort", "exited", "emptied", "expired", "left", "handed", "failed"]
     Effect = Literal[
         "spawn", "terminate", "kill", "leak", "release", "time_run", "time_grace", "time_drain", "finish"
     ]
@@ -35,6 +35,7 @@ EVENTS: "dict[Event, str]" = {
     "emptied": "nothing of its tree exists any more",
     "expired": "the clock that was running has run out",
     "left": "the drain has run out and leftovers are to be left",
+    "handed": "another process has taken it over",
     "failed": "it could not be started, or its keeper was lost",
 }
 
@@ -48,6 +49,7 @@ TABLE: "dict[tuple[Phase, Event], tuple[Phase, tuple[Effect, ...]]]" = {
     ("running", "expired"): ("stopping", ("terminate", "time_grace")),
     ("running", "exited"): ("lingering", ("time_drain",)),
     ("running", "emptied"): ("ended", ("finish",)),
+    ("running", "handed"): ("ended", ("finish",)),
     ("running", "failed"): ("ended", ("finish",)),
     ("stopping", "stop"): ("killing", ("kill",)),
     ("stopping", "abort"): ("killing", ("kill",)),

@@ -194,6 +194,16 @@ class HeadTail(Keep):
         """Give the two ends apart; `observed - kept` bytes are missing between them."""
         return self._head.value(), self._tail.value()
 
+    def take(self) -> tuple[bytes, bytes, int]:
+        """Give the two ends and how much was observed, and begin anew."""
+        head, self._head = self._head, self._head.fresh()
+        if self.observed <= head.limit:
+            tail = b""
+        else:
+            tail, self._tail = self._tail.value(), self._tail.fresh()
+        observed, self.observed = self.observed, 0
+        return head.value(), tail, observed
+
     def value(self) -> bytes:
         """Give both ends, one after the other."""
         return b"".join([self._head._data, *self._tail._pieces.last(self._tail.limit)])

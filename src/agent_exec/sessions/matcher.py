@@ -1,4 +1,4 @@
-"""A pattern looked for in output, by a process of its own: some never come to an end on some texts."""
+"""Patterns looked for in output, by a process of its own: some never come to an end on some texts."""
 
 import sys
 
@@ -7,7 +7,7 @@ from agent_exec.model.output import Head
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from agent_exec.engine.engine import Engine
     from agent_exec.model.command import Stream
@@ -17,11 +17,11 @@ _MOST_WAITING = 1 << 22
 
 _PROGRAM = """
 import os, re, sys
-pattern = re.compile(os.fsencode(sys.argv[1]))
+patterns = [re.compile(os.fsencode(word)) for word in sys.argv[1:]]
 text = b""
 while data := os.read(0, 1 << 16):
     text = (text + data)[-(1 << 17):]
-    if pattern.search(text):
+    if any(pattern.search(text) for pattern in patterns):
         os.write(1, b"found")
         break
     os.write(1, b"%d " % len(data))
@@ -29,18 +29,18 @@ while data := os.read(0, 1 << 16):
 
 
 class Matcher:
-    """Looks for a pattern in what it is fed, and calls `found` when it is there; to be closed."""
+    """Looks for patterns in what it is fed, and calls `found` when one of them is there; to be closed."""
 
     __slots__ = ("_found", "_heard", "_run", "_waiting", "matched")
 
-    def __init__(self, engine: "Engine", regex: str, found: "Callable[[], object]") -> None:
+    def __init__(self, engine: "Engine", regexes: "Sequence[str]", found: "Callable[[], object]") -> None:
         self.matched = False
         self._found = found
         self._waiting = 0
         self._heard = b""
         self._run = engine.start(
             Command(
-                [sys.executable, "-IS", "-c", _PROGRAM, regex],
+                [sys.executable, "-IS", "-c", _PROGRAM, *regexes],
                 cwd="/",
                 env={"PATH": "/"},
                 interactive=True,

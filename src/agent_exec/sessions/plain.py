@@ -52,6 +52,11 @@ class Plain:
         self._look()
         return self._lines.text()
 
+    def resize(self, columns: int | None) -> None:
+        """Take what comes from now on to be wrapped elsewhere."""
+        self._look()
+        self._lines.columns = columns
+
     def finish(self) -> str:
         """Give all that is left, and begin anew."""
         self._look()

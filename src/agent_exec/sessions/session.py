@@ -4,16 +4,18 @@ from _thread import allocate_lock
 from threading import Condition, Timer
 from time import monotonic, time
 
-from agent_exec.model.errors import AgentExecError, InputClosed
+from agent_exec.model.errors import AgentExecError, InputClosed, InvalidState
 from agent_exec.model.output import HeadTail
 from agent_exec.sessions.transcript import WINDOW
 from agent_exec.sessions.wanted import NOTHING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from concurrent.futures import Future
 
     from agent_exec.engine.engine import Engine
+    from agent_exec.engine.handing import HandOver
     from agent_exec.engine.run import Run
     from agent_exec.host.ports import Gaze
     from agent_exec.model.command import Command, Stream
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from agent_exec.sessions.wanted import Wanted
 
 _STREAMS: "tuple[Stream, Stream]" = ("stdout", "stderr")
+_PIECE = 1 << 20
 _FIRST_LOOK = 0.0003
 _AFTER_TYPING = 0.001
 _LAST_LOOK = 0.05
@@ -52,6 +55,9 @@ class Ending:
         self.echo = echo
 
 
+_EXIT, _DEADLINE = Ending("exit"), Ending("deadline")
+
+
 class Session:
     """One command and all that it prints; any thread may use it, one exchange at a time."""
 
@@ -73,6 +79,8 @@ class Session:
         self.used = monotonic()
         self.outcome: Outcome | None = None
         self.error: BaseException | None = None
+        self.job = ""
+        """What the command is called by who has it now, if that is another process."""
         self.seen_to_end = False
         """Whether somebody has been told of its end."""
         self._streams = {name: HeadTail(WINDOW, WINDOW) for name in _STREAMS} if separate else None
@@ -84,6 +92,7 @@ class Session:
         self._gaze: Gaze | None = None
         self._matcher: Matcher | None = None
         self._chunks = 0
+        self._heeded = False  # whether somebody is to be woken by output
         self._printed = self._typed = monotonic()
         self._ends_line = True
         self._look_at = 0.0
@@ -130,6 +139,33 @@ class Session:
         if self.command.tty:
             self.run.signal("HUP")
 
+    def hand_over(self, give: "Callable[[HandOver], str]") -> None:
+        """Have another process take the command over: `give` sees to that, and says what it is called there.
+
+        The session has ended then, and keeps what it has read. If `give`
+        raises, it goes on as if nothing had happened.
+        """
+        from agent_exec.engine.handing import HandOver
+
+        handing = HandOver(self.run)
+        try:
+            name = give(handing)
+        except BaseException:
+            handing.take_back()
+            raise
+        self.job = name
+        handing.finish(InvalidState(f"this command is job {name} now", job_id=name))
+
+    def printed(self) -> "Iterator[tuple[int, bytes]]":
+        """Give all that is kept of its output, in pieces with their offsets."""
+        at = 0
+        while at < self.transcript.total:
+            at, data = self.read(at, _PIECE)
+            if not data:
+                return
+            yield at, data
+            at += len(data)
+
     def type(self, data: bytes) -> None:
         """Type something on its terminal."""
         if not self.command.tty:
@@ -145,27 +181,44 @@ class Session:
         program that waits for input.
         """
         deadline = monotonic() + seconds
-        pause = _FIRST_LOOK
-        with self._changed:
-            chunks = self._chunks
-            while not self.ended:
-                if found := self._holds(wanted):
-                    return Ending(found)
-                now = monotonic()
-                if now >= deadline:
-                    return Ending("deadline")
-                if self._gaze is not None and not wanted.only_exit and now >= self._look_at:
-                    ending = self._look()
+        pause, chunks = _FIRST_LOOK, -1
+        eyes: Gaze | None = None  # by which this very thread reads what is printed
+        over = False  # whether all has been printed, and only the engine can tell how it ended
+        try:
+            while True:
+                with self._changed:
+                    now = monotonic()
+                    ending = self._ending(wanted, late=now >= deadline)
+                    if ending is not None:
+                        return ending
+                    if self._chunks != chunks:
+                        chunks, pause = self._chunks, _FIRST_LOOK
+                    gaze = None if wanted.only_exit else self._gaze
+                    self._heeded = wanted.output or gaze is not None
+                    if gaze is None:
+                        self._changed.wait(min(deadline - now, self._step(wanted)))
+                        continue
+                if eyes is None and not over and gaze.attend():
+                    eyes = gaze
+                if now >= self._look_at:
+                    ending = self._look(gaze, chunks)
                     if ending is not None:
                         return ending
                     pause = min(2 * max(pause, monotonic() - now), _LAST_LOOK)
-                if self._chunks != chunks:
-                    chunks, pause = self._chunks, _FIRST_LOOK
-                self._changed.wait(min(max(0.0, deadline - monotonic()), self._step(wanted, pause)))
-            return Ending("exit")
+                patience = min(max(0.0, deadline - monotonic()), pause)
+                if eyes is None:
+                    with self._changed:
+                        if self._chunks == chunks and not self.ended:
+                            self._changed.wait(patience)
+                elif not eyes.read(patience):
+                    eyes.leave()
+                    eyes, over = None, True
+        finally:
+            if eyes is not None:
+                eyes.leave()
 
-    def look_for(self, regex: str | None) -> None:
-        """Have a pattern looked for in what is new, until another is, or None; it ends a wait."""
+    def look_for(self, regex: str | None, *others: str) -> None:
+        """Have patterns looked for in what is new, until others are, or None; any of them ends a wait."""
         former, self._matcher = self._matcher, None
         if former is not None:
             former.close()
@@ -173,7 +226,7 @@ class Session:
             from agent_exec.sessions.matcher import Matcher
 
             assert self._engine is not None
-            matcher = Matcher(self._engine, regex, self._wake)
+            matcher = Matcher(self._engine, (regex, *others), self._wake)
             with self._changed:
                 for piece in self.transcript.peek():
                     matcher.feed(piece)
@@ -225,15 +278,21 @@ class Session:
         if idle is not None:
             idle.join()
 
-    def _step(self, wanted: "Wanted", pause: float) -> float:
+    def _step(self, wanted: "Wanted") -> float:
         """Give how long nothing need be looked at, unless something is printed."""
-        if self._gaze is not None and not wanted.only_exit:
-            return pause
-        if wanted.port is not None:
+        if wanted.ports:
             return _LAST_LOOK
         if wanted.idle is not None:
             return max(0.001, max(self._printed, self._typed) + wanted.idle - monotonic())
         return 3600.0
+
+    def _ending(self, wanted: "Wanted", *, late: bool) -> Ending | None:
+        """Say why a wait ends now, if it does: what can be seen without a look at the terminal."""
+        if self.ended:
+            return _EXIT
+        if found := self._holds(wanted):
+            return Ending(found)
+        return _DEADLINE if late else None
 
     def _holds(self, wanted: "Wanted") -> str:
         """Say which condition holds, "" if none does."""
@@ -243,30 +302,25 @@ class Session:
             return "match"
         if wanted.idle is not None and monotonic() - max(self._printed, self._typed) >= wanted.idle:
             return "idle"
-        if wanted.port is not None:
+        if wanted.ports:
             from agent_exec.host import is_listened_on
 
-            if is_listened_on(wanted.port):
+            if any(map(is_listened_on, wanted.ports)):
                 return "port"
         return ""
 
-    def _look(self) -> Ending | None:
-        """Look whether the program waits for input, without keeping it from printing meanwhile."""
-        gaze, chunks, unfinished = self._gaze, self._chunks, not self._ends_line
-        assert gaze is not None
-        self._changed.release()
-        try:
-            with _looking:
-                if self._chunks != chunks:
-                    return None
-                found = gaze.look(unfinished=unfinished)
-        finally:
-            self._changed.acquire()
+    def _look(self, gaze: "Gaze", chunks: int) -> Ending | None:
+        """Look whether the program waits for input, unless it has printed more meanwhile."""
+        unfinished = not self._ends_line
+        with _looking:
+            if self._chunks != chunks:
+                return None
+            found = gaze.look(unfinished=unfinished)
         if not found.evidence or self._chunks != chunks or self.ended:
             return None
         return Ending("input", found.evidence, echo=found.echo)
 
-    # What follows is called by the engine's thread.
+    # What follows is called by the engine's thread, or by the one that reads in its place.
 
     def _print(self, stream: "Stream", chunk: bytes) -> None:
         with self._changed:
@@ -280,11 +334,15 @@ class Session:
             self._ends_line = chunk.endswith(b"\n")
             # A prompt has no end of line: whoever prints one may wait already.
             self._look_at = now + _FIRST_LOOK if self._ends_line else now
-            self._changed.notify_all()
+            if self._heeded:
+                self._changed.notify_all()
 
     def _wake(self) -> None:
         with self._changed:
             self._changed.notify_all()
+            gaze = self._gaze
+        if gaze is not None:
+            gaze.wake()
 
     def _note(self, event: str, _detail: int | str | None) -> None:
         if event == "spawned" and self.command.tty:
@@ -294,9 +352,12 @@ class Session:
                     self._changed.notify_all()
 
     def _end(self, future: "Future[Outcome]") -> None:
-        error = future.exception()
         with self._changed:
             gaze, self._gaze = self._gaze, None
+        if gaze is not None:
+            gaze.close()
+        error = future.exception()
+        with self._changed:
             if error is None:
                 self.outcome = future.result()
             else:
@@ -305,8 +366,6 @@ class Session:
                 self._idle.cancel()
             self.transcript.end()
             self._changed.notify_all()
-        if gaze is not None:
-            gaze.close()
 
 
 def told(error: BaseException | None) -> str:

@@ -71,10 +71,9 @@ class Transcript:
 
     def take(self) -> Taken:
         """Give what has come since the last time, and begin anew."""
-        new, self._new = self._new, self._new.fresh()
+        head, tail, observed = self._new.take()
         start, self._taken = self._taken, self.total
-        head, tail = new.parts()
-        return Taken(start, self.total, head, new.observed - len(head) - len(tail), tail)
+        return Taken(start, self.total, head, observed - len(head) - len(tail), tail)
 
     def peek(self) -> tuple[bytes, bytes]:
         """Give the two ends of what is new, and leave it so."""

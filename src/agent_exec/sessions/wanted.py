@@ -7,12 +7,12 @@ class Wanted(Value):
     """Conditions, of which the first to hold ends a wait; none of them, and only the usual ones do.
 
     `output` is any new output; `idle` is so many seconds without any;
-    `port` is one that someone listens on at this machine; for patterns see
-    `Session.look_for`. With `only_exit`, not even a program that
+    `ports` are some of which one is listened on at this machine; for
+    patterns see `Session.look_for`. With `only_exit`, not even a program that
     waits for input ends the wait.
     """
 
-    __slots__ = ("idle", "only_exit", "output", "port")
+    __slots__ = ("idle", "only_exit", "output", "ports")
 
     def __init__(
         self,
@@ -20,12 +20,12 @@ class Wanted(Value):
         only_exit: bool = False,
         output: bool = False,
         idle: float | None = None,
-        port: int | None = None,
+        ports: tuple[int, ...] = (),
     ) -> None:
         self.only_exit = only_exit
         self.output = output
         self.idle = idle
-        self.port = port
+        self.ports = ports
 
 
 NOTHING = Wanted()

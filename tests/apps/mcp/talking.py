@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,8 @@ pytest.importorskip("mcp", reason="the extra mcp is not installed")
 import anyio
 from mcp import Client, StdioServerParameters
 from mcp_types import CallToolResult, TextContent
+
+from support import wait_until
 
 __all__ = ["FAKE", "Bare", "Client", "anyio", "bare", "oneshot", "talk", "text", "until"]
 
@@ -46,7 +49,10 @@ def talk(
             async with Client(started, mode=mode) as client:
                 return await work(client)
 
-    return anyio.run(conversation)
+    try:
+        return anyio.run(conversation)
+    finally:  # whoever has waited for the server's process may take a moment to go
+        wait_until(lambda: not any(one.name.startswith("asyncio-waitpid") for one in threading.enumerate()))
 
 
 async def until(condition: Callable[[], bool]) -> None:

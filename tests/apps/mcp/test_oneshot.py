@@ -107,7 +107,7 @@ def test_hanging_up_ends_the_process_and_all_commands(tmp_path: Path, nothing_le
         pid = start(server, tmp_path)
         server.hang_up()
         assert server.process.wait(20) == 0
-        wait_until(lambda: not exists(pid))
+        assert not exists(pid)  # it has waited for it
         wait_until(lambda: not processes_marked(nothing_left))
 
 
@@ -116,8 +116,77 @@ def test_a_signal_ends_the_process_and_all_commands(tmp_path: Path, nothing_left
         pid = start(server, tmp_path)
         server.process.terminate()
         assert server.process.wait(20) == 143
-        wait_until(lambda: not exists(pid))
+        assert not exists(pid)
         wait_until(lambda: not processes_marked(nothing_left))
+
+
+def test_a_cancelled_call_ends_its_command(tmp_path: Path, nothing_left: str) -> None:
+    with bare(*oneshot("--workspace", tmp_path)) as server:
+        pid = start(server, tmp_path)
+        server.send("notifications/cancelled", {"requestId": server.last}, notify=True)
+        wait_until(lambda: not exists(pid))
+        server.call("exec_command", cwd=".", command=["echo", "next"])
+        while (answer := server.hear()).get("id") != server.last:
+            pass
+        assert answer["result"]["structuredContent"]["data"]["stdout"] == "next\n"
+        server.hang_up()
+        assert server.process.wait(20) == 0
+        wait_until(lambda: not processes_marked(nothing_left))
+
+
+def test_hints(tmp_path: Path) -> None:
+    """Of the protocol: each tool has all four, and they are true."""
+
+    async def work(client: Client) -> list[dict[str, object]]:
+        tools = (await client.list_tools()).tools
+        return [tool.annotations.model_dump(exclude_none=True) for tool in tools if tool.annotations]
+
+    reads = {
+        "read_only_hint": True,
+        "destructive_hint": False,
+        "idempotent_hint": True,
+        "open_world_hint": False,
+    }
+    acts = {
+        "read_only_hint": False,
+        "destructive_hint": True,
+        "idempotent_hint": False,
+        "open_world_hint": True,
+    }
+    assert talk(work, *oneshot("--workspace", tmp_path)) == [acts, reads]
+    boxed = talk(work, *oneshot("--workspace", tmp_path, "--sandbox", "workspace-write"))
+    assert boxed == [acts | {"open_world_hint": False}, reads]
+
+
+@pytest.mark.parametrize(("policy", "made"), [("untrusted", False), ("never", True), ("", True)])
+def test_the_approval_policy_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: str, made: bool
+) -> None:
+    monkeypatch.setenv("AGENT_EXEC_APPROVAL_POLICY", policy)
+
+    async def work(client: Client) -> None:
+        result = await client.call_tool("exec_command", {"cwd": ".", "command": ["touch", "made"]})
+        assert result.is_error is not made
+
+    talk(work, *oneshot("--workspace", tmp_path))
+    assert (tmp_path / "made").exists() is made
+
+
+def test_the_files_that_decide_stay_as_they_are(tmp_path: Path) -> None:
+    """As `agent-exec run --sandbox FILE` keeps them: the profile and the rules."""
+    profile, rules = tmp_path / "profile.json", tmp_path / "rules.toml"
+    profile.write_text('{"name": "workspace-write"}')
+    rules.write_text("")
+
+    async def work(client: Client) -> None:
+        line = "for f in profile.json rules.toml; do echo x > $f; mv $f $f.old; done; echo x > fine"
+        result = await client.call_tool("exec_command", {"cwd": ".", "command": ["sh", "-c", line]})
+        if result.is_error:
+            pytest.skip(text(result))  # nothing here can confine
+
+    talk(work, *oneshot("--workspace", tmp_path, "--sandbox", profile, "--rules", rules))
+    assert {path.name for path in tmp_path.iterdir()} == {"profile.json", "rules.toml", "fine"}
+    assert (profile.read_text(), rules.read_text()) == ('{"name": "workspace-write"}', "")
 
 
 def test_a_killed_server_leaves_nothing(tmp_path: Path, nothing_left: str) -> None:

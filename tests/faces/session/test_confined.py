@@ -167,3 +167,42 @@ def test_secrets_stay_out(opened: Callable[..., Caller], work: Path, monkeypatch
     told = call.run("env; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'", max_output_tokens=100_000)
     assert "hunter2" not in told["output"]
     assert os.environ["SOME_TOKEN"] == "hunter2"
+
+
+@pytest.mark.parametrize("within", [False, True])
+def test_what_sessions_have_printed_is_hidden(
+    opened: Callable[..., Caller], work: Path, temporary: Path, within: bool
+) -> None:
+    """Reference §4.1, and ours: the output is out of reach for what they run, also in a root (a shared /tmp)."""
+    roots = [str(work), str(temporary)] if within else [str(work)]
+    call = opened(sandbox=Profile("workspace-write", roots))
+    number = call.background("seq 100000; echo secret; sleep 600")
+    call.read_until(number, "secret")
+    (folder,) = temporary.glob("agent-exec-sessions-*/server-*")
+    kept = folder / str(number)
+    assert list(kept.iterdir())
+    above = quote(str(folder.parent))
+    told = call.run(
+        f"cat {quote(str(kept))}/*; ls {above}; touch {above}/x; mv {above} {above}2; rm -rf {above}; echo > {above}/y"
+    )
+    assert "secret" not in told["output"]
+    assert folder.name not in told["output"].replace(str(kept), "")
+    assert [path.name for path in folder.parent.iterdir()] == [folder.name]
+    assert call.told("read_output", session_id=number, **{"from": 588_895})["output"] == "secret\n"
+    patch = f"*** Begin Patch\n*** Add File: {folder}/x\n+x\n*** End Patch\n"
+    assert "rejected" in call.refused("apply_patch", input=patch)
+
+
+def test_our_own_files_stay_as_they_are(opened: Callable[..., Caller], work: Path) -> None:
+    """Ours: the rules and the profile are not for those to change that they hold for."""
+    rules, profile = work / "rules.toml", work / "profile.json"
+    rules.write_text('[[rule]]\nprefix = ["rm"]\nverdict = "deny"\n')
+    profile.write_text("{}")
+    before = rules.read_text(), profile.read_text()
+    call = opened(sandbox=Profile("workspace-write", [str(work)]), rules=str(rules), own=[str(profile)])
+    for name in ("rules.toml", "profile.json"):
+        call.run(f"echo > {name}; mv {name} x; ln -sf /dev/null {name}; cp /dev/null {name}")
+        patch = f"*** Begin Patch\n*** Delete File: {name}\n*** End Patch\n"
+        assert "protected" in call.refused("apply_patch", input=patch)
+    assert (rules.read_text(), profile.read_text()) == before
+    assert call.run("echo fine > other; cat other rules.toml")["exit_code"] == 0

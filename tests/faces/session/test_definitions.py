@@ -38,7 +38,7 @@ def test_the_tools() -> None:
     """Seed §1, and issue 6, better 3: the tools that were missing."""
     assert list(definitions()) == list(TOOLS)
     for name, tool in definitions().items():
-        assert list(tool) == ["name", "description", "parameters", "output_schema"]
+        assert list(tool) == ["name", "description", "parameters", "output_schema", "annotations"]
         assert tool["name"] == name
         assert 20 < len(tool["description"]) < 500
         assert json.loads(json.dumps(tool)) == tool

@@ -17,6 +17,7 @@ from shlex import quote
 import pytest
 
 import agent_exec
+from agent_exec.faces.session.rendering import View
 from agent_exec.faces.session.storage import Storage
 from agent_exec.faces.session.tools import open_tools
 from agent_exec.model.errors import InvalidArgument, StoreFailed
@@ -102,7 +103,7 @@ def test_only_so_many_are_remembered(call: Caller) -> None:
     assert [one["exit_code"] for one in listed.values()] == list(range(6, 70))
     assert len(call.tools.sessions.registry._reserved) == 64
     gc.collect()
-    assert len(call.tools.sessions._views) <= 64
+    assert sum(isinstance(one, View) for one in gc.get_objects()) <= 64
 
 
 def test_any_range_of_much_output(call: Caller) -> None:
@@ -115,7 +116,7 @@ def test_any_range_of_much_output(call: Caller) -> None:
     )
     number = told["session_id"]
     omitted = [(one["from"], one["to"]) for one in told["omitted"]]
-    assert sum(end - start for start, end in omitted) == 5_000_000 - (1 << 20)
+    assert omitted == [(20_000, 5_000_000 - 20_000)]
     for start, size in ((0, 30), (4_999_990, 10), (65_530, 20), (omitted[0][0], 1000), (2_500_000, 1 << 20)):
         read = call.told("read_output", session_id=number, **{"from": start, "max_bytes": size})
         expected = "".join(f"{at:09d}\n" for at in range(start // 10, (start + size) // 10 + 1))
@@ -137,8 +138,10 @@ def test_omitted_output_is_counted_and_located(call: Caller) -> None:
     assert result.structured is not None
     missing = 3_000_001 - (1 << 20)
     assert result.structured["original_token_count"] == 750_001
-    assert result.structured["omitted"] == [{"from": 1 << 19, "to": (1 << 19) + missing}]
+    (located,) = result.structured["omitted"]  # the window's, and around it the budget's
+    assert (located["from"], located["to"]) == (20_000, 3_000_001 - 20_000)
     assert f"... {missing} bytes omitted ..." in result.text
+    assert f"Note: bytes {1 << 19} to {(1 << 19) + missing} of the output are not shown" in result.text
     assert "read_output can give them" in result.text
 
 

@@ -11,6 +11,7 @@ from shlex import quote
 import pytest
 
 from agent_exec.engine.gate import Gate
+from agent_exec.sandbox.profile import Profile
 from faces.session.calling import Caller
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="real shells of POSIX")
@@ -136,3 +137,17 @@ def test_nobody_is_asked(opened: Callable[..., Caller], work: Path) -> None:
     """Seed §3.3: before policy and approval."""
     call = opened(gate=Gate(None, approval="never"))
     assert call("exec_command", cmd=heredoc(ADD)).text == INTERCEPTED
+
+
+@pytest.mark.parametrize("path", [".git/config", "sub/.git/config", "sub/.git/hooks/x", "new/.git"])
+@pytest.mark.parametrize("confined", [False, True])
+def test_no_repository_is_written(
+    opened: Callable[..., Caller], work: Path, path: str, confined: bool
+) -> None:
+    """Reference §4.1: `.git` is protected, there or missing, and further down as at the top."""
+    (work / "sub" / ".git").mkdir(parents=True)
+    call = opened(sandbox=Profile("workspace-write", [str(work)])) if confined else opened()
+    patch = f"*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch\n"
+    assert "protected" in call.refused("apply_patch", input=patch)
+    assert "protected" in call.refused("exec_command", cmd=heredoc(patch))
+    assert {one.name for one in work.rglob("*")} == {"sub", ".git"}

@@ -59,7 +59,7 @@ def serve(open_toolset: "Callable[[], Toolset]") -> int:
 
 def _settings(asked: "Parsed") -> "Settings":
     from agent_exec.apps.mcp.toolset import Settings
-    from agent_exec.settings import rules_file
+    from agent_exec.settings import approval_policy, jobs_root, rules_file, rules_place
 
     options = asked.options
     folders = options.get("workspace", [])
@@ -68,10 +68,15 @@ def _settings(asked: "Parsed") -> "Settings":
     for folder in folders:
         if not os.path.isdir(folder):
             raise UsageError(f"--workspace takes a folder that exists; got {folder!r}", "mcp")
+    rules = rules_file(options.get("rules"))
     profile = None
+    own: tuple[str, ...] = ()
     if "sandbox" in options:
+        from agent_exec.apps.cli.profile import is_file
         from agent_exec.apps.cli.profile import profile as make
 
         profile = make(asked, "sandbox", "workspace")
+        named = options["sandbox"]
+        own = (rules or rules_place(), *([os.path.abspath(named)] if is_file(named) else []))
     workspace = os.path.realpath(folders[0]) if folders else None
-    return Settings(workspace, profile, rules_file(options.get("rules")))
+    return Settings(workspace, profile, rules, approval_policy(), own, jobs_root())

@@ -1,12 +1,12 @@
 """The toolset `oneshot`: the tools of one workspace, each call a command that runs to its end."""
 
 import json
-import os
 from typing import TYPE_CHECKING, Any
 
 from agent_exec.apps.cli.usage import here
 from agent_exec.apps.mcp.toolset import Result
 from agent_exec.engine.engine import close_shared
+from agent_exec.faces.oneshot.definitions import annotations
 from agent_exec.faces.oneshot.kit import ToolCatalog, create_agent_toolkit
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ _DATA: dict[str, dict[str, Any]] = {
         "properties": {"repository_root": _TEXT, "branch": {"type": ["string", "null"]}, "raw": _TEXT},
     },
 }
-_READS = {"read_only_hint": True, "open_world_hint": False}
-_ACTS = {"read_only_hint": False, "destructive_hint": True, "open_world_hint": True}
 
 
 class Oneshot:
@@ -51,9 +49,11 @@ class Oneshot:
             {"tools": dict.fromkeys(ToolCatalog, "allow")},
             "read-only" if self._reads_only else "workspace-write",
             rules=settings.rules,
-            approval_policy=os.environ.get("AGENT_EXEC_APPROVAL_POLICY") or None,
+            approval_policy=settings.approval,
             sandbox=profile,
+            own=settings.own,
         )
+        self._open_world = profile is None or profile.name == "full-access" or profile.net != "off"
         confined = "not confined" if profile is None else f"confined by the sandbox profile {profile.name}"
         self.instructions = (
             f"Runs commands in the workspace {self._kit.workspace_root}, each to its end; "
@@ -67,22 +67,22 @@ class Oneshot:
                 **tool,
                 "parameters": {**tool["parameters"], "additionalProperties": False},
                 "output_schema": _output(tool["name"]),
-                "annotations": _READS if self._reads(tool["name"]) else _ACTS,
+                "annotations": annotations(
+                    tool["name"], reads_only=self._reads_only, open_world=self._open_world
+                ),
             }
             for tool in self._kit.allowed_tools()
         ]
 
-    def call(self, name: str, arguments: dict[str, Any], cancelled: "Cancelled") -> Result:  # noqa: ARG002
-        """Run it to its end, cancelled or not: the contract's timeout is what bounds it."""
-        answer = self._kit.invoke(name, arguments)
+    def call(self, name: str, arguments: dict[str, Any], cancelled: "Cancelled") -> Result:
+        """Run it to its end, which comes soon if it is cancelled."""
+        answer = self._kit.invoke(name, arguments, cancelled)
         return Result(json.dumps(answer, ensure_ascii=False), answer, answer["status"] != "success")
 
     def close(self) -> None:
-        """Give back what is shared; what still runs is ended by its keeper when this process is gone."""
-        close_shared(wait=False)
-
-    def _reads(self, name: str) -> bool:
-        return name == "git_status_summary" or self._reads_only
+        """End all that runs, and wait until it is gone."""
+        self._kit.close()
+        close_shared()
 
 
 def _output(name: str) -> dict[str, Any]:

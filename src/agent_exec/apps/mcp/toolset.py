@@ -18,6 +18,12 @@ class Settings(NamedTuple):
     sandbox: "Profile | None" = None
     rules: str | None = None
     """The file of rules that judge commands, if there is one."""
+    approval: str | None = None
+    """When somebody is asked, if the environment says so."""
+    own: tuple[str, ...] = ()
+    """Files that no confined command may change."""
+    jobs: str | None = None
+    """The folder of the jobs that sessions can become."""
 
 
 class Answer(Protocol):
@@ -97,7 +103,14 @@ def _oneshot(settings: Settings) -> Toolset:
 def _session(settings: Settings) -> Toolset:
     from agent_exec.faces.session.tools import open_tools
 
-    return open_tools(workspace=settings.workspace, sandbox=settings.sandbox, rules=settings.rules)
+    return open_tools(
+        workspace=settings.workspace,
+        sandbox=settings.sandbox,
+        rules=settings.rules,
+        approval_policy=settings.approval,
+        own=settings.own,
+        jobs=settings.jobs,
+    )
 
 
 TOOLSETS: "dict[str, Callable[[Settings], Toolset]]" = {"session": _session, "oneshot": _oneshot}

@@ -27,18 +27,22 @@ class Answer(Value):
     ours, and only told when set: that the program waits for input, by which
     `evidence` ("exact" or "likely"), and whether typing is echoed; the
     `signal` that ended it ("SIGKILL"); that it `timed_out`; which ranges of
-    its output were `omitted`; `notes`; its two `streams` apart; the `cursor`
-    behind the last byte seen.
+    its output were `omitted`, because they were too much to hold; the range
+    that was `cut` out of it, to fit into the budget, those among it, and
+    whether that is exact; the number `of` the session whose output it is;
+    `notes`; its two `streams` apart; the `cursor` behind the last byte seen.
     """
 
     __slots__ = (
         "awaiting_input",
         "chunk_id",
         "cursor",
+        "cut",
         "echo",
         "evidence",
         "exit_code",
         "notes",
+        "of",
         "omitted",
         "original_token_count",
         "output",
@@ -64,6 +68,8 @@ class Answer(Value):
         signal: str | None = None,
         timed_out: bool = False,
         omitted: "Sequence[tuple[int, int]]" = (),
+        cut: "tuple[int, int, bool] | None" = None,
+        of: int | None = None,
         notes: "Sequence[str]" = (),
         streams: "Mapping[str, str] | None" = None,
         cursor: int | None = None,
@@ -80,6 +86,8 @@ class Answer(Value):
         self.signal = signal
         self.timed_out = timed_out
         self.omitted = tuple(omitted)
+        self.cut = cut
+        self.of = of
         self.notes = tuple(notes)
         self.streams = None if streams is None else dict(streams)
         self.cursor = cursor
@@ -90,26 +98,42 @@ class Answer(Value):
 
     def structured(self) -> "dict[str, Any]":
         """Give the answer as an object of JSON: the contract's fields, then those of ours that are set."""
-        of_contract = {
-            "chunk_id": self.chunk_id or None,
-            "wall_time_seconds": self.wall_time_seconds,
-            "exit_code": self.exit_code,
-            "session_id": self.session_id,
-            "original_token_count": self.original_token_count,
-            "output": self.output,
-        }
-        ours = {
-            "awaiting_input": self.awaiting_input or None,
-            "evidence": self.evidence,
-            "echo": self.echo,
-            "signal": self.signal,
-            "timed_out": self.timed_out or None,
-            "omitted": [{"from": start, "to": end} for start, end in self.omitted] or None,
-            "notes": list(self.notes) or None,
-            "streams": None if self.streams is None else dict(self.streams),
-            "cursor": self.cursor,
-        }
-        return {name: value for name, value in (of_contract | ours).items() if value is not None}
+        told: dict[str, Any] = {"wall_time_seconds": self.wall_time_seconds}
+        if self.chunk_id:
+            told = {"chunk_id": self.chunk_id, **told}
+        if self.exit_code is not None:
+            told["exit_code"] = self.exit_code
+        if self.session_id is not None:
+            told["session_id"] = self.session_id
+        if self.original_token_count is not None:
+            told["original_token_count"] = self.original_token_count
+        told["output"] = self.output
+        if self.awaiting_input:
+            told["awaiting_input"] = True
+        for name in ("evidence", "echo", "signal"):
+            if (value := getattr(self, name)) is not None:
+                told[name] = value
+        if self.timed_out:
+            told["timed_out"] = True
+        if located := self._located():
+            told["omitted"] = located
+        if self.notes:
+            told["notes"] = list(self.notes)
+        if self.streams is not None:
+            told["streams"] = dict(self.streams)
+        if self.cursor is not None:
+            told["cursor"] = self.cursor
+        return told
+
+    def _located(self) -> "list[dict[str, Any]]":
+        """Give what read_output has to be asked for to see what is not shown."""
+        if self.cut is None and not self.omitted:
+            return []
+        of = {} if self.of is None else {"session_id": self.of}
+        if self.cut is None:
+            return [of | {"from": start, "to": end} for start, end in self.omitted]
+        start, end, exact = self.cut
+        return [of | {"from": start, "to": end} | ({} if exact else {"exact": False})]
 
     def _header(self) -> list[str]:
         lines = [f"Wall time: {self.wall_time_seconds:.4f} seconds"]

@@ -1,14 +1,13 @@
 """What a model asks the tools for, checked and complete; times are seconds from here on."""
 
 from agent_exec.faces.session.failures import ToolFailure, login_refused, misread
+from agent_exec.faces.session.fields import LONGEST_MS, Given, shown
 from agent_exec.model.errors import InvalidArgument
-from agent_exec.model.limits import LONGEST
 from agent_exec.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
-    from collections.abc import Mapping
 
 YIELD_MS = 10_000
 WRITE_YIELD_MS = 250
@@ -22,7 +21,6 @@ MOST_BYTES = 1 << 20
 ROWS, COLUMNS = 24, 80
 LARGEST_SIDE = 2_000
 LONGEST_REGEX = 2_000
-_LONGEST_MS = int(LONGEST * 1000)
 
 PERMISSIONS = ("use_default", "require_escalated")
 RENDERS = ("text", "screen", "raw")
@@ -219,7 +217,7 @@ class PatchArguments(Value):
 
 def parse_exec(arguments: object, terms: Terms = USUAL) -> ExecArguments:
     """Give what exec_command is asked for; raise a ToolFailure that says what is wrong with it."""
-    given = _Given(arguments, EXEC_FIELDS)
+    given = Given(arguments, EXEC_FIELDS)
     permissions = given.choice("sandbox_permissions", PERMISSIONS)
     justification = given.text("justification")
     tty = given.flag("tty")
@@ -236,7 +234,7 @@ def parse_exec(arguments: object, terms: Terms = USUAL) -> ExecArguments:
         sandbox_permissions=permissions or PERMISSIONS[0],
         justification=justification,
         prefix_rule=given.words("prefix_rule") if terms.request_rule else None,
-        wait_for=given.conditions("wait_for"),
+        wait_for=_conditions(given, "wait_for"),
         render=render,
         timeout=given.seconds("timeout_ms"),
         idle_timeout=given.seconds("idle_timeout_ms"),
@@ -260,7 +258,7 @@ def parse_exec(arguments: object, terms: Terms = USUAL) -> ExecArguments:
 
 def parse_write(arguments: object, terms: Terms = USUAL) -> WriteArguments:
     """Give what write_stdin is asked for; without `chars` it is a poll, and waits longer."""
-    given = _Given(arguments, WRITE_FIELDS)
+    given = Given(arguments, WRITE_FIELDS)
     chars = given.text("chars") or ""
     waited = max(given.whole("yield_time_ms", WRITE_YIELD_MS), LEAST_YIELD_MS)
     least, most = (LEAST_YIELD_MS, MOST_YIELD_MS) if chars else (LEAST_POLL_MS, terms.background_max_ms)
@@ -269,7 +267,7 @@ def parse_write(arguments: object, terms: Terms = USUAL) -> WriteArguments:
         chars=chars,
         yield_seconds=clamped(waited, least, most),
         max_output_tokens=_tokens(given, terms),
-        wait_for=given.conditions("wait_for"),
+        wait_for=_conditions(given, "wait_for"),
         render=given.choice("render", RENDERS),
         keys=given.flag("keys"),
     )
@@ -283,7 +281,7 @@ def parse_write(arguments: object, terms: Terms = USUAL) -> WriteArguments:
 
 def parse_read(arguments: object, terms: Terms = USUAL) -> ReadArguments:  # noqa: ARG001
     """Give what read_output is asked for."""
-    given = _Given(arguments, READ_FIELDS)
+    given = Given(arguments, READ_FIELDS)
     return ReadArguments(
         session_id=given.whole("session_id"),
         start=given.whole("from", 0),
@@ -293,17 +291,17 @@ def parse_read(arguments: object, terms: Terms = USUAL) -> ReadArguments:  # noq
 
 def parse_list(arguments: object, terms: Terms = USUAL) -> None:  # noqa: ARG001
     """Refuse what list_sessions is not to be asked for, which is anything."""
-    _Given(arguments, ())
+    Given(arguments, ())
 
 
 def parse_id(arguments: object, terms: Terms = USUAL) -> int:  # noqa: ARG001
     """Give the session that kill_session or close_stdin is asked for."""
-    return _Given(arguments, ID_FIELDS).whole("session_id")
+    return Given(arguments, ID_FIELDS).whole("session_id")
 
 
 def parse_resize(arguments: object, terms: Terms = USUAL) -> ResizeArguments:  # noqa: ARG001
     """Give what resize is asked for."""
-    given = _Given(arguments, RESIZE_FIELDS)
+    given = Given(arguments, RESIZE_FIELDS)
     return ResizeArguments(
         session_id=given.whole("session_id"),
         rows=given.whole("rows", None, 1, LARGEST_SIDE),
@@ -313,7 +311,7 @@ def parse_resize(arguments: object, terms: Terms = USUAL) -> ResizeArguments:  #
 
 def parse_patch(arguments: object, terms: Terms = USUAL) -> PatchArguments:  # noqa: ARG001
     """Give what apply_patch is asked for."""
-    given = _Given(arguments, PATCH_FIELDS)
+    given = Given(arguments, PATCH_FIELDS)
     return PatchArguments(input=given.text("input", required=True) or "", workdir=given.line("workdir"))
 
 
@@ -322,116 +320,31 @@ def clamped(milliseconds: int, least: int, most: int) -> float:
     return min(max(milliseconds, least), most) / 1000
 
 
-def _tokens(given: "_Given", terms: Terms) -> int:
+def _tokens(given: Given, terms: Terms) -> int:
     tokens = given.whole("max_output_tokens", terms.max_output_tokens)
     return tokens if terms.most_output_tokens is None else min(tokens, terms.most_output_tokens)
 
 
-class _Given:
-    """The fields of a call; each is asked for by its kind. An absent one and null are the same."""
+def _conditions(given: Given, name: str) -> tuple[Condition, ...]:
+    value = given.get(name)
+    words = [value] if isinstance(value, str) else [] if value is None else value
+    if not isinstance(words, list | tuple):
+        raise given.wrong(name, CONDITIONS, value)
+    return tuple(dict.fromkeys(_condition(given, name, word) for word in words))
 
-    def __init__(self, arguments: object, known: tuple[str, ...]) -> None:
-        fields = _loaded(arguments) if isinstance(arguments, str | bytes) else arguments
-        if fields is None:
-            fields = {}
-        if not isinstance(fields, dict):
-            raise misread(f"expected an object with named fields; got {_shown(fields)}")
-        for name in fields:
-            if name not in known:
-                names = ", ".join(f"`{one}`" for one in known) or "none"
-                raise misread(f"unknown field {_shown(name)}; there are {names}", field=name)
-        self._fields: Mapping[str, object] = fields
 
-    def text(self, name: str, *, required: bool = False) -> str | None:
-        """Give a text that can be written as bytes; an empty one is absent, unless it is required."""
-        value = self._get(name, required)
-        if value is None:
-            return None
-        if not isinstance(value, str):
-            raise self.wrong(name, "a string", value)
-        if not value.isascii():
-            try:
-                value.encode("utf-8", "surrogateescape")
-            except UnicodeEncodeError as error:
-                raise misread(
-                    f"`{name}` has half of a surrogate pair at character {error.start}", field=name
-                ) from None
-        return value if value or required else None
-
-    def line(self, name: str, *, required: bool = False) -> str | None:
-        """Give a text that a system call can carry."""
-        value = self.text(name, required=required)
-        if value and "\0" in value:
-            raise misread(f"`{name}` must not contain a NUL character", field=name)
-        return value
-
-    def choice(self, name: str, choices: tuple[str, ...]) -> str | None:
-        value = self._get(name)
-        if value is not None and (not isinstance(value, str) or value not in choices):
-            raise self.wrong(name, f"one of {', '.join(choices)}", value)
-        return value
-
-    def flag(self, name: str, default: bool = False) -> bool:
-        value = self._get(name)
-        if value is None:
-            return default
-        if not isinstance(value, bool):
-            raise self.wrong(name, "a boolean", value)
-        return value
-
-    def whole(self, name: str, default: int | None = None, least: int = 0, most: int | None = None) -> int:
-        """Give a whole number; a float that is whole is one. Without a default it is required."""
-        value = self._get(name, required=default is None)
-        if value is None and default is not None:
-            return default
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= (most or value):
-            bounds = f", {least} or more" if most is None else f" from {least} to {most}"
-            raise self.wrong(name, f"a whole number{bounds}", value)
-        return value
-
-    def seconds(self, name: str) -> float | None:
-        if self._get(name) is None:
-            return None
-        return self.whole(name, None, 1, _LONGEST_MS) / 1000
-
-    def words(self, name: str) -> tuple[str, ...] | None:
-        value = self._get(name)
-        if value is None:
-            return None
-        if not isinstance(value, list | tuple) or not all(isinstance(word, str) for word in value):
-            raise self.wrong(name, "an array of strings", value)
-        return tuple(value) or None
-
-    def conditions(self, name: str) -> tuple[Condition, ...]:
-        value = self._get(name)
-        words = [value] if isinstance(value, str) else [] if value is None else value
-        if not isinstance(words, list | tuple):
-            raise self.wrong(name, CONDITIONS, value)
-        return tuple(dict.fromkeys(self._condition(name, word) for word in words))
-
-    def wrong(self, name: str, expected: str, value: object) -> ToolFailure:
-        return misread(f"`{name}` must be {expected}; got {_shown(value)}", field=name)
-
-    def _condition(self, name: str, word: object) -> Condition:
-        kind, colon, rest = word.partition(":") if isinstance(word, str) else ("", "", "")
-        if kind in ("exit", "output") and not colon:
-            return Condition(kind)
-        if kind == "match" and rest:
-            return Condition("match", regex=_checked_regex(name, rest))
-        number = int(rest) if rest.isascii() and rest.isdigit() and len(rest) <= 12 else 0
-        if kind == "idle" and 1 <= number <= _LONGEST_MS:
-            return Condition("idle", seconds=number / 1000)
-        if kind == "port" and 1 <= number <= 65535:
-            return Condition("port", port=number)
-        raise self.wrong(name, CONDITIONS, word)
-
-    def _get(self, name: str, required: bool = False) -> object:
-        value = self._fields.get(name)
-        if required and value is None:
-            raise misread(f"missing field `{name}`", field=name)
-        return value
+def _condition(given: Given, name: str, word: object) -> Condition:
+    kind, colon, rest = word.partition(":") if isinstance(word, str) else ("", "", "")
+    if kind in ("exit", "output") and not colon:
+        return Condition(kind)
+    if kind == "match" and rest:
+        return Condition("match", regex=_checked_regex(name, rest))
+    number = int(rest) if rest.isascii() and rest.isdigit() and len(rest) <= 12 else 0
+    if kind == "idle" and 1 <= number <= LONGEST_MS:
+        return Condition("idle", seconds=number / 1000)
+    if kind == "port" and 1 <= number <= 65535:
+        return Condition("port", port=number)
+    raise given.wrong(name, CONDITIONS, word)
 
 
 def _checked_regex(name: str, regex: str) -> str:
@@ -444,30 +357,6 @@ def _checked_regex(name: str, regex: str) -> str:
     except (re.error, OverflowError, RecursionError) as error:
         place = getattr(error, "pos", None)
         raise misread(
-            f"`{name}` has a bad regular expression, {_shown(regex)}: {error}", field=name, position=place
+            f"`{name}` has a bad regular expression, {shown(regex)}: {error}", field=name, position=place
         ) from None
     return regex
-
-
-def _loaded(text: str | bytes) -> object:
-    """Give the value of a JSON text; nothing at all is no arguments."""
-    from agent_exec.model.jsonline import load
-
-    try:
-        written = text.decode() if isinstance(text, bytes) else text
-        return load(written.strip()) if written.strip() else {}
-    except (ValueError, RecursionError) as error:
-        raise misread(f"expected an object of JSON; {error}") from None
-
-
-def _shown(value: object) -> str:
-    """Show what was given, but not all of what is long."""
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    if isinstance(value, int):
-        return str(value) if abs(value) < 1 << 64 else "a number of very many digits"
-    if isinstance(value, float | str):
-        text = repr(value)
-        return text if len(text) <= 82 else f"{text[:78]}...{text[0]}"
-    name = type(value).__name__
-    return {"dict": "an object", "list": "an array"}.get(name, f"a value of type {name}")

@@ -33,6 +33,10 @@ _WRITE = """\
 Types into a running session and answers with what it printed since; without chars it only waits for more. \
 In a tty, \\u0003 is Ctrl-C and \\u0004 is Ctrl-D; without one, exactly \\u0003 interrupts."""
 
+_DETACH = """\
+Makes a durable job of a running session: it goes on even when this server ends, and takes no more input. \
+The answer has a job ID; `agent-exec tail`, `wait` and `kill` with it go on from there."""
+
 _PATCH = """\
 Changes files by a patch, all of them or none. The patch goes from `*** Begin Patch` to `*** End Patch`; \
 in between: `*** Add File: PATH` and lines that begin with +; `*** Delete File: PATH`; \
@@ -40,14 +44,20 @@ in between: `*** Add File: PATH` and lines that begin with +; `*** Delete File: 
 above it that tells where, and lines that begin with a space (unchanged), - (old) or + (new)."""
 
 
-def definitions(terms: "Terms" = USUAL) -> "dict[str, Schema]":
-    """Give each tool by name: `name`, `description`, and JSON Schemas: `parameters` and `output_schema`.
+def definitions(
+    terms: "Terms" = USUAL, *, reads_only: bool = False, open_world: bool = True, detaches: bool = False
+) -> "dict[str, Schema]":
+    """Give each tool by name: `name`, `description`, `annotations`, and `parameters` and `output_schema`.
 
-    What the terms do not allow is not mentioned. The objects are the caller's own.
+    What the terms do not allow is not mentioned. `reads_only` says that no
+    command can change anything, `open_world` that some may reach a network,
+    `detaches` that there is a place for jobs.
+    The objects are the caller's own.
     """
+    acts = _hints(reads=reads_only, destroys=not reads_only, opens=open_world)
     tools = [
-        _tool("exec_command", _EXEC, _exec(terms), ("cmd",), _answer()),
-        _tool("write_stdin", _WRITE, _write(terms), ("session_id",), _answer()),
+        _tool("exec_command", _EXEC, _exec(terms), ("cmd",), _answer(), acts),
+        _tool("write_stdin", _WRITE, _write(terms), ("session_id",), _answer(), dict(acts)),
         _tool(
             "read_output",
             "Reads any part of what a session has printed, also after its end; consumes nothing.",
@@ -60,6 +70,7 @@ def definitions(terms: "Terms" = USUAL) -> "dict[str, Schema]":
             },
             ("session_id",),
             _transcript(),
+            _hints(reads=True, repeats=True),
         ),
         _tool(
             "list_sessions",
@@ -67,6 +78,7 @@ def definitions(terms: "Terms" = USUAL) -> "dict[str, Schema]":
             {},
             (),
             _list(),
+            _hints(reads=True, repeats=True),
         ),
         _tool(
             "kill_session",
@@ -74,6 +86,7 @@ def definitions(terms: "Terms" = USUAL) -> "dict[str, Schema]":
             {"session_id": _session()},
             ("session_id",),
             _answer(),
+            _hints(destroys=True, repeats=True),
         ),
         _tool(
             "resize",
@@ -81,6 +94,7 @@ def definitions(terms: "Terms" = USUAL) -> "dict[str, Schema]":
             {"session_id": _session(), "rows": _side("Rows."), "columns": _side("Columns.")},
             ("session_id", "rows", "columns"),
             _done(),
+            _hints(repeats=True),
         ),
         _tool(
             "close_stdin",
@@ -88,6 +102,7 @@ def definitions(terms: "Terms" = USUAL) -> "dict[str, Schema]":
             {"session_id": _session()},
             ("session_id",),
             _done(),
+            _hints(destroys=True),
         ),
         _tool(
             "apply_patch",
@@ -95,8 +110,11 @@ def definitions(terms: "Terms" = USUAL) -> "dict[str, Schema]":
             {"input": _string("The whole patch."), "workdir": _string("Folder that its paths start from.")},
             ("input",),
             _patched(),
+            _hints(destroys=True),
         ),
     ]
+    if detaches:
+        tools.append(_tool("detach", _DETACH, {"session_id": _session()}, ("session_id",), _job(), _hints()))
     return {tool["name"]: tool for tool in tools}
 
 
@@ -158,7 +176,12 @@ def _write(terms: "Terms") -> "Schema":
 
 
 def _tool(
-    name: str, description: str, fields: "Schema", required: tuple[str, ...], output: "Schema"
+    name: str,
+    description: str,
+    fields: "Schema",
+    required: tuple[str, ...],
+    output: "Schema",
+    annotations: "Schema",
 ) -> "Schema":
     return {
         "name": name,
@@ -170,6 +193,19 @@ def _tool(
             "additionalProperties": False,
         },
         "output_schema": output,
+        "annotations": annotations,
+    }
+
+
+def _hints(
+    *, reads: bool = False, destroys: bool = False, repeats: bool = False, opens: bool = False
+) -> "Schema":
+    """Give what a client may want to know before it lets a tool be called; only hints, and never a wall."""
+    return {
+        "read_only_hint": reads,
+        "destructive_hint": destroys,
+        "idempotent_hint": repeats,
+        "open_world_hint": opens,
     }
 
 
@@ -205,7 +241,8 @@ def _conditions() -> "Schema":
     return {
         "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
         "description": "Answer earlier, as soon as one of these holds: exit, output (anything new), "
-        "idle:MS (quiet for so long), match:REGEX (in the new output), port:N (something listens there).",
+        "idle:MS (quiet for so long), match:REGEX (in the new output), port:N (something listens there, on "
+        "this machine: in a sandbox with a network of its own it is not seen).",
     }
 
 
@@ -223,7 +260,12 @@ def _object(fields: "Schema", required: tuple[str, ...]) -> "Schema":
 
 
 def _answer() -> "Schema":
-    byte = {"type": "integer", "minimum": 0}
+    missing = {
+        "session_id": _session(),
+        "from": _integer("Offset of the first byte.", 0),
+        "to": _integer("Offset behind the last byte.", 0),
+        "exact": _boolean("False: only some of it is missing, and where cannot be told (default true)."),
+    }
     fields: Schema = {
         "chunk_id": _string("Names this answer."),
         "wall_time_seconds": {"type": "number", "description": "How long this call has waited."},
@@ -238,8 +280,8 @@ def _answer() -> "Schema":
         "timed_out": _boolean("It was ended because its time was over."),
         "omitted": {
             "type": "array",
-            "items": _object({"from": byte, "to": byte}, ("from", "to")),
-            "description": "Ranges of the transcript that are not in output.",
+            "items": _object(missing, ("from", "to")),
+            "description": "Ranges of the transcript that are not in output; read_output can give them.",
         },
         "notes": {"type": "array", "items": {"type": "string"}, "description": "What else to know."},
         "streams": _object(
@@ -269,6 +311,7 @@ def _list() -> "Schema":
         "tty": _boolean("Whether it has a terminal."),
         "running": _boolean("Whether it still runs."),
         "exit_code": _integer("If it has ended."),
+        "job_id": _string("If it is a job now."),
         "awaiting_input": _boolean("It waits for input."),
         "age_seconds": {"type": "number", "description": "Since it was started."},
     }
@@ -278,6 +321,15 @@ def _list() -> "Schema":
 
 def _done() -> "Schema":
     return _object({"session_id": _session()}, ("session_id",))
+
+
+def _job() -> "Schema":
+    fields = {
+        "session_id": _session(),
+        "job_id": _string("The job, for agent-exec tail, wait and kill."),
+        "root": _string("The folder of jobs."),
+    }
+    return _object(fields, ("session_id", "job_id"))
 
 
 def _patched() -> "Schema":

@@ -48,6 +48,24 @@ def network_denied(tool: str = "write_stdin") -> ToolFailure:
     return process_failed(NETWORK_DENIED, tool)
 
 
+def detached(session_id: int, job_id: str, tool: str) -> ToolFailure:
+    """Say that a session is a job now, and how to go on with that."""
+    return ToolFailure(
+        f"{tool} failed: session {session_id} is job {job_id} now, which has no input any more; "
+        f"use `agent-exec tail {job_id}`, `agent-exec wait {job_id}` or `agent-exec kill {job_id}`",
+        session_id=session_id,
+        job_id=job_id,
+    )
+
+
+def no_jobs() -> ToolFailure:
+    """Say that there is no place for jobs."""
+    return ToolFailure(
+        "detach failed: this server has no folder of jobs; open its tools with jobs=FOLDER, "
+        "or start the command with `agent-exec run` instead"
+    )
+
+
 def exec_failed(argv: "Sequence[str]", problem: str) -> ToolFailure:
     """Say why a command was not run."""
     import shlex

@@ -9,10 +9,11 @@ import os
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_exec.faces.session.shells import Shell
+    from agent_exec.model.command import Variables
 
 _SCRIPT = """\
 unset BASH_ENV
-trap 'printf "%s " "${{PIPESTATUS[@]}}" > {place}/"$AGENT_EXEC_SESSION_ID"' EXIT
+trap '{{ printf "%s " "${{PIPESTATUS[@]}}" > {place}/"$AGENT_EXEC_SESSION_ID"; }} 2>/dev/null' EXIT
 """
 _BROKEN_PIPE = 141
 """Who writes to `head` is ended so, and has not failed."""
@@ -26,9 +27,9 @@ class Pipelines:
     def __init__(self, folder: str) -> None:
         self._folder = os.path.join(folder, "pipelines")
 
-    def variables(self, cmd: str, shell: "Shell", environ: "dict[str, str]") -> dict[str, str]:
+    def variables(self, cmd: str, shell: "Shell", environ: "Variables") -> dict[bytes, bytes]:
         """Give what a command's environment needs for it; nothing where it would tell nothing."""
-        if "|" not in cmd or shell.kind != "bash" or "BASH_ENV" in environ:
+        if "|" not in cmd or shell.kind != "bash" or b"BASH_ENV" in environ:
             return {}
         import shlex
 
@@ -42,7 +43,7 @@ class Pipelines:
                 os.replace(f"{script}.new", script)
         except OSError:
             return {}
-        return {"BASH_ENV": script}
+        return {b"BASH_ENV": os.fsencode(script)}
 
     def note(self, number: int, exit_code: int | None) -> str:
         """Say which parts of the last pipeline failed although the whole did not; "" if none."""

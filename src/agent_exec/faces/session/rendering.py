@@ -1,13 +1,15 @@
 """What a session has printed, as its caller wants to see it: text, the screen, or as it came."""
 
 from agent_exec.faces.session.truncate import joined
+from agent_exec.sessions.session import Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from agent_exec.model.command import Command
+    from agent_exec.sandbox.plan import Plan
     from agent_exec.sessions.plain import Plain
     from agent_exec.sessions.screen import Screen
-    from agent_exec.sessions.session import Session
-    from agent_exec.sessions.transcript import Taken
+    from agent_exec.sessions.transcript import Taken, Transcript
 
 _REPLAYED = 1 << 20
 
@@ -15,7 +17,7 @@ _REPLAYED = 1 << 20
 class View:
     """The eyes of one session's callers; not for two threads at once."""
 
-    __slots__ = ("_plain", "_screen", "_shown", "columns", "render", "rows")
+    __slots__ = ("_plain", "_resized", "_screen", "_shown", "columns", "render", "rows")
 
     def __init__(self, render: str, rows: int, columns: int, *, tty: bool) -> None:
         self.render = render
@@ -23,6 +25,7 @@ class View:
         self.columns = columns
         self._plain = _plain(columns) if tty else None
         self._screen: Screen | None = None
+        self._resized = False
         self._shown = ""
         """What the caller saw last of lines that may still change."""
 
@@ -32,13 +35,18 @@ class View:
         return self._screen is not None and self._screen.application_keys
 
     def resize(self, rows: int, columns: int) -> None:
-        """Be of another size."""
+        """Be of another size, from what is shown next on; any thread may call this."""
         self.rows, self.columns = rows, columns
-        if self._screen is not None:
-            self._screen.resize(rows, columns)
+        self._resized = True
+
+    def is_exact(self, render: str | None) -> bool:
+        """Tell whether each byte that was printed is shown as it is."""
+        return self._plain is None or (render or self.render) == "raw"
 
     def show(self, session: "Session", taken: "Taken", render: str | None) -> str:
         """Give what is new as it is wanted; the screen is shown whole."""
+        if self._resized:
+            self._resize()
         text = self._text(taken)
         if self._screen is not None:
             for piece in (taken.head, taken.tail):
@@ -47,6 +55,8 @@ class View:
         if wanted == "screen" and session.command.tty:
             return self._seen(session, taken.end)
         if wanted == "raw" or self._plain is None:
+            if not taken.omitted:
+                return _decoded(taken.head + taken.tail)
             return joined(_decoded(taken.head), _decoded(taken.tail), taken.omitted)
         return text
 
@@ -63,13 +73,21 @@ class View:
         if plain is None:
             return ""
         before, self._shown = self._shown, ""
-        head = plain.feed(taken.head)
+        text = plain.feed(taken.head)
         if taken.omitted:
-            head += plain.finish()
-        tail = plain.feed(taken.tail)
+            text = joined(text + plain.finish(), plain.feed(taken.tail), taken.omitted)
+        elif taken.tail:
+            text += plain.feed(taken.tail)
         self._shown = plain.peek()
-        text = joined(head, tail, taken.omitted) + self._shown
+        text += self._shown
         return text.removeprefix(before)
+
+    def _resize(self) -> None:
+        self._resized = False
+        if self._plain is not None:
+            self._plain.resize(self.columns)
+        if self._screen is not None:
+            self._screen.resize(self.rows, self.columns)
 
     def _seen(self, session: "Session", end: int) -> str:
         """Give the screen as it was when so much had been printed."""
@@ -80,6 +98,24 @@ class View:
             _, data = session.read(max(0, end - _REPLAYED), min(end, _REPLAYED))
             self._screen.feed(data)
         return self._screen.text()
+
+
+class Seen(Session):
+    """A session, how its callers see it, and the plan of its box, if it is in one."""
+
+    def __init__(
+        self,
+        number: int,
+        command: "Command",
+        transcript: "Transcript",
+        text: str,
+        view: View,
+        *,
+        separate: bool = False,
+    ) -> None:
+        super().__init__(number, command, transcript, text, separate=separate)
+        self.view = view
+        self.plan: Plan | None = None
 
 
 def _plain(columns: int) -> "Plain":

@@ -2,7 +2,6 @@
 
 import os
 from time import monotonic
-from weakref import WeakKeyDictionary
 
 from agent_exec.engine.engine import Engine
 from agent_exec.faces.session import environment, shells
@@ -11,56 +10,55 @@ from agent_exec.faces.session.failures import (
     ToolFailure,
     aborted_exec,
     aborted_write,
+    detached,
     escalation_refused,
     exec_failed,
+    no_jobs,
     process_failed,
     spawn_failed,
     stdin_closed,
     unknown_session,
     write_failed,
 )
+from agent_exec.faces.session.located import cut, omitted, within
 from agent_exec.faces.session.pipeline import Pipelines
-from agent_exec.faces.session.rendering import View
-from agent_exec.faces.session.truncate import cut_middle, shown, token_count
-from agent_exec.model.command import Command, Terminal
+from agent_exec.faces.session.rendering import Seen, View
+from agent_exec.faces.session.storage import hiding
+from agent_exec.faces.session.truncate import shown, token_count
+from agent_exec.faces.session.waiting import take_turn, wait, wanted
+from agent_exec.model.command import Command, Terminal, Variables
 from agent_exec.model.errors import AgentExecError, ApprovalRequired, CommandDenied, InputClosed
 from agent_exec.model.limits import Limits
 from agent_exec.model.output import Head
 from agent_exec.sessions.registry import Registry
 from agent_exec.sessions.session import Session, told
-from agent_exec.sessions.transcript import Transcript
-from agent_exec.sessions.wanted import Wanted
+from agent_exec.sessions.transcript import Taken, Transcript
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Protocol
+    from collections.abc import Mapping, Sequence
 
     from agent_exec.engine.gate import Gate
     from agent_exec.faces.patch.answer import Applied
     from agent_exec.faces.session.arguments import Condition, ExecArguments, Terms, WriteArguments
+    from agent_exec.faces.session.waiting import Cancelled
     from agent_exec.sandbox.plan import Plan
     from agent_exec.sandbox.profile import Profile
-    from agent_exec.sessions.session import Ending
-
-    class Cancelled(Protocol):
-        """Whether the caller has lost interest."""
-
-        def is_set(self) -> bool:
-            """Tell whether it has."""
-
 
 INTERRUPT = b"\x03"
 GRACE = 2.0
-_SLICE = 0.25
-"""How often it is asked whether the caller is still there."""
-
+_LOOKS = ("read_output", "record", "picture")
 _LAST_SEEN = 4000
 _MOST_SHELLS = 100
 
 
 class Sessions:
-    """The sessions of one server, and the terms on which they run; any thread may call."""
+    """The sessions of one server, and the terms on which they run; any thread may call.
+
+    Their output goes to `folder`. No confined command may see what is below
+    `hidden`, by default that folder, or change the files `own`. `jobs` is
+    the folder of the jobs that sessions can become.
+    """
 
     def __init__(
         self,
@@ -70,7 +68,10 @@ class Sessions:
         gate: "Gate",
         *,
         sandbox: "Profile | None" = None,
+        own: "Sequence[str]" = (),
+        hidden: str = "",
         policy: environment.EnvironmentPolicy | None = None,
+        jobs: str | None = None,
         limit: int = 64,
         environ: "Mapping[str, str] | None" = None,
     ) -> None:
@@ -79,14 +80,18 @@ class Sessions:
         self.registry = Registry(folder, limit)
         self._pipelines = Pipelines(folder)
         self._shells: dict[str | None, shells.Shell] = {}
-        self._built: dict[bool, tuple[Mapping[str, str], dict[str, str]]] = {}
+        self._built: dict[bool, tuple[Mapping[str, str], Variables]] = {}
         self._gate = gate
-        self._sandbox = sandbox
+        self.sandbox = sandbox
+        self._sandbox: Profile | None = None
+        self._state: tuple[str, ...] = ()
+        if sandbox is not None:
+            self._sandbox, self._state = hiding(sandbox, hidden or folder)
+        self._own = tuple(own)
         self._policy = policy
+        self.jobs = jobs
         self._environ = dict(os.environ if environ is None else environ)
         self._engine = Engine(slots=limit + 64)
-        self._views: WeakKeyDictionary[Session, View] = WeakKeyDictionary()
-        self._plans: WeakKeyDictionary[Session, Plan] = WeakKeyDictionary()
         self._login: dict[shells.Shell, dict[str, str]] = {}
 
     def execute(self, asked: "ExecArguments", cancelled: "Cancelled | None" = None) -> Answer:
@@ -107,7 +112,8 @@ class Sessions:
         except BaseException:
             self.registry.free(number)
             raise
-        with session.turn:
+        take_turn(session, began, cancelled, first=True)
+        try:
             return self._answer(
                 session,
                 asked.yield_seconds,
@@ -118,12 +124,15 @@ class Sessions:
                 cancelled,
                 first=True,
             )
+        finally:
+            session.turn.release()
 
     def write(self, asked: "WriteArguments", cancelled: "Cancelled | None" = None) -> Answer:
         """Type into a session, or only look at it; answer as `execute` does."""
         began = monotonic()
         session = self.find(asked.session_id, "write_stdin")
-        with session.turn:
+        take_turn(session, began, cancelled)
+        try:
             if asked.chars and not session.ended:
                 self._type(session, asked)
             return self._answer(
@@ -135,16 +144,21 @@ class Sessions:
                 began,
                 cancelled,
             )
+        finally:
+            session.turn.release()
 
-    def kill(self, number: int) -> Answer:
+    def kill(self, number: int, cancelled: "Cancelled | None" = None) -> Answer:
         """End a session: politely, then by force, with all that it has started."""
         session = self.find(number, "kill_session")
         began = monotonic()
         if not session.ended:  # whoever waits for it is not waited for
             session.stop()
             session.run.wait()
-        with session.turn:
+        take_turn(session, began, cancelled)
+        try:
             return self._answer(session, 1.0, (), self.terms.max_output_tokens, None, began, None)
+        finally:
+            session.turn.release()
 
     def resize(self, number: int, rows: int, columns: int) -> None:
         """Give a session's terminal another size."""
@@ -153,7 +167,7 @@ class Sessions:
             raise ToolFailure("resize failed: this session has no terminal; rerun exec_command with tty=true")
         if not session.ended:
             session.run.resize(rows, columns)
-        self._views[session].resize(rows, columns)
+        session.view.resize(rows, columns)
 
     def end_input(self, number: int) -> None:
         """Tell a session's program that no more input comes."""
@@ -162,6 +176,17 @@ class Sessions:
             raise stdin_closed("close_stdin")
         if not session.ended:
             session.run.end_input()
+
+    def detach(self, number: int) -> str:
+        """Make a durable job of a session, which goes on without this server; give its id."""
+        session = self.find(number, "detach")
+        if self.jobs is None:
+            raise no_jobs()
+        from agent_exec.faces.session.detach import detach
+
+        job_id = detach(session, self.jobs, self._environ, session.plan)
+        self.registry.retire(session)
+        return job_id
 
     def read(self, number: int, start: int, most: int) -> "tuple[Session, int, bytes]":
         """Give some of what a session has printed again."""
@@ -197,18 +222,25 @@ class Sessions:
     def _folder(self, workdir: str | None) -> str:
         return os.path.join(self.workspace, workdir) if workdir else self.workspace
 
-    def find(self, number: int, tool: str) -> Session:
+    def find(self, number: int, tool: str) -> Seen:
         """Give a session that runs, or one that has ended and is remembered; raise if there is none."""
         session = self.registry.find(number)
-        if session is None:
+        if not isinstance(session, Seen):
             raise unknown_session(number, tool)
+        if session.job and tool not in _LOOKS:
+            raise detached(number, session.job, tool)
         return session
+
+    @property
+    def can_escalate(self) -> bool:
+        """Whether somebody can be asked to let a command out of the sandbox."""
+        return self._gate.approval == "on-request" and self._gate.can_ask
 
     def _escalates(self, asked: "ExecArguments") -> bool:
         """Say whether it asks to run without the sandbox; raise if nobody may be asked for that."""
         if asked.sandbox_permissions != "require_escalated":
             return False
-        if self._gate.approval != "on-request" or not self._gate.can_ask:
+        if not self.can_escalate:
             raise escalation_refused(self._gate.approval)
         return True
 
@@ -236,7 +268,8 @@ class Sessions:
         if not escalated:
             return
         try:
-            self._gate.ask(asked.cmd, cwd, asked.justification or "it asks for more than the sandbox allows")
+            why = asked.justification or "it asks for more than the sandbox allows"
+            self._gate.ask(asked.cmd, cwd, why, asked.prefix_rule)
         except ApprovalRequired:
             raise exec_failed(argv, 'CreateProcess { message: "Rejected(\\"rejected by user\\")" }') from None
 
@@ -249,7 +282,7 @@ class Sessions:
         cwd: str,
         *,
         confined: bool,
-    ) -> Session:
+    ) -> Seen:
         environ = self._environ
         if asked.login and self.terms.capture_login and shell.kind in shells.POSIX_KINDS:
             from agent_exec.faces.session.login import as_nonlogin
@@ -265,21 +298,20 @@ class Sessions:
             keep=Head(0),
             limits=Limits(timeout=asked.timeout, grace=GRACE),
         )
-        session = Session(
+        session = Seen(
             number,
             command,
             Transcript(self.registry.folder(number)),
             asked.cmd,
+            View(asked.render, asked.rows, asked.columns, tty=asked.tty),
             separate=asked.separate_streams,
         )
         try:
-            plan = self._plan() if confined and self._sandbox is not None else None
-            session.start(self._engine, plan)
+            if confined and self._sandbox is not None:
+                session.plan = self._plan()
+            session.start(self._engine, session.plan)
         except AgentExecError as error:
             raise spawn_failed(argv, error.message) from None
-        self._views[session] = View(asked.render, asked.rows, asked.columns, tty=asked.tty)
-        if plan is not None:
-            self._plans[session] = plan
         if asked.idle_timeout is not None:
             session.end_when_idle(asked.idle_timeout)
         doomed = self.registry.keep(session)
@@ -296,14 +328,16 @@ class Sessions:
         *,
         screen: bool,
         confined: bool,
-    ) -> dict[str, str]:
+    ) -> Variables:
         known = self._built.get(screen)
         if known is None or known[0] is not environ:  # the same for every command, as a rule
-            known = self._built[screen] = environ, environment.build(environ, self._policy, screen=screen)
-        found = known[1] | {environment.SESSION_ID: str(number)}
-        if confined and self._sandbox is not None:
-            return found  # from a box, nothing can be written down for us
-        return found | self._pipelines.variables(asked.cmd, shell, found)
+            built = environment.build(environ, self._policy, screen=screen)
+            encoded = Variables({os.fsencode(name): os.fsencode(value) for name, value in built.items()})
+            known = self._built[screen] = environ, encoded
+        more = {environment.SESSION_ID.encode(): b"%d" % number}
+        if not confined or self._sandbox is None:  # from a box, nothing can be written down for us
+            more |= self._pipelines.variables(asked.cmd, shell, known[1])
+        return known[1].plus(more)
 
     def _give_up(self, session: Session) -> None:
         """End a session that had to make room."""
@@ -312,21 +346,21 @@ class Sessions:
             session.run.wait()
         self.registry.retire(session)
 
-    def _type(self, session: Session, asked: "WriteArguments") -> None:
+    def _type(self, session: Seen, asked: "WriteArguments") -> None:
         if not session.command.tty:
             if asked.data() != INTERRUPT:
                 raise stdin_closed()
             session.run.signal("INT")
             return
         try:
-            session.type(asked.data(self._views[session].application_keys))
+            session.type(asked.data(session.view.application_keys))
         except InputClosed:
             if not session.ended:
                 raise write_failed() from None
 
     def _answer(
         self,
-        session: Session,
+        session: Seen,
         seconds: float,
         conditions: "tuple[Condition, ...]",
         tokens: int,
@@ -337,15 +371,19 @@ class Sessions:
         first: bool = False,
     ) -> Answer:
         """Wait, take what is new, and tell it."""
-        regex = next((one.regex for one in conditions if one.kind == "match"), None)
-        session.look_for(regex)
+        regexes = [one.regex for one in conditions if one.regex is not None]
+        if regexes:
+            session.look_for(*regexes)
         try:
-            ending = self._wait(session, began + seconds, _wanted(conditions), cancelled)
+            ending = wait(session, began + seconds, wanted(conditions), cancelled)
         finally:
-            session.look_for(None)
+            if regexes:
+                session.look_for(None)
         if cancelled is not None and cancelled.is_set() and ending.cause == "deadline":
             waited = monotonic() - began  # what was printed is left for the next answer
             raise aborted_exec(waited) if first else aborted_write(waited)
+        if session.job:
+            raise detached(session.number, session.job, "exec_command" if first else "write_stdin")
         if session.error is not None:
             if not session.transcript.total:
                 self.registry.forget(session)
@@ -354,15 +392,18 @@ class Sessions:
             raise process_failed(told(session.error))
         outcome = session.outcome  # before the output: what comes in between is for the next answer
         again = outcome is not None and session.seen_to_end
-        taken = session.take()
-        text = self._views[session].show(session, taken, render)
+        covered = taken = session.take()
+        view = session.view
+        text = view.show(session, taken, render)
         if again and not text:
-            _, data = session.read(max(0, session.transcript.total - _LAST_SEEN), _LAST_SEEN)
-            text = self._views[session].again(data)
+            start, data = session.read(max(0, session.transcript.total - _LAST_SEEN), _LAST_SEEN)
+            text, render = view.again(data), None
+            covered = Taken(start, start + len(data), data, 0, b"")
         observed = token_count(taken.end - taken.start)
+        output = shown(text, tokens, original_tokens=observed, omitted=taken.omitted)
         waits = ending.cause == "input" and outcome is None
         answer = Answer(
-            output=shown(text, tokens, original_tokens=observed, omitted=taken.omitted),
+            output=output,
             wall_time_seconds=monotonic() - began,
             chunk_id=new_chunk_id(),
             exit_code=None if outcome is None else outcome.exit_code,
@@ -373,9 +414,11 @@ class Sessions:
             echo=ending.echo if waits else None,
             signal=None if outcome is None else outcome.signal,
             timed_out=outcome is not None and outcome.timed_out,
-            omitted=_omitted(taken),
+            omitted=omitted(taken),
+            cut=None if output is text else cut(text, tokens, covered, exact=view.is_exact(render)),
+            of=session.number,
             notes=self._notes(session, text, again=again),
-            streams=_within(session.take_streams(), tokens),
+            streams=within(session.take_streams(), tokens),
             cursor=taken.end,
         )
         if outcome is not None:
@@ -383,23 +426,14 @@ class Sessions:
             self.registry.retire(session)
         return answer
 
-    def _wait(
-        self, session: Session, deadline: float, wanted: Wanted, cancelled: "Cancelled | None"
-    ) -> "Ending":
-        while True:
-            left = max(0.0, deadline - monotonic())
-            ending = session.wait(left if cancelled is None else min(left, _SLICE), wanted)
-            if ending.cause != "deadline" or left <= _SLICE or cancelled is None or cancelled.is_set():
-                return ending
-
-    def _notes(self, session: Session, text: str, *, again: bool) -> list[str]:
+    def _notes(self, session: Seen, text: str, *, again: bool) -> list[str]:
         notes = []
         if again:
             notes.append("this session had ended already; its last output is shown again")
         elif session.outcome is not None and "|" in session.text:
             masked = self._pipelines.note(session.number, session.outcome.exit_code)
             notes += [masked] if masked else []
-        plan = self._plans.get(session)
+        plan = session.plan
         if plan is not None and session.outcome is not None and plan.backend:
             from agent_exec.sandbox.denials import denials, human
 
@@ -410,8 +444,10 @@ class Sessions:
 
     def _plan(self) -> "Plan":
         """Give the plan of the sandbox as things stand now."""
+        from agent_exec.sandbox.confine import planned
+
         assert self._sandbox is not None
-        return self._engine.warm(self._sandbox, 0)
+        return self._engine.warm(planned(self._sandbox, own=self._own, state=self._state), 0)
 
     def _writable(self) -> "tuple[list[str] | None, tuple[str, ...]]":
         """Give the folders that a patch may write to, and what in them it may not; None if anywhere."""
@@ -420,7 +456,8 @@ class Sessions:
         plan = self._plan()
         if not plan.backend:
             return None, ()
-        return [root.path for root in plan.roots], (*plan.protected, *plan.missing)
+        kept = (*plan.protected, *plan.missing, *plan.masks, *plan.absent)
+        return [root.path for root in plan.roots], kept
 
     def _logged_in(self, shell: shells.Shell) -> dict[str, str]:
         """Give the variables that a login shell makes, taken once."""
@@ -433,28 +470,3 @@ class Sessions:
                 shell, lambda argv: run(argv, env=env, cwd=self.workspace, timeout=30).stdout
             )
         return self._login[shell]
-
-
-def _wanted(conditions: "tuple[Condition, ...]") -> Wanted:
-    found = {condition.kind: condition for condition in conditions}
-    return Wanted(
-        only_exit=set(found) == {"exit"},
-        output="output" in found,
-        idle=found["idle"].seconds if "idle" in found else None,
-        port=found["port"].port if "port" in found else None,
-    )
-
-
-def _within(streams: "dict[str, str] | None", tokens: int) -> "dict[str, str] | None":
-    """Give each stream within the budget."""
-    return None if streams is None else {name: cut_middle(text, tokens) for name, text in streams.items()}
-
-
-def _omitted(taken: object) -> "list[tuple[int, int]]":
-    from agent_exec.sessions.transcript import Taken
-
-    assert isinstance(taken, Taken)
-    if not taken.omitted:
-        return []
-    start = taken.start + len(taken.head)
-    return [(start, start + taken.omitted)]

@@ -7,30 +7,56 @@ import tempfile
 from agent_exec.host import FileLock, is_locked
 from agent_exec.model.errors import StoreFailed
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_exec.sandbox.profile import Profile
+
 _LOCK = "lock"
+_NAME = "server-"
+_ROUNDS = 10
 
 
 class Storage:
-    """A folder for as long as this process lives; those of processes that are gone are taken away."""
+    """A folder for as long as this process lives; those of processes that are gone are taken away.
 
-    __slots__ = ("_lock", "folder")
+    It is one of many in the folder `above`. Whoever holds the lock in it may
+    take it away: its server, or another that finds the lock free.
+    """
+
+    __slots__ = ("_lock", "above", "folder")
 
     def __init__(self, above: str | None = None) -> None:
-        root = above or os.path.join(tempfile.gettempdir(), f"agent-exec-sessions-{_user()}")
+        self.above = above or os.path.join(tempfile.gettempdir(), f"agent-exec-sessions-{_user()}")
         try:
-            os.makedirs(root, mode=0o700, exist_ok=True)
+            os.makedirs(self.above, mode=0o700, exist_ok=True)
         except OSError as error:
-            raise StoreFailed(f"the folder {root!r} cannot be made: {error.strerror}", path=root) from None
-        _check(root)
-        _sweep(root)
-        self.folder = tempfile.mkdtemp(prefix="server-", dir=root)
-        self._lock = FileLock(os.path.join(self.folder, _LOCK))
-        self._lock.acquire()
+            raise StoreFailed(
+                f"the folder {self.above!r} cannot be made: {error.strerror}", path=self.above
+            ) from None
+        _check(self.above)
+        _sweep(self.above)
+        self.folder, self._lock = _make(self.above)
 
     def close(self) -> None:
         """Take the folder away; harmless when repeated."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        for _ in range(_ROUNDS):  # a server that sweeps it just now puts a lock there once more
+            shutil.rmtree(self.folder, ignore_errors=True)
+            if not os.path.lexists(self.folder):
+                break
         self._lock.release()
+
+
+def hiding(sandbox: "Profile", folder: str) -> "tuple[Profile, tuple[str, ...]]":
+    """Give what a sandbox is planned with to hide a folder: the profile, and folders that no root may hold.
+
+    One that a root holds already, as a shared /tmp does, the profile itself has to hide.
+    """
+    real = os.path.realpath(folder)
+    shared = ("/tmp",) if sandbox.tmp == "shared" else ()
+    for root in map(os.path.realpath, (*sandbox.roots, *shared)):
+        if real.startswith(os.path.join(root, "")):
+            return sandbox.replace(deny_read=(*sandbox.deny_read, real)), ()
+    return sandbox, (real,)
 
 
 def _user() -> str:
@@ -44,9 +70,32 @@ def _check(root: str) -> None:
         raise StoreFailed(f"the folder {root!r} is not ours alone; take it away, or set TMPDIR", path=root)
 
 
+def _make(root: str) -> tuple[str, FileLock]:
+    """Give a new folder whose lock we hold; one that another server sweeps away before we do is not it."""
+    while True:
+        folder = tempfile.mkdtemp(prefix=_NAME, dir=root)
+        lock = FileLock(os.path.join(folder, _LOCK))
+        try:
+            lock.acquire(wait=True)
+        except FileNotFoundError:
+            continue
+        if is_locked(lock.path):  # and so it is still there
+            return folder, lock
+        lock.release()
+
+
 def _sweep(root: str) -> None:
     """Take away what servers have left that were killed."""
     for name in os.listdir(root):
-        lock = os.path.join(root, name, _LOCK)
-        if name.startswith("server-") and os.path.exists(lock) and not is_locked(lock):
+        if not name.startswith(_NAME):
+            continue
+        lock = FileLock(os.path.join(root, name, _LOCK))
+        try:
+            if not lock.acquire():
+                continue
+        except OSError:  # somebody else has taken it away
+            continue
+        shutil.rmtree(os.path.join(root, name), ignore_errors=True)
+        lock.release()
+        if os.name == "nt":  # which keeps files that are open; elsewhere, it may be another's by now
             shutil.rmtree(os.path.join(root, name), ignore_errors=True)

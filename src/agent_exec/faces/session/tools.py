@@ -1,7 +1,6 @@
 """The tools of sessions, by their names: what a server offers, and what it does when one is called."""
 
 import os
-from threading import Event
 from time import time
 
 from agent_exec.faces.session import arguments
@@ -14,20 +13,14 @@ from agent_exec.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any, Self
 
     from agent_exec.engine.gate import Approver, Gate
-    from agent_exec.faces.session.running import Cancelled
+    from agent_exec.faces.session.waiting import Cancelled
     from agent_exec.sandbox.profile import Profile
     from agent_exec.sessions.recording import Sink
     from agent_exec.sessions.session import Session
-
-INSTRUCTIONS = """\
-exec_command runs a shell command and answers when it ends, when it waits for input, or after yield_time_ms; \
-what still runs has a session id. write_stdin types into a session started with tty=true, or waits for it if \
-chars is empty. read_output reads any part of a session's output again; list_sessions and kill_session see \
-to what runs."""
 
 
 class Result(Value):
@@ -47,12 +40,11 @@ class SessionTools:
     """All tools of sessions; any thread may call, many at once."""
 
     name = "session"
-    instructions = INSTRUCTIONS
 
     def __init__(self, sessions: Sessions, storage: Storage) -> None:
         self.sessions = sessions
         self._storage = storage
-        self._tools: dict[str, Callable[[object, Cancelled], Result]] = {
+        self._tools: dict[str, Callable[[object, Cancelled | None], Result]] = {
             "exec_command": self._exec,
             "write_stdin": self._write,
             "read_output": self._read,
@@ -60,12 +52,28 @@ class SessionTools:
             "kill_session": self._kill,
             "resize": self._resize,
             "close_stdin": self._close_stdin,
+            "detach": self._detach,
             "apply_patch": self._patch,
         }
 
     def definitions(self) -> "list[dict[str, Any]]":
         """Give what a model is told about each tool."""
-        return list(definitions(self.sessions.terms).values())
+        box = None if self.sessions.can_escalate else self.sessions.sandbox
+        told = definitions(
+            self.sessions.terms,
+            reads_only=box is not None and box.name == "read-only",
+            open_world=box is None or box.name == "full-access" or box.net != "off",
+            detaches=self.sessions.jobs is not None,
+        )
+        return list(told.values())
+
+    @property
+    def instructions(self) -> str:
+        """What a model is told about all of them, and about where its commands run."""
+        from agent_exec.faces.session.instructions import instructions
+
+        sessions = self.sessions
+        return instructions(sessions.workspace, sessions.sandbox, escalates=sessions.can_escalate)
 
     def call(self, name: str, given: object, cancelled: "Cancelled | None" = None) -> Result:
         """Do what a tool does; what goes wrong is an answer too."""
@@ -73,7 +81,7 @@ class SessionTools:
         if tool is None:
             return Result(f"there is no tool {name!r}; there are {', '.join(self._tools)}", is_error=True)
         try:
-            return tool(given, Event() if cancelled is None else cancelled)
+            return tool(given, cancelled)
         except ToolFailure as error:
             return Result(error.message, is_error=True)
         except AgentExecError as error:
@@ -98,15 +106,15 @@ class SessionTools:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _exec(self, given: object, cancelled: "Cancelled") -> Result:
+    def _exec(self, given: object, cancelled: "Cancelled | None") -> Result:
         answer = self.sessions.execute(arguments.parse_exec(given, self.sessions.terms), cancelled)
         return Result(answer.text(), answer.structured())
 
-    def _write(self, given: object, cancelled: "Cancelled") -> Result:
+    def _write(self, given: object, cancelled: "Cancelled | None") -> Result:
         answer = self.sessions.write(arguments.parse_write(given, self.sessions.terms), cancelled)
         return Result(answer.text(), answer.structured())
 
-    def _read(self, given: object, _cancelled: "Cancelled") -> Result:
+    def _read(self, given: object, _cancelled: "Cancelled | None") -> Result:
         asked = arguments.parse_read(given)
         session, start, data = self.sessions.read(asked.session_id, asked.start, asked.max_bytes)
         told = {
@@ -119,30 +127,39 @@ class SessionTools:
         head = f"Bytes {start} to {start + len(data)} of {told['size']}"
         return Result(f"{head}\nOutput:\n{told['output']}", told)
 
-    def _list(self, given: object, _cancelled: "Cancelled") -> Result:
+    def _list(self, given: object, _cancelled: "Cancelled | None") -> Result:
         arguments.parse_list(given)
         found = [_told(one) for one in (*self.sessions.registry.live(), *self.sessions.registry.ended())]
-        lines = [
-            f"{one['session_id']} {'running' if one['running'] else 'exited'} {one['cmd']}" for one in found
-        ]
+        lines = [f"{one['session_id']} {_state(one)} {one['cmd']}" for one in found]
         return Result("\n".join(lines) or "There are no sessions.", {"sessions": found})
 
-    def _kill(self, given: object, _cancelled: "Cancelled") -> Result:
-        answer = self.sessions.kill(arguments.parse_id(given))
+    def _kill(self, given: object, cancelled: "Cancelled | None") -> Result:
+        answer = self.sessions.kill(arguments.parse_id(given), cancelled)
         return Result(answer.text(), answer.structured())
 
-    def _resize(self, given: object, _cancelled: "Cancelled") -> Result:
+    def _resize(self, given: object, _cancelled: "Cancelled | None") -> Result:
         asked = arguments.parse_resize(given)
         self.sessions.resize(asked.session_id, asked.rows, asked.columns)
         text = f"The terminal has {asked.rows} rows and {asked.columns} columns now."
         return Result(text, {"session_id": asked.session_id})
 
-    def _close_stdin(self, given: object, _cancelled: "Cancelled") -> Result:
+    def _close_stdin(self, given: object, _cancelled: "Cancelled | None") -> Result:
         number = arguments.parse_id(given)
         self.sessions.end_input(number)
         return Result("The input of the session has ended.", {"session_id": number})
 
-    def _patch(self, given: object, _cancelled: "Cancelled") -> Result:
+    def _detach(self, given: object, _cancelled: "Cancelled | None") -> Result:
+        number = arguments.parse_id(given)
+        job_id, root = self.sessions.detach(number), self.sessions.jobs
+        text = (
+            f"Session {number} is job {job_id} now.\n"
+            "It goes on without this server, and takes no more input. "
+            f"`agent-exec tail {job_id}` shows its output, `agent-exec wait {job_id}` waits for its end, "
+            f"`agent-exec kill {job_id}` ends it; if they do not find it, add --root {root}."
+        )
+        return Result(text, {"session_id": number, "job_id": job_id, "root": root})
+
+    def _patch(self, given: object, _cancelled: "Cancelled | None") -> Result:
         asked = arguments.parse_patch(given)
         done = self.sessions.patch(asked.input, asked.workdir)
         told = {"added": done.added, "modified": done.modified, "deleted": done.deleted}
@@ -155,15 +172,21 @@ def open_tools(
     sandbox: "Profile | None" = None,
     rules: str | None = None,
     approver: "Approver | None" = None,
+    approval_policy: str | None = None,
     gate: "Gate | None" = None,
     terms: arguments.Terms | None = None,
     limit: int = 64,
+    own: "Sequence[str]" = (),
+    jobs: str | None = None,
 ) -> SessionTools:
     """Give the tools of sessions in a workspace, the current directory by default; to be closed.
 
     `rules` is a file of rules that judge commands, `approver` whoever is
-    asked; `sandbox` confines every command. `limit` is how many sessions
-    there may be at once.
+    asked, as `approval_policy` allows (what the file says, or "on-request");
+    `gate` stands in the place of the three. `sandbox` confines every command;
+    `own` are more files of yours, beside the rules, that none may change
+    then. `limit` is how many sessions there may be at once. `jobs` is the
+    folder of the jobs that `detach` makes of sessions; without one it makes none.
     """
     storage = Storage()
     try:
@@ -171,9 +194,12 @@ def open_tools(
             os.path.realpath(workspace or os.getcwd()),
             storage.folder,
             terms or arguments.USUAL,
-            gate or _gate(rules, approver),
+            gate or _gate(rules, approver, approval_policy),
             sandbox=sandbox,
             limit=limit,
+            own=[os.path.abspath(path) for path in (*(() if rules is None else (rules,)), *own)],
+            hidden=storage.above,
+            jobs=None if jobs is None else os.path.abspath(jobs),
         )
     except BaseException:
         storage.close()
@@ -181,22 +207,31 @@ def open_tools(
     return SessionTools(sessions, storage)
 
 
-def _gate(rules: str | None, approver: "Approver | None") -> "Gate":
+def _gate(rules: str | None, approver: "Approver | None", approval: str | None) -> "Gate":
     from agent_exec.engine.gate import Gate
 
-    if rules is None:
-        return Gate(None, approver=approver)
-    from agent_exec.engine.rulefile import add_rules, load_book
+    if rules is None and approval != "untrusted":
+        return Gate(None, approver=approver, approval=approval or "on-request")
     from agent_exec.policy.policy import Policy
+
+    if rules is None:
+        return Gate(Policy(), approver=approver, approval="untrusted")
+    from agent_exec.engine.rulefile import add_rules, load_book
 
     path = os.path.abspath(rules)
     book = load_book(path)
     return Gate(
         Policy(book.rules),
         approver=approver,
-        approval=book.approval or "on-request",
+        approval=approval or book.approval or "on-request",
         remember=lambda new: add_rules(path, new),
     )
+
+
+def _state(told: "dict[str, Any]") -> str:
+    if "job_id" in told:
+        return f"job {told['job_id']}"
+    return "running" if told["running"] else "exited"
 
 
 def _told(session: "Session") -> "dict[str, Any]":
@@ -209,5 +244,6 @@ def _told(session: "Session") -> "dict[str, Any]":
         "running": not session.ended,
         "age_seconds": round(time() - session.began, 3),
         "exit_code": None if outcome is None else outcome.exit_code,
+        "job_id": session.job or None,
     }
     return {name: value for name, value in told.items() if value is not None}

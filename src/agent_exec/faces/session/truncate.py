@@ -1,6 +1,7 @@
 """Output within a budget of tokens: both ends are shown, and what lies between is counted."""
 
 BYTES_A_TOKEN = 4
+_STRIDE = 1 << 10
 
 
 def token_count(size: int) -> int:
@@ -35,14 +36,20 @@ def cut_middle(text: str, tokens: int) -> str:
     size = size_of(text)
     if size <= budget:
         return text
-    left = budget // 2
-    data = _bytes(text)
-    start = size - (budget - left)
-    while _within(data, left):
-        left -= 1
-    while _within(data, start):
-        start += 1
-    return f"{_text(data[:left])}…{token_count(size - budget)} tokens truncated…{_text(data[start:])}"
+    head, tail = _ends(text, budget)
+    return f"{head}…{token_count(size - budget)} tokens truncated…{tail}"
+
+
+def bytes_kept(text: str, tokens: int, head: bytes, tail: bytes, omitted: int) -> tuple[int, int]:
+    """Give how many bytes are left of the beginning and of the end of an output when its text is cut.
+
+    The text is that of `head` and `tail`, decoded and `joined`.
+    """
+    first, last = _ends(text, tokens * BYTES_A_TOKEN)
+    if not omitted:
+        head = tail = head + tail
+    shown_of_tail = max(0, len(tail.decode(errors="replace")) - len(last))
+    return _bytes_of(head, len(first)), len(tail) - _bytes_of(tail, shown_of_tail)
 
 
 def shown(text: str, tokens: int, *, original_tokens: int | None = None, omitted: int = 0) -> str:
@@ -67,6 +74,43 @@ def shown(text: str, tokens: int, *, original_tokens: int | None = None, omitted
 def line_count(text: str) -> int:
     """Give how many lines a text has; an unfinished one counts."""
     return text.count("\n") + (text != "" and not text.endswith("\n"))
+
+
+def _ends(text: str, budget: int) -> tuple[str, str]:
+    """Give the two ends of a text that has more bytes than so many."""
+    left = budget // 2
+    data = _bytes(text)
+    start = len(data) - (budget - left)
+    while _within(data, left):
+        left -= 1
+    while _within(data, start):
+        start += 1
+    return _text(data[:left]), _text(data[start:])
+
+
+def _bytes_of(data: bytes, characters: int) -> int:
+    """Give how many bytes the first characters of some output were; all of them, if it has fewer."""
+    if data.isascii():
+        return min(characters, len(data))
+    try:
+        return size_of(data.decode()[:characters])
+    except UnicodeDecodeError:
+        return _bytes_of_broken(data, characters)
+
+
+def _bytes_of_broken(data: bytes, characters: int) -> int:
+    """Give the same of output that is no text, in which other bytes may stand for a character too."""
+    from codecs import getincrementaldecoder
+
+    decoder = getincrementaldecoder("utf-8")("replace")
+    seen = at = 0
+    while at + _STRIDE < len(data) and seen < characters - 2 * _STRIDE:
+        seen += len(decoder.decode(data[at : at + _STRIDE]))
+        at += _STRIDE
+    while at < len(data) and seen < characters:
+        seen += len(decoder.decode(data[at : at + 1]))
+        at += 1
+    return at - 1 if seen > characters else at  # the last byte has also ended what came before it
 
 
 def _within(data: bytes, place: int) -> bool:

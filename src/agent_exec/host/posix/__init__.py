@@ -4,6 +4,7 @@ from agent_exec.model.lazy import loader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from agent_exec.host.posix.adopted import Adopted
     from agent_exec.host.posix.arguments import hide_arguments
     from agent_exec.host.posix.control import Control, Watch, ask
     from agent_exec.host.posix.detached import detach
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from agent_exec.host.posix.tree import boot_id
 
 __all__ = [
+    "Adopted",
     "Control",
     "FileLock",
     "Interrupts",
@@ -55,6 +57,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Adopted": "adopted",
     "Control": "control",
     "FileLock": "lock",
     "Interrupts": "interrupts",

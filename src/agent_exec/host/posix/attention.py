@@ -14,8 +14,12 @@ import struct
 import sys
 import termios
 from _thread import allocate_lock
+from time import monotonic
 
 from agent_exec.host.posix import descriptors
+from agent_exec.host.posix.peer import Peer
+from agent_exec.host.posix.poller import LONGEST_WAIT
+from agent_exec.host.posix.procfiles import ProcFiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,11 +27,13 @@ if TYPE_CHECKING:
 
     from agent_exec.host.posix.streams import Reader
 
-_PEER = 0x5441  # TIOCGPTPEER
 _SESSION = 0x5429  # TIOCGSID
 _TERMINALS = range(136, 144)
 _CONTROLLING = os.makedev(5, 0)  # /dev/tty
 _MASTER = os.makedev(5, 2)  # /dev/ptmx
+_MOMENT = 0.0001
+_SPARE = (os.cpu_count() or 1) > 1
+_hurrying = allocate_lock()
 _MOST = 64
 """How many processes of a group are looked at; a larger group is never said to wait."""
 
@@ -41,9 +47,11 @@ _CALLS = {
     },
     "aarch64": {"read": (63, 65), "poll": (73,), "select": (72,), "epoll": (22, 441)},
 }
+_NUMBERS = _CALLS.get(os.uname().machine)
 _STATE, _PARENT, _GROUP, _THREADS = 0, 1, 2, 17
 _POLLFD = struct.Struct("ihh")
 _POLLIN = 1
+_WATCHING = (b"poll_schedule_timeout", b"do_poll", b"do_select", b"do_epoll_wait", b"ep_poll")
 
 
 class Attention:
@@ -61,14 +69,24 @@ class Attention:
 
 
 class Gaze:
-    """Eyes on who is in front of a terminal, by a copy of its master."""
+    """Eyes on who is in front of a terminal, by a copy of its master; any thread may use them.
 
-    __slots__ = ("_lock", "_master", "_reader")
+    One thread at a time may attend: it reads the terminal itself, in place of
+    the loop's, which saves two threads waking each other for every answer.
+    """
+
+    __slots__ = ("_attended", "_closed", "_files", "_lock", "_master", "_peer", "_poll", "_reader", "_wake")
 
     def __init__(self, master: int, reader: "Reader") -> None:
         self._master = descriptors.hold(master)
         self._reader = reader
+        self._peer = reader.face()
+        self._files = ProcFiles()
         self._lock = allocate_lock()
+        self._poll: select.poll | None = None
+        self._wake = -1
+        self._attended = False
+        self._closed = False
 
     def look(self, *, unfinished: bool) -> Attention:
         """Look whether someone waits for input; `unfinished` if the last line has no end."""
@@ -76,19 +94,95 @@ class Gaze:
         if writer is not None and writer.waiting:
             return Attention("", echo=True)  # nobody waits for more while we have some
         with self._lock:
-            found = _look(self._master, unfinished=unfinished)
+            found = _look(self._master, self._peer, self._files, unfinished=unfinished)
         # What was read, and is on its way to us, came before whatever was seen.
         return Attention("", echo=found.echo) if self._reader.busy else found
+
+    def attend(self) -> bool:
+        """Begin to read from this thread; say whether that can be. Whoever attends has to `leave`."""
+        if not self._reader.lend():
+            return False
+        with self._lock:
+            if self._attended or self._closed:
+                free = False
+            else:
+                free = self._attended = True
+                if self._poll is None:
+                    self._wake = descriptors.hold(os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC))
+                    self._poll = select.poll()
+                    self._poll.register(self._master, select.POLLIN)
+                    self._poll.register(self._wake, select.POLLIN)
+        if not free:
+            self._reader.take_back()
+        return free
+
+    def read(self, seconds: float) -> bool:
+        """Pass on what is printed, once, if that is within so many seconds and nobody wakes us before.
+
+        False if nothing more will be: then it is time to leave.
+        """
+        assert self._poll is not None
+        poll = self._poll.poll
+        ready = poll(0) or self._hurry(seconds)
+        # Rounded up, or the last fraction of a millisecond would be a busy wait.
+        for fd, events in ready or poll(int(min(seconds, LONGEST_WAIT) * 1000) + (seconds > 0)):
+            if fd == self._wake:
+                os.eventfd_read(fd)
+            elif not events & select.POLLIN:
+                return False
+            else:
+                self._reader.ready(select.POLLIN)
+        return True
+
+    def _hurry(self, seconds: float) -> "list[tuple[int, int]]":
+        """Wait a moment without sleeping: most answers come within it, and waking up takes as long.
+
+        One thread at a time does, and none on a machine that has nothing to spare.
+        """
+        assert self._poll is not None
+        ready: list[tuple[int, int]] = []
+        if _SPARE and _hurrying.acquire(blocking=False):
+            try:
+                poll, until = self._poll.poll, monotonic() + min(_MOMENT, seconds)
+                while not ready and monotonic() < until:
+                    ready = poll(0)
+            finally:
+                _hurrying.release()
+        return ready
+
+    def wake(self) -> None:
+        """Let who attends return from `read` now."""
+        with self._lock:
+            if self._attended:
+                os.eventfd_write(self._wake, 1)
+
+    def leave(self) -> None:
+        """Let the loop read again."""
+        self._reader.take_back()
+        with self._lock:
+            self._attended = False
+            if self._closed:
+                self._release()
 
     def close(self) -> None:
         """Look no more; harmless when repeated."""
         with self._lock:
-            master, self._master = self._master, -1
-        if master >= 0:
-            descriptors.close(master)
+            self._closed = True
+            if not self._attended:
+                self._release()
+            else:
+                os.eventfd_write(self._wake, 1)  # and who attends releases it all
+
+    def _release(self) -> None:
+        self._files.close()
+        self._poll = None
+        fds, self._master, self._wake = (self._master, self._wake), -1, -1
+        for fd in fds:
+            if fd >= 0:
+                descriptors.close(fd)
 
 
-def _look(master: int, *, unfinished: bool) -> Attention:
+def _look(master: int, peer: Peer, files: ProcFiles, *, unfinished: bool) -> Attention:
     """Look at a terminal.
 
     First whether all that was typed has been read, last whether all that was
@@ -100,200 +194,169 @@ def _look(master: int, *, unfinished: bool) -> Attention:
         flags = termios.tcgetattr(master)[3]
         echo, editing = bool(flags & termios.ECHO), bool(flags & termios.ICANON)
         evidence = ""
-        typed, device = _is_typed(master)
-        if not typed and (group := os.tcgetpgrp(master)) > 0:
-            evidence = _of_group(
-                group, _session(master), device, prompting=unfinished or not (editing and echo)
-            )
-        if evidence and _is_printed(master):
+        if not peer.is_typed(master) and (group := os.tcgetpgrp(master)) > 0:
+            look = _Look(files, peer.device, prompting=unfinished or not (editing and echo))
+            evidence = look.of_group(group, _session_of(group, master))
+        if evidence and _has_input(master):  # printed, and nobody has read it
             evidence = ""
     except (OSError, ValueError, termios.error):
         return Attention("", echo=True)
     return Attention(evidence, echo=echo or not editing)
 
 
-def _is_printed(master: int) -> bool:
-    """Tell whether the program has printed something that nobody has read."""
-    return _has_input(master)
-
-
-def _session(master: int) -> int:
-    """Give the session whose terminal it is."""
-    return int.from_bytes(fcntl.ioctl(master, _SESSION, bytes(4)), sys.byteorder)
-
-
-def _is_typed(master: int) -> tuple[bool, int]:
-    """Tell whether something was typed that the program has not read, and which device the other end is."""
+def _session_of(group: int, master: int) -> int:
+    """Give the session whose terminal it is, which is that of the group before it."""
     try:
-        slave = fcntl.ioctl(master, _PEER, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return False, 0  # a kernel that cannot open the other end
-    try:
-        return _has_input(slave), os.fstat(slave).st_rdev
-    finally:
-        os.close(slave)
+        return os.getsid(group)
+    except ProcessLookupError:  # the leader of the group is gone
+        return int.from_bytes(fcntl.ioctl(master, _SESSION, bytes(4)), sys.byteorder)
 
 
 def _has_input(fd: int) -> bool:
-    """Tell whether an end of a terminal has input; unlike FIONREAD, this waits for what is on its way."""
+    """Tell whether there is something to read."""
     poller = select.poll()
     poller.register(fd, select.POLLIN)
     return bool(poller.poll(0))
 
 
-def _of_group(group: int, session: int, device: int, *, prompting: bool) -> str:
-    """Say whether a group waits for its terminal: no one may be awake, and one must watch it."""
-    evidence = ""
-    for count, (pid, seen) in enumerate(_members(group, session)):
-        if count >= _MOST or not _asleep(pid, seen):
+class _Look:
+    """One look at the processes before a terminal, which is this device."""
+
+    __slots__ = ("_device", "_files", "_prompting", "_read")
+
+    def __init__(self, files: ProcFiles, device: int, *, prompting: bool) -> None:
+        self._files = files
+        self._read = files.read
+        self._device = device
+        self._prompting = prompting
+
+    def of_group(self, group: int, session: int) -> str:
+        """Say whether a group waits for its terminal: no one may be awake, and one must watch it."""
+        evidence = ""
+        for count, (pid, seen) in enumerate(self._members(group, session)):
+            if count >= _MOST or not self._asleep(pid, seen):
+                return ""
+            if evidence != "exact":
+                evidence = self._watches(pid) or evidence
+        return evidence
+
+    def _members(self, group: int, session: int) -> "Iterator[tuple[int, list[bytes]]]":
+        """Give the processes of a group, with what is known of each.
+
+        They are its leader, its siblings, whoever was adopted by the parent of
+        the session, and all below them.
+        """
+        known: dict[int, list[bytes]] = {}
+        waiting = [group]
+        for one in (group,) if group == session else (group, session):
+            try:
+                known[one] = self._status(f"/proc/{one}/stat")
+                waiting += self._children(int(known[one][_PARENT]))
+            except OSError:
+                continue  # a leader that is gone
+        if group not in known:
+            waiting += self._children(session)
+        seen = set()
+        while waiting:
+            pid = waiting.pop()
+            if pid in seen:
+                continue
+            seen.add(pid)
+            try:
+                if pid not in known and os.getpgid(pid) != group:
+                    continue
+                status = known.get(pid) or self._status(f"/proc/{pid}/stat")
+                if int(status[_GROUP]) == group:
+                    yield pid, status
+                    waiting += self._children(pid, threads=int(status[_THREADS]))
+            except OSError:
+                continue
+
+    def _asleep(self, pid: int, status: "list[bytes]") -> bool:
+        """Whether every thread of a process sleeps, as one does that waits for something."""
+        if status[_STATE] != b"S" or status[_THREADS] == b"1":
+            return status[_STATE] == b"S"
+        tasks = os.listdir(f"/proc/{pid}/task")
+        return all(self._status(f"/proc/{pid}/task/{task}/stat")[_STATE] in b"SI" for task in tasks)
+
+    def _watches(self, pid: int) -> str:
+        """Say how a process waits for its terminal: "exact" blocked in a read, "likely" watching it."""
+        try:
+            words = self._read(f"/proc/{pid}/syscall").split(None, 3)
+        except OSError:  # not ours to see: another process may not be traced here
+            return self._by_channel(pid)
+        if _NUMBERS is None or len(words) < 3 or not words[0].isdigit():
             return ""
-        if evidence != "exact":
-            evidence = _watches(pid, device, prompting=prompting) or evidence
-    return evidence
+        call, first, second = int(words[0]), int(words[1], 16), int(words[2], 16)
+        if call in _NUMBERS["read"]:
+            return "exact" if self._is_terminal(self._files.device(pid, first)) else ""
+        if not self._prompting:
+            return ""
+        if call in _NUMBERS["poll"]:
+            watched = _polled(self._files, pid, first, second)
+        elif call in _NUMBERS["select"]:
+            watched = _selected(self._files, pid, first, second)
+        elif call in _NUMBERS["epoll"]:
+            watched = self._registered(pid, first)
+        else:
+            return ""
+        devices = [self._files.device(pid, fd) for fd in watched]
+        if _MASTER in devices:
+            return ""  # it passes on what is typed: whoever it is for is behind another terminal
+        return "likely" if any(map(self._is_terminal, devices)) else ""
 
+    def _by_channel(self, pid: int) -> str:
+        """Say the same by where in the kernel a process sleeps, which tells less."""
+        channel = self._read(f"/proc/{pid}/wchan")
+        if channel in (b"wait_woken", b"n_tty_read"):
+            return "likely"
+        watches = self._prompting and channel in _WATCHING
+        return "likely" if watches and self._is_terminal(self._files.device(pid, 0)) else ""
 
-def _members(group: int, session: int) -> "Iterator[tuple[int, list[str]]]":
-    """Give the processes of a group, with what is known of each.
+    def _registered(self, pid: int, epoll: int) -> list[int]:
+        """Give the descriptors that an epoll watches."""
+        lines = self._read(f"/proc/{pid}/fdinfo/{epoll}").splitlines()
+        return [int(line.split()[1]) for line in lines if line.startswith(b"tfd:")]
 
-    They are its leader, its siblings, whoever was adopted by the parent of
-    the session, and all below them.
-    """
-    known: dict[int, list[str]] = {}
-    waiting = [group]
-    for one in {group, session}:
+    def _is_terminal(self, found: int) -> bool:
+        """Tell whether a device is our terminal; any is, if ours is not known."""
+        if self._device:
+            return found in (self._device, _CONTROLLING)
+        return os.major(found) in _TERMINALS or found == _CONTROLLING
+
+    def _children(self, pid: int, *, threads: int = 1) -> list[int]:
+        """Give the children of a process, also those that its other threads have started."""
         try:
-            known[one] = _status(one)
-            waiting += _children(int(known[one][_PARENT]))
+            tasks = [str(pid)] if threads == 1 else os.listdir(f"/proc/{pid}/task")
+            files = [f"/proc/{pid}/task/{task}/children" for task in tasks]
+            return [int(word) for file in files for word in self._read(file).split()]
         except OSError:
-            continue  # a leader that is gone
-    if group not in known:
-        waiting += _children(session)
-    seen = set()
-    while waiting:
-        pid = waiting.pop()
-        if pid in seen:
-            continue
-        seen.add(pid)
-        try:
-            status = known.get(pid) or _status(pid)
-            if int(status[_GROUP]) == group:
-                yield pid, status
-                waiting += _children(pid, threads=int(status[_THREADS]))
-        except OSError:
-            continue
+            return []
+
+    def _status(self, path: str) -> "list[bytes]":
+        """Give what is known of a process, or of one of its threads, from its state on."""
+        return self._read(path).rpartition(b")")[2].split(None, _THREADS + 1)
 
 
-def _asleep(pid: int, status: "list[str]") -> bool:
-    """Whether every thread of a process sleeps, as one does that waits for something."""
-    if status[_STATE] != "S" or status[_THREADS] == "1":
-        return status[_STATE] == "S"
-    return all(_status(int(task), pid)[_STATE] in "SI" for task in os.listdir(f"/proc/{pid}/task"))
-
-
-def _watches(pid: int, device: int, *, prompting: bool) -> str:
-    """Say how a process waits for its terminal: "exact" blocked in a read, "likely" watching it, "" not."""
-    numbers = _CALLS.get(os.uname().machine)
-    try:
-        words = _read(f"/proc/{pid}/syscall").split()
-    except OSError:  # not ours to see: another process may not be traced here
-        return _by_channel(pid, device, prompting=prompting)
-    if numbers is None or len(words) < 3 or not words[0].isdigit():
-        return ""
-    call, first, second = int(words[0]), int(words[1], 16), int(words[2], 16)
-    if call in numbers["read"]:
-        return "exact" if _is_terminal(_device(pid, first), device) else ""
-    if not prompting:
-        return ""
-    if call in numbers["poll"]:
-        watched = _polled(pid, first, second)
-    elif call in numbers["select"]:
-        watched = _selected(pid, first, second)
-    elif call in numbers["epoll"]:
-        watched = _registered(pid, first)
-    else:
-        return ""
-    devices = [_device(pid, fd) for fd in watched]
-    if _MASTER in devices:
-        return ""  # it passes on what is typed: whoever it is for is behind another terminal
-    return "likely" if any(_is_terminal(one, device) for one in devices) else ""
-
-
-def _by_channel(pid: int, device: int, *, prompting: bool) -> str:
-    """Say the same by where in the kernel a process sleeps, which tells less."""
-    channel = _read(f"/proc/{pid}/wchan")
-    if channel in ("wait_woken", "n_tty_read"):
-        return "likely"
-    watching = channel in ("poll_schedule_timeout", "do_poll", "do_select", "do_epoll_wait", "ep_poll")
-    return "likely" if prompting and watching and _is_terminal(_device(pid, 0), device) else ""
-
-
-def _polled(pid: int, address: int, count: int) -> list[int]:
+def _polled(files: ProcFiles, pid: int, address: int, count: int) -> list[int]:
     """Give the descriptors that a poll watches for input."""
     if not 0 < count <= 1024:
         return []
-    data = _memory(pid, address, count * _POLLFD.size)
+    data = _memory(files, pid, address, count * _POLLFD.size)
     return [fd for fd, events, _ in _POLLFD.iter_unpack(data) if events & _POLLIN and fd >= 0]
 
 
-def _selected(pid: int, count: int, address: int) -> list[int]:
+def _selected(files: ProcFiles, pid: int, count: int, address: int) -> list[int]:
     """Give the descriptors that a select watches for input."""
     if not 0 < count <= 1024 or not address:
         return []
-    bits = int.from_bytes(_memory(pid, address, (count + 63) // 64 * 8), "little")
+    bits = int.from_bytes(_memory(files, pid, address, (count + 63) // 64 * 8), "little")
     return [fd for fd in range(count) if bits >> fd & 1]
 
 
-def _registered(pid: int, epoll: int) -> list[int]:
-    """Give the descriptors that an epoll watches."""
-    lines = _read(f"/proc/{pid}/fdinfo/{epoll}").splitlines()
-    return [int(line.split()[1]) for line in lines if line.startswith("tfd:")]
-
-
-def _device(pid: int, fd: int) -> int:
-    """Give the device that a process has open; 0 if it is none."""
-    try:
-        return os.stat(f"/proc/{pid}/fd/{fd}").st_rdev
-    except OSError:
-        return 0
-
-
-def _is_terminal(found: int, device: int) -> bool:
-    """Tell whether a device is our terminal; any is, if ours is not known."""
-    return (
-        found in (device, _CONTROLLING) if device else os.major(found) in _TERMINALS or found == _CONTROLLING
-    )
-
-
-def _memory(pid: int, address: int, size: int) -> bytes:
+def _memory(files: ProcFiles, pid: int, address: int, size: int) -> bytes:
     """Read memory of a process that is asleep."""
-    fd = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        data = os.pread(fd, size, address)
-    finally:
-        os.close(fd)
+    data = files.read_at(f"/proc/{pid}/mem", size, address)
     if len(data) != size:
         raise ValueError("memory that is not there")
     return data
-
-
-def _children(pid: int, *, threads: int = 1) -> list[int]:
-    """Give the children of a process, also those that its other threads have started."""
-    try:
-        tasks = [str(pid)] if threads == 1 else os.listdir(f"/proc/{pid}/task")
-        return [int(word) for task in tasks for word in _read(f"/proc/{pid}/task/{task}/children").split()]
-    except OSError:
-        return []
-
-
-def _status(task: int, pid: int = 0) -> "list[str]":
-    """Give what is known of a process, or of one of its threads, from its state on."""
-    path = f"/proc/{pid}/task/{task}/stat" if pid else f"/proc/{task}/stat"
-    return _read(path).rpartition(")")[2].split()
-
-
-def _read(path: str) -> str:
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        return os.read(fd, 1 << 16).decode(errors="replace")
-    finally:
-        os.close(fd)

@@ -58,7 +58,7 @@ def take_and_go(entry: str, sock: "_socket.socket") -> "NoReturn":
     """In a process forked by the factory: take the descriptors from its socket, and go in."""
     from agent_exec.host.posix import wire
 
-    given, fds = wire.receive(sock)
+    given, fds = wire.receive(sock, space=wire.MANY)
     if not given:
         os._exit(1)  # the owner has gone without a word
     sock.close()

@@ -33,7 +33,18 @@ _CHILD = (_signal.SIGCHLD,)
 class Keeper:
     """The keeper's whole state: its owner, and the run it serves."""
 
-    __slots__ = ("_box", "_env", "_exited", "_left", "_main", "_master", "_owner", "_slave", "_sock")
+    __slots__ = (
+        "_box",
+        "_env",
+        "_exited",
+        "_left",
+        "_main",
+        "_master",
+        "_owner",
+        "_poller",
+        "_slave",
+        "_sock",
+    )
 
     def __init__(self, sock: "_socket.socket", owner: int, left: int, box: "Inside | None" = None) -> None:
         self._sock = sock
@@ -45,10 +56,11 @@ class Keeper:
         self._master = -1
         self._slave = -1  # held open, or the terminal would end when the command closes its own
         self._exited = False
+        self._poller = select.poll()
 
     def serve(self, requests: wire.Requests) -> None:
         """Serve run after run; does not return."""
-        poller = select.poll()
+        poller = self._poller
         sock, wake = self._sock.fileno(), listen_for_children()
         # Blocked while no command runs, and during the brief wait for one.
         _signal.pthread_sigmask(_signal.SIG_BLOCK, _CHILD)
@@ -68,7 +80,7 @@ class Keeper:
                         return
                     for request in received:
                         self._obey(request, requests)
-                else:
+                elif fd == self._owner:  # and not one that has handed us over since
                     self._quit()
 
     def _obey(self, request: "tuple[Any, ...]", requests: wire.Requests) -> None:
@@ -87,6 +99,21 @@ class Keeper:
             self._end()
         elif kind == wire.LEAVE:
             self._leave()
+        elif kind == wire.OWNER:
+            self._change_owner(requests.take_fds()[0])
+
+    def _change_owner(self, owner: int) -> None:
+        """Live for another owner from now on, and tell it who runs."""
+        former, self._owner = self._owner, owner
+        self._poller.register(owner, select.POLLIN)
+        if former >= 0:
+            self._poller.unregister(former)
+            os.close(former)
+        if self._box is None:
+            # Whoever ends the former owner, and all that is below it, does not mean us.
+            tree.become_reaper(tree.DETACHED)
+        if self._main and not self._exited:
+            self._tell()
 
     def _spawn(
         self, program: bytes, argv: tuple[bytes, ...], cwd: bytes, rows: int, columns: int, fds: list[int]

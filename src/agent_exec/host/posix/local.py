@@ -91,12 +91,11 @@ class LocalSpawner:
         from agent_exec.model.command import Launch
 
         # Looked up once is enough: a program may take itself away while it runs.
-        cwd, env = command.cwd or "/", command.env or {}
         return Launch(
             program=command.argv[0],
             argv=command.argv,
-            cwd=cwd,
-            env=env,  # type: ignore[arg-type]
+            cwd=command.cwd or "/",
+            env=command.env or {},  # type: ignore[arg-type]
             tty=command.tty,
             size=command.size,
             input=command.interactive,

@@ -52,6 +52,11 @@ class Poller:
         if self._wake is not None:
             self.add(self._wake.reader, READ)
 
+    @property
+    def shareable(self) -> bool:
+        """Whether descriptors may be added and removed by other threads while one waits."""
+        return self._epoll is not None
+
     def add(self, fd: int, events: int) -> None:
         """Watch a descriptor."""
         (self._epoll or self._set()).register(fd, events)

@@ -12,11 +12,12 @@ from agent_exec.host.posix.launch import STEP_BOX, STEP_KEEPER
 from agent_exec.host.posix.poller import LONGEST_WAIT, READ
 from agent_exec.host.posix.program import box_ended, launch_error, program_error
 from agent_exec.host.posix.streamed import Streamed
-from agent_exec.model.errors import AgentExecError, KeeperLost, LaunchFailed
+from agent_exec.model.errors import AgentExecError, InvalidState, KeeperLost, LaunchFailed, Unsupported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_exec.host.ports import Loop, Sink, Timer
+    from agent_exec.host.posix.handed import Handed
     from agent_exec.host.posix.spawner import Keeper, Spawner
     from agent_exec.model.command import Launch
 
@@ -33,7 +34,7 @@ class Process(Streamed):
     Lives inside the loop, and reports to its sink until it is emptied or failed.
     """
 
-    __slots__ = ("_identity", "_keeper", "_overdue", "_spawner")
+    __slots__ = ("_handed", "_identity", "_keeper", "_overdue", "_spawner")
 
     def __init__(self, spawner: "Spawner", launch: "Launch", loop: "Loop", sink: "Sink") -> None:
         super().__init__(launch, loop, sink)
@@ -41,6 +42,7 @@ class Process(Streamed):
         self._identity: tuple[int, int] | None = None
         self._keeper: Keeper | None = None
         self._overdue: Timer | None = None  # until the keeper's first word
+        self._handed = False  # whether it is let go of
 
     def spawn(self) -> None:
         """Have it started; what becomes of it is told to the sink."""
@@ -72,11 +74,52 @@ class Process(Streamed):
         self._finish_streams()
         self._drop_keeper()
 
+    def release(self) -> "Handed | None":
+        """Let go of it, for another process to go on with; None while it is only being started."""
+        if self._keeper is not None:
+            self._hear(READ)  # it may have ended
+        keeper = self._keeper
+        if keeper is None:
+            raise InvalidState("this command has ended already")
+        if self._identity is None:
+            return None
+        if not can_watch_processes():
+            raise Unsupported(
+                "this system has no descriptors that tell of a process's end, which a hand-over needs; "
+                "run the command as a job from the start"
+            )
+        if keeper.served is not None:
+            raise Unsupported(
+                "this command's way to the network goes through the process that started it, "
+                "and ends with that; run it as a job from the start"
+            )
+        from agent_exec.host.posix.handed import Handed
+
+        self._loop.unwatch(keeper.sock.fileno())
+        self._keeper = None
+        self._handed = True
+        return Handed(self, keeper, self._launch, self._let_go(), self._input_left())
+
+    def _resume(self, keeper: "Keeper", fds: list[int]) -> None:
+        """Go on with what was let go of, as if nothing had happened."""
+        self._handed = False
+        self._take_back(fds)
+        self._keeper = keeper
+        self._loop.watch(keeper.sock.fileno(), READ, self._hear)
+
+    def _give_up(self, keeper: "Keeper", fds: list[int]) -> None:
+        """Hold no more of what was let go of; reports nothing more."""
+        self._take_back(fds)
+        self._close_streams()
+        self._spawner.hand_over(keeper)
+
     def abandon(self, grace: float) -> None:
         """End the tree without the loop's help, and wait until it is gone; reports nothing more.
 
         For the moment when an exception has left the loop in an unknown state.
         """
+        if self._handed:
+            return  # another has it; or else it is taken back, or given up, by who is handing it over
         keeper = self._keeper
         try:
             if keeper is not None:
@@ -284,6 +327,15 @@ def _wait_for_last(sock: "_socket.socket", grace: float) -> None:
             os.close(fd)
         if not data or any(_is_last(record) for record in wire.REPLY.iter_unpack(data)):
             return
+
+
+def can_watch_processes() -> bool:
+    """Whether the system gives descriptors that tell of a process's end."""
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (AttributeError, OSError):
+        return False
+    return True
 
 
 def _is_last(record: tuple[int, int, int, int]) -> bool:

@@ -18,9 +18,9 @@ from agent_exec.model.errors import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from agent_exec.model.command import Command, Launch
+    from agent_exec.model.command import Command, Launch, Variables
 
 DEFAULT_PATH = b"/usr/local/bin:/usr/bin:/bin"
 
@@ -198,12 +198,14 @@ def directory(cwd: str | bytes | None) -> bytes:
     return folder
 
 
-def _environment(env: "Mapping[str | bytes, str | bytes] | None") -> dict[bytes, bytes]:
+def _environment(env: "Variables | None") -> dict[bytes, bytes]:
     """Give the environment in the system's form; a snapshot of our own by default."""
     if env is None:
         from agent_exec.host.posix.surroundings import own_environment
 
         return own_environment()
+    if env.encoded:
+        return dict(env)  # type: ignore[arg-type]
     return {os.fsencode(name): os.fsencode(value) for name, value in env.items()}
 
 

@@ -126,6 +126,11 @@ class Keeper:
             except OSError:
                 return
 
+    @property
+    def fds(self) -> tuple[int, int]:
+        """Its socket and the one of its factory, for another owner."""
+        return self.sock.fileno(), self._factory.fileno()
+
     def spawn(self, launch: "Launch", fds: "Sequence[int]") -> None:
         """Have it spawn a launch on these descriptors."""
         self.clean = not self.box
@@ -140,7 +145,7 @@ class Keeper:
 class Spawner:
     """Gives each launch a process in the hands of a keeper; any thread may use it."""
 
-    __slots__ = ("_closed", "_control", "_idle", "_lock", "_owner", "_warm")
+    __slots__ = ("_closed", "_control", "_handed", "_idle", "_lock", "_owner", "_warm")
 
     def __init__(self) -> None:
         self._lock = RLock()
@@ -150,6 +155,7 @@ class Spawner:
         self._control: _socket.socket | None = None
         self._owner = os.getpid()
         self._closed = False
+        self._handed = False  # whether a keeper of the factory's has another owner now
 
     def process(self, launch: "Launch", loop: "Loop", sink: "Sink", feed: int = -1) -> Process:
         """Give the process of a launch, not spawned yet; its input is what `feed` gives, which it closes."""
@@ -276,6 +282,12 @@ class Spawner:
                     del self._idle[oldest]
         self.retire(keeper)
 
+    def hand_over(self, keeper: Keeper) -> None:
+        """Have done with a keeper that has another owner now."""
+        self._handed = True
+        descriptors.release(keeper.sock.fileno())
+        keeper.sock.close()
+
     def retire(self, keeper: Keeper, *, wait: bool = False) -> None:
         """End a keeper, and whatever it still owns; `wait` until all of it is gone."""
         served, keeper.served = keeper.served, None
@@ -373,14 +385,15 @@ class Spawner:
         return ours
 
     def _shut(self, *, wait: bool = True) -> None:
-        """Let the factory go, which ends when its last keeper has."""
+        """Let the factory go, which ends when its last keeper has; those of others are not waited for."""
         control, self._control = self._control, None
         if control is None:
             return
         said = b""
+        handed, self._handed = self._handed, False
         try:
             control.shutdown(_socket.SHUT_WR)
-            while more := control.recv(4096, 0 if wait else _socket.MSG_DONTWAIT):
+            while not handed and (more := control.recv(4096, 0 if wait else _socket.MSG_DONTWAIT)):
                 said += more
         except OSError:
             pass

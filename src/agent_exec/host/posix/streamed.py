@@ -3,12 +3,13 @@
 import os
 
 from agent_exec.host.posix import descriptors, signals
+from agent_exec.host.posix.poller import READ, WRITE
 from agent_exec.host.posix.streams import Reader, TerminalWriter, Writer
-from agent_exec.model.errors import InputClosed, InvalidState
+from agent_exec.model.errors import InputClosed, InvalidState, Unsupported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from agent_exec.host.ports import Loop, Sink
+    from agent_exec.host.ports import Handed, Loop, Sink
     from agent_exec.host.posix.attention import Gaze
     from agent_exec.model.command import Launch, Stream
 
@@ -88,6 +89,44 @@ class Streamed:
         from agent_exec.host.posix.attention import Gaze
 
         return Gaze(os.dup(self._readers[0].fd), self._readers[0])
+
+    def release(self) -> "Handed | None":
+        """Refuse to let go of it: nobody but this process could go on."""
+        raise Unsupported(
+            "this command belongs to the very process that started it, and cannot be handed over"
+        )
+
+    def _let_go(self) -> list[int]:
+        """Leave the output where it is, whoever was to read it; give our descriptors of it, -1 if closed."""
+        fds: list[int] = []
+        for reader in self._readers:
+            with reader._reading:  # another thread may read just now
+                fd, reader.fd, reader._lent = reader.fd, -1, False
+                if fd >= 0:
+                    self._loop.unwatch(fd)
+            fds.append(fd)
+        if self._input is not None and self._input.fd >= 0:
+            self._loop.unwatch(self._input.fd)
+        return fds
+
+    def _take_back(self, fds: list[int]) -> None:
+        """Go on with the streams that were let go of."""
+        pending = self._input is not None and self._input.waiting
+        for reader, fd in zip(self._readers, fds, strict=True):
+            if fd >= 0:
+                with reader._reading:
+                    reader.fd = fd
+                    typed = WRITE if pending and self._launch.tty else 0
+                    self._loop.watch(fd, READ | typed, reader.ready)
+        if pending and self._input is not None and not self._launch.tty:
+            self._loop.watch(self._input.fd, WRITE, self._input.ready)
+
+    def _input_left(self) -> tuple[int, bytes, bool]:
+        """Give the descriptor of the input, what still waits to be written to it, and whether that is all."""
+        writer = self._input
+        if writer is None or writer.fd < 0:
+            return -1, b"", True
+        return writer.fd, bytes(writer._pending), writer.closed
 
     def _make_pipes(self, theirs: list[int]) -> None:
         """Make the pipes, ours watched by nobody yet; the command's ends are added to `theirs`."""

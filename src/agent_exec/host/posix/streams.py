@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import signal as _signal
 
     from agent_exec.host.ports import Loop, Sink
+    from agent_exec.host.posix.peer import Peer
     from agent_exec.model.command import Stream
 else:
     import _signal
@@ -30,9 +31,25 @@ _F_GETPIPE_SZ = 1032
 
 
 class Reader:
-    """One output stream, read whenever it is ready, once it has begun."""
+    """One output stream, read whenever it is ready, once it has begun.
 
-    __slots__ = ("_begun", "_loop", "_name", "_sink", "_size", "busy", "fd", "writer")
+    The loop reads, or the one thread to which it is lent; what is read and
+    passed on is so by one of them at a time.
+    """
+
+    __slots__ = (
+        "_begun",
+        "_lent",
+        "_loop",
+        "_name",
+        "_peer",
+        "_reading",
+        "_sink",
+        "_size",
+        "busy",
+        "fd",
+        "writer",
+    )
 
     def __init__(self, fd: int, name: "Stream", loop: "Loop", sink: "Sink") -> None:
         self.fd = descriptors.hold(fd)
@@ -41,6 +58,9 @@ class Reader:
         self._sink = sink
         self._size = _FIRST_READ
         self._begun = False
+        self._lent = False
+        self._peer: Peer | None = None
+        self._reading = RLock()
         self.busy = False
         """Whether something may have been read that is not passed on yet; for other threads to see."""
         self.writer: Writer | None = None  # of a terminal, which is one descriptor for both
@@ -58,14 +78,45 @@ class Reader:
             self.writer.ready(events)
             if events == WRITE:
                 return
-        self.busy = True
-        # Hung up and nothing to read: the end, without a further call to the kernel.
-        chunk = self._read() if events & READ else b""
-        if chunk:
-            self._sink.output(self._name, chunk)
-        elif chunk is not None:
-            self.close()
-        self.busy = False
+        with self._reading:
+            if self.fd < 0:
+                return
+            self.busy = True
+            # Hung up and nothing to read: the end, without a further call to the kernel.
+            chunk = self._read() if events & READ else b""
+            if chunk:
+                self._sink.output(self._name, chunk)
+            elif chunk is not None:
+                self.close()
+            self.busy = False
+
+    def face(self) -> "Peer":
+        """Give the other end of a terminal, which goes before we do."""
+        if self._peer is None:
+            from agent_exec.host.posix.peer import Peer
+
+            self._peer = Peer()
+        return self._peer
+
+    def lend(self) -> bool:
+        """Let the calling thread call `ready` in place of the loop, until it is taken back; say if it may."""
+        if not self._loop.shareable:
+            return False
+        with self._reading:
+            typing = self.writer is not None and self.writer.waiting
+            if self._lent or not self._begun or self.fd < 0 or typing:
+                return False
+            self._lent = True
+            self._loop.unwatch(self.fd)
+            return True
+
+    def take_back(self) -> None:
+        """Let the loop read again; harmless when repeated, and from any thread."""
+        with self._reading:
+            if self._lent:
+                self._lent = False
+                if self.fd >= 0:
+                    self._loop.watch(self.fd, READ, self.ready)
 
     def finish(self) -> bool:
         """Take what is there when every writer of ours is gone, and close; say whether others hold it open.
@@ -73,6 +124,12 @@ class Reader:
         What our writers wrote is in the pipe already, so one pipe's worth is
         enough, should a stranger go on writing.
         """
+        with self._reading:
+            return self.fd >= 0 and self._finish()
+
+    def _finish(self) -> bool:
+        if self._peer is not None:
+            self._peer.close()
         if not self._begun:
             os.set_blocking(self.fd, False)
         chunk = self._read()
@@ -93,10 +150,14 @@ class Reader:
 
     def close(self) -> None:
         """Stop reading; harmless when repeated."""
-        if self.fd >= 0:
+        with self._reading:
+            if self.fd < 0:
+                return
             if self.writer is not None:
                 self.writer.close()
                 self.writer = None  # which points back to us
+            if self._peer is not None:
+                self._peer.close()
             self._loop.unwatch(self.fd)
             # Forgotten before it is closed: an exception in between must not let it be closed twice.
             fd, self.fd = self.fd, -1
@@ -246,6 +307,7 @@ class TerminalWriter(Writer):
 
     def _watch(self) -> None:
         self._reader.begin()
+        self._reader.take_back()
         self._loop.change(self.fd, READ | WRITE)
 
     def _unwatch(self) -> None:

@@ -31,6 +31,8 @@ TERMINATE = 5
 """number: ask every process of the tree to end, stopped ones too"""
 CONFINE = 6
 """entry, spec: the first request to a box, which it makes of itself before it hears another"""
+OWNER = 7
+"""with a pidfd: whose end ends the tree from now on; answered by STARTED, unless the command has ended"""
 
 # To the factory, with the socket of who is to be forked.
 HATCH = b"k"
@@ -60,6 +62,8 @@ _MOST = 1 << 31
 _FDS = 3
 _INT = struct.calcsize("i")
 _SPACE = _socket.CMSG_SPACE(_FDS * _INT)
+MANY = _socket.CMSG_SPACE(16 * _INT)
+"""The space for all the descriptors that a detached process may be given."""
 # macOS has no such flags: there the receiver marks the descriptors itself.
 _NOSIGNAL = getattr(_socket, "MSG_NOSIGNAL", 0)
 _CLOEXEC = getattr(_socket, "MSG_CMSG_CLOEXEC", 0)
@@ -162,10 +166,12 @@ def send_fds(sock: "_socket.socket", data: bytes, fds: "Sequence[int]") -> int:
     return sock.sendmsg([data], ancillary, _NOSIGNAL)
 
 
-def receive(sock: "_socket.socket", flags: int = 0, size: int = _CHUNK) -> tuple[bytes, list[int]]:
+def receive(
+    sock: "_socket.socket", flags: int = 0, size: int = _CHUNK, space: int = _SPACE
+) -> tuple[bytes, list[int]]:
     """Receive some bytes and the descriptors that came with them; nothing when the other end is gone."""
     try:
-        data, ancillary, _, _ = sock.recvmsg(size, _SPACE, flags | _CLOEXEC)
+        data, ancillary, _, _ = sock.recvmsg(size, space, flags | _CLOEXEC)
     except ConnectionError:
         return b"", []
     fds: list[int] = []

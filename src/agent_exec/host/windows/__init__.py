@@ -4,6 +4,7 @@ from agent_exec.model.lazy import loader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from agent_exec.host.windows.adopted import Adopted
     from agent_exec.host.windows.arguments import hide_arguments
     from agent_exec.host.windows.control import Control, Watch, ask
     from agent_exec.host.windows.detached import detach
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from agent_exec.host.windows.surroundings import inherited_environment, own_environment, shell
 
 __all__ = [
+    "Adopted",
     "Control",
     "FileLock",
     "Interrupts",
@@ -54,6 +56,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Adopted": "adopted",
     "Control": "control",
     "FileLock": "lock",
     "Interrupts": "interrupts",

@@ -18,6 +18,11 @@ class Poller:
         self._called = False
         self._event = 0
 
+    @property
+    def shareable(self) -> bool:
+        """Whether descriptors may be added and removed by other threads while one waits."""
+        return False
+
     def add(self, fd: int, events: int) -> None:
         """Refuse to watch a descriptor: Windows has none that could be."""
         raise TypeError(f"nothing watches descriptors on Windows; got {fd} for {events}")

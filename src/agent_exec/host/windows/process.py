@@ -66,6 +66,12 @@ class Process:
     def gaze(self) -> None:
         """Give nothing: this system does not show what a program waits for."""
 
+    def release(self) -> None:
+        """Refuse to let go of it."""
+        from agent_exec.host.windows.adopted import not_here
+
+        raise not_here()
+
     def spawn(self) -> None:
         """Have it started; what becomes of it is told to the sink."""
         self._spawner.check()
