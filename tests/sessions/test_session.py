@@ -4,6 +4,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,6 +16,9 @@ from agent_exec.sessions.session import Session, told
 from agent_exec.sessions.transcript import Transcript
 from agent_exec.sessions.wanted import Wanted
 from support import descriptors, python, wait_until
+
+if TYPE_CHECKING:
+    from agent_exec.host.ports import Gaze
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows what a process waits for")
 
@@ -257,5 +261,35 @@ def test_much_is_typed_while_someone_reads(engine: Engine, tmp_path: Path) -> No
         session.wait(60, Wanted(output=True))
         session.take()
     assert session.read(3, len(data)) == (3, data)
+    session.run.kill()
+    assert session.wait(60, Wanted(only_exit=True)).cause == "exit"
+
+
+def test_an_interrupt_at_the_worst_moment(engine: Engine, tmp_path: Path) -> None:
+    """Between beginning to read and knowing it: the terminal is given back, and somebody reads it."""
+    session = new(tmp_path, python("while line := input('more? '): print(line * 3)"), tty=True)
+    session.start(engine)
+    assert session.wait(60).cause == "input"
+
+    class Interrupting:
+        def __init__(self, gaze: "Gaze") -> None:
+            self.gaze = gaze
+
+        def attend(self) -> bool:
+            assert self.gaze.attend()
+            raise KeyboardInterrupt
+
+        def leave(self) -> None:
+            self.gaze.leave()
+
+    gaze = session._gaze
+    assert gaze is not None
+    session._gaze = Interrupting(gaze)  # type: ignore[assignment]
+    session.type(b"ab\n")
+    with pytest.raises(KeyboardInterrupt):
+        session.wait(60)
+    session._gaze = gaze
+    wait_until(lambda: b"ababab" in b"".join(session.transcript.peek()))  # by the engine
+    assert session.wait(60).cause == "input"
     session.run.kill()
     assert session.wait(60, Wanted(only_exit=True)).cause == "exit"

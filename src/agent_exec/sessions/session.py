@@ -92,7 +92,7 @@ class Session:
         self._gaze: Gaze | None = None
         self._matcher: Matcher | None = None
         self._chunks = 0
-        self._heeded = False  # whether somebody is to be woken by output
+        self._heeded = False  # whether somebody may have to be woken by output
         self._printed = self._typed = monotonic()
         self._ends_line = True
         self._look_at = 0.0
@@ -182,8 +182,8 @@ class Session:
         """
         deadline = monotonic() + seconds
         pause, chunks = _FIRST_LOOK, -1
-        eyes: Gaze | None = None  # by which this very thread reads what is printed
-        over = False  # whether all has been printed, and only the engine can tell how it ended
+        eyes: Gaze | None = None
+        reads = False  # whether this very thread reads what is printed
         try:
             while True:
                 with self._changed:
@@ -194,25 +194,26 @@ class Session:
                     if self._chunks != chunks:
                         chunks, pause = self._chunks, _FIRST_LOOK
                     gaze = None if wanted.only_exit else self._gaze
-                    self._heeded = wanted.output or gaze is not None
+                    self._heeded |= wanted.output or gaze is not None
                     if gaze is None:
                         self._changed.wait(min(deadline - now, self._step(wanted)))
                         continue
-                if eyes is None and not over and gaze.attend():
+                if eyes is None:
                     eyes = gaze
+                    reads = eyes.attend()
                 if now >= self._look_at:
                     ending = self._look(gaze, chunks)
                     if ending is not None:
                         return ending
                     pause = min(2 * max(pause, monotonic() - now), _LAST_LOOK)
                 patience = min(max(0.0, deadline - monotonic()), pause)
-                if eyes is None:
+                if not reads:
                     with self._changed:
                         if self._chunks == chunks and not self.ended:
                             self._changed.wait(patience)
                 elif not eyes.read(patience):
-                    eyes.leave()
-                    eyes, over = None, True
+                    eyes.leave()  # all has been printed, and only the engine can tell how it ended
+                    reads = False
         finally:
             if eyes is not None:
                 eyes.leave()

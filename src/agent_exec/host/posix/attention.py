@@ -13,7 +13,7 @@ import select
 import struct
 import sys
 import termios
-from _thread import allocate_lock
+from _thread import allocate_lock, get_ident
 from time import monotonic
 
 from agent_exec.host.posix import descriptors
@@ -75,7 +75,7 @@ class Gaze:
     the loop's, which saves two threads waking each other for every answer.
     """
 
-    __slots__ = ("_attended", "_closed", "_files", "_lock", "_master", "_peer", "_poll", "_reader", "_wake")
+    __slots__ = ("_attender", "_closed", "_files", "_lock", "_master", "_peer", "_poll", "_reader", "_wake")
 
     def __init__(self, master: int, reader: "Reader") -> None:
         self._master = descriptors.hold(master)
@@ -85,7 +85,7 @@ class Gaze:
         self._lock = allocate_lock()
         self._poll: select.poll | None = None
         self._wake = -1
-        self._attended = False
+        self._attender = 0
         self._closed = False
 
     def look(self, *, unfinished: bool) -> Attention:
@@ -99,22 +99,23 @@ class Gaze:
         return Attention("", echo=found.echo) if self._reader.busy else found
 
     def attend(self) -> bool:
-        """Begin to read from this thread; say whether that can be. Whoever attends has to `leave`."""
-        if not self._reader.lend():
-            return False
+        """Begin to read from this thread; say whether that can be. Whoever tries calls `leave` at last."""
         with self._lock:
-            if self._attended or self._closed:
-                free = False
-            else:
-                free = self._attended = True
-                if self._poll is None:
+            if self._attender or self._closed:
+                return False
+            if self._poll is None:
+                try:
                     self._wake = descriptors.hold(os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC))
-                    self._poll = select.poll()
-                    self._poll.register(self._master, select.POLLIN)
-                    self._poll.register(self._wake, select.POLLIN)
-        if not free:
-            self._reader.take_back()
-        return free
+                except OSError:
+                    return False  # there are no more descriptors
+                self._poll = select.poll()
+                self._poll.register(self._master, select.POLLIN)
+                self._poll.register(self._wake, select.POLLIN)
+            self._attender = get_ident()
+        if self._reader.lend():
+            return True
+        self.leave()
+        return False
 
     def read(self, seconds: float) -> bool:
         """Pass on what is printed, once, if that is within so many seconds and nobody wakes us before.
@@ -153,14 +154,16 @@ class Gaze:
     def wake(self) -> None:
         """Let who attends return from `read` now."""
         with self._lock:
-            if self._attended:
+            if self._attender:
                 os.eventfd_write(self._wake, 1)
 
     def leave(self) -> None:
-        """Let the loop read again."""
+        """Let the loop read again, if it is this thread that did; harmless when repeated."""
+        if self._attender != get_ident():
+            return
         self._reader.take_back()
         with self._lock:
-            self._attended = False
+            self._attender = 0
             if self._closed:
                 self._release()
 
@@ -168,7 +171,7 @@ class Gaze:
         """Look no more; harmless when repeated."""
         with self._lock:
             self._closed = True
-            if not self._attended:
+            if not self._attender:
                 self._release()
             else:
                 os.eventfd_write(self._wake, 1)  # and who attends releases it all
