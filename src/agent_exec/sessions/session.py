@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _STREAMS: "tuple[Stream, Stream]" = ("stdout", "stderr")
 _PIECE = 1 << 20
-_FIRST_LOOK = 0.0003
+_FIRST_LOOK = 0.0002
 _AFTER_TYPING = 0.001
 _LAST_LOOK = 0.05
 """How soon after a whole line, how soon after typing without an answer, and how often at last it is looked
@@ -206,7 +206,10 @@ class Session:
                     if ending is not None:
                         return ending
                     pause = min(2 * max(pause, monotonic() - now), _LAST_LOOK)
-                patience = min(max(0.0, deadline - monotonic()), pause)
+                    patience = pause
+                else:
+                    patience = min(pause, self._look_at - now)
+                patience = min(patience, max(0.0, deadline - monotonic()))
                 if not reads:
                     with self._changed:
                         if self._chunks == chunks and not self.ended:

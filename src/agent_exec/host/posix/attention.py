@@ -32,6 +32,8 @@ _TERMINALS = range(136, 144)
 _CONTROLLING = os.makedev(5, 0)  # /dev/tty
 _MASTER = os.makedev(5, 2)  # /dev/ptmx
 _MOMENT = 0.0001
+_FINE = 0.01
+_SELECTABLE = 1024
 _SPARE = (os.cpu_count() or 1) > 1
 _hurrying = allocate_lock()
 _MOST = 64
@@ -123,10 +125,7 @@ class Gaze:
         False if nothing more will be: then it is time to leave.
         """
         assert self._poll is not None
-        poll = self._poll.poll
-        ready = poll(0) or self._hurry(seconds)
-        # Rounded up, or the last fraction of a millisecond would be a busy wait.
-        for fd, events in ready or poll(int(min(seconds, LONGEST_WAIT) * 1000) + (seconds > 0)):
+        for fd, events in self._poll.poll(0) or self._hurry(seconds) or self._sleep(seconds):
             if fd == self._wake:
                 os.eventfd_read(fd)
             elif not events & select.POLLIN:
@@ -150,6 +149,16 @@ class Gaze:
             finally:
                 _hurrying.release()
         return ready
+
+    def _sleep(self, seconds: float) -> "list[tuple[int, int]]":
+        """Wait for one of our two descriptors."""
+        assert self._poll is not None
+        if seconds < _FINE and self._master < _SELECTABLE > self._wake:
+            # Which counts microseconds, and cannot tell a hang-up from output.
+            select.select([self._master, self._wake], (), (), max(0.0, seconds - _MOMENT))
+            return self._poll.poll(0)
+        # Rounded up, or the last fraction of a millisecond would be a busy wait.
+        return self._poll.poll(int(min(seconds, LONGEST_WAIT) * 1000) + (seconds > 0))
 
     def wake(self) -> None:
         """Let who attends return from `read` now."""
