@@ -254,7 +254,7 @@ HOSTILE = [
     (f"cd -P d && {CALL}", ""),
     (f"cd d d && {CALL}", "*"),
     (f"cd ~ && {CALL}", ""),
-    (f"cd ~root && {CALL}", ""),
+    (f"cd ~root && {CALL}", "" if os.access(os.path.expanduser("~root"), os.X_OK) else "*"),
     (f"cd $HOME && {CALL}", ""),
     (f'cd "$HOME" && {CALL}', ""),
     (f"cd $(touch harm; echo d) && {CALL}", "made harm"),

@@ -40,8 +40,9 @@ def test_a_session_is_confined(boxed: Caller, work: Path, outside: Path) -> None
     assert not result.is_error
     assert result.structured is not None
     assert result.structured["exit_code"] == 1
-    assert "Note: " in result.text
-    assert "/usr/agent-exec-test" in result.text.partition("Output:")[0]
+    if os.access("/usr", os.W_OK):  # without the sandbox it would have been allowed, and so it is told
+        assert "Note: " in result.text
+        assert "/usr/agent-exec-test" in result.text.partition("Output:")[0]
     assert list(outside.iterdir()) == []
     assert (work / "inside").exists()
 

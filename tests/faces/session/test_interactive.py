@@ -33,7 +33,7 @@ needs = {
         pytest.param("cat", "exact", True, "", id="cat"),
         pytest.param("cat | cat", "exact", True, "", id="pipeline"),
         pytest.param("PS1='$ ' exec bash --norc -i", "likely", True, "$ ", id="bash"),
-        pytest.param("zsh -f -i", "exact", True, "# ", id="zsh", marks=needs["zsh"]),
+        pytest.param("PS1='z> ' zsh -f -i", "exact", True, "z> ", id="zsh", marks=needs["zsh"]),
         pytest.param(f"{quote(sys.executable)} -q", "likely", True, ">>> ", id="python"),
         pytest.param("node -i", "likely", True, "> ", id="node", marks=needs["node"]),
         pytest.param("read -p 'Name: ' x", "exact", True, "Name: ", id="read"),
