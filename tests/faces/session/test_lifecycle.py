@@ -74,7 +74,9 @@ def test_a_limit_of_one(opened: Callable[..., Caller]) -> None:
 
 def test_tombstones(call: Caller) -> None:
     """Issue 6, better 2: finished ids stay readable, instead of "Unknown process id"."""
-    number = call.background("echo one; sleep 0.3; echo two; exit 3")
+    line = "echo one; until [ -e go ]; do sleep 0.01; done; echo two; exit 3"
+    number = call.run(line, wait_for="output", yield_time_ms=30_000)["session_id"]
+    call.run("touch go")
     told = call.told("write_stdin", session_id=number, wait_for="exit")
     assert (told["exit_code"], told["output"]) == (3, "two\n")
     for _ in range(2):
