@@ -7,7 +7,7 @@ import threading
 import pytest
 
 import agent_exec
-from agent_exec import Command, Engine
+from agent_exec import Command, Engine, Limits
 from agent_exec.model.errors import InvalidState
 from support import exists, wait_until
 
@@ -122,6 +122,22 @@ def test_an_interrupt_while_an_engine_without_a_thread_is_driven_ends_everything
     for run in runs:
         with pytest.raises(KeyboardInterrupt):
             run.outcome()
+
+
+def test_an_interrupt_while_an_engine_is_closed_ends_everything_by_force() -> None:
+    engine = Engine()
+    run = engine.start(
+        Command(["sh", "-c", "trap '' TERM; echo $$; sleep 600 & wait"], limits=Limits(grace=600))
+    )
+    wait_until(lambda: run.stdout)
+    timer = threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        engine.close()
+    timer.join()
+    assert run.done
+    assert run.outcome().signal == "SIGKILL"
+    engine.close()
 
 
 def test_an_engine_that_was_never_used_closes() -> None:

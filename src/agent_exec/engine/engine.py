@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections import deque
     from collections.abc import Callable, Mapping, Sequence
-    from threading import Thread
+    from threading import Event, Thread
     from types import TracebackType
     from typing import Self
 
@@ -47,6 +47,7 @@ class Engine:
         "_loop",
         "_owner",
         "_queue",
+        "_served",
         "_slots",
         "_spawner",
         "_thread",
@@ -65,6 +66,7 @@ class Engine:
         self._active: set[Run] = set()
         self._queue: deque[Run] = deque()
         self._thread: Thread | None = None
+        self._served: Event | None = None
         self._closing = False
         self._filling = False
 
@@ -151,16 +153,21 @@ class Engine:
             raise InvalidState(f"this engine belongs to process {self._owner}; make a new one after a fork")
 
     def _start_thread(self) -> None:
-        from threading import Thread
+        from threading import Event, Thread
 
+        self._served = Event()
         thread = Thread(target=self._serve, name="agent-exec", daemon=True)
         self._thread = thread
         thread.start()
 
     def _serve(self) -> None:
         """Drive the loop until the engine is closed."""
-        while not (self._closing and self._settled):
-            self._turn()
+        try:
+            while not (self._closing and self._settled):
+                self._turn()
+        finally:
+            if self._served is not None:
+                self._served.set()
 
     def _turn(self) -> None:
         """Turn the loop once; what interrupts it ends every run, for nothing else could be trusted to."""
@@ -188,7 +195,8 @@ class Engine:
                 run.wreck(error, 0)
 
     def _wait_for_all(self) -> None:
-        if self._thread is not None:
+        if self._thread is not None and self._served is not None:
+            self._served.wait()  # for `join`, once it was interrupted, takes the thread for ended
             self._thread.join()
         while not self._threaded and not self._settled:
             self._turn()
