@@ -14,6 +14,7 @@ from bench.workloads import (
     finish,
     first,
     flood,
+    interface,
     launch,
     lines,
     listing,
@@ -29,6 +30,7 @@ from bench.workloads import (
     tailing,
     terminal,
     throughput,
+    viewed,
     volume,
     waiting,
     wayout,
@@ -62,4 +64,6 @@ WORKLOADS: dict[str, Callable[[Stage], Result]] = {
     "prompts": prompts.measure,
     "flood": flood.measure,
     "crowd": crowd.measure,
+    "viewed": viewed.measure,
+    "interface": interface.measure,
 }

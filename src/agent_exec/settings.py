@@ -83,6 +83,20 @@ def rules_place(
     return os.path.join(place, ".config", "agent-exec", "rules.toml")
 
 
+def history_place(
+    environ: "Mapping[str, str] | None" = None, platform: str = sys.platform, home: str | None = None
+) -> str:
+    """Give where the system keeps what was typed: a file for this user alone."""
+    found = os.environ if environ is None else environ
+    if base := found.get("XDG_STATE_HOME"):
+        return os.path.join(base, "agent-exec", "history")
+    place = os.path.expanduser("~") if home is None else home
+    if platform == "win32":
+        local = found.get("LOCALAPPDATA") or os.path.join(place, "AppData", "Local")
+        return os.path.join(local, "agent-exec", "history")
+    return os.path.join(place, ".local", "state", "agent-exec", "history")
+
+
 def jobs_root(
     option: str | None = None,
     environ: "Mapping[str, str] | None" = None,

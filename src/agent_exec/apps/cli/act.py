@@ -152,6 +152,12 @@ def _mcp(asked: "Parsed") -> "NoReturn":
     mcp(asked)
 
 
+def _shell(asked: "Parsed") -> "NoReturn":
+    from agent_exec.apps.shell.main import shell
+
+    shell(asked)
+
+
 def _schema(asked: "Parsed") -> "dict[str, Any]":
     _nothing_more(asked)
     return verbs.schema()
@@ -172,4 +178,5 @@ _STORELESS: "dict[str, Callable[[Parsed], dict[str, Any]]]" = {
     "policy": _policy,
     "sandbox": _sandbox,
     "schema": _schema,
+    "shell": _shell,
 }

@@ -20,8 +20,8 @@ agent-exec runs commands for AI agents, as background jobs that outlive the call
 usage: agent-exec VERB [OPTION …] [WORD …]
 
 {verbs}
-Every verb but mcp prints one JSON object on one line, whatever happens: "ok" says whether it did what
-was asked, "error" why not. A command that fails is no error: see "state" and "exit_code".
+Every verb but mcp and shell prints one JSON object on one line, whatever happens: "ok" says whether
+it did what was asked, "error" why not. A command that fails is no error: see "state" and "exit_code".
 Exit status: 0 done, 1 refused or failed (see "error"), 2 the words made no sense.
 
 A JOB is named by its id, or by the beginning or the end of it.

@@ -227,5 +227,19 @@ VERBS: dict[str, Verb] = {
         ),
         ("agent-exec mcp --toolset session --workspace . --sandbox workspace-write",),
     ),
+    "shell": Verb(
+        "open the terminal interface: folders, commands and their output, jobs",
+        "[DIR]",
+        (
+            ("theme", "text", "NAME", "auto (the default), dark, light, terminal-dark or terminal-light"),
+            ("timeout", "ms", "TIME", "end each command after this time (5m; 0: never)"),
+            ("sandbox", "text", "PROFILE", "confine commands: read-only, workspace-write, or a JSON file"),
+            ("sandbox-root", "many", "DIR", "a folder they may write to (default: the one each runs in)"),
+            _RULES,
+            ("web", "flag", "", "serve it to a browser on this machine, in place of the terminal"),
+            ("port", "count", "N", "with --web: the port (default: any free one)"),
+        ),
+        ("agent-exec shell", "agent-exec shell ~/project --theme light --timeout 1h"),
+    ),
     "schema": Verb("print the JSON Schema of every answer", "", (), ("agent-exec schema",)),
 }

@@ -1,0 +1,115 @@
+"""The verb `shell`: the terminal interface, until whoever uses it leaves."""
+
+import gc
+import os
+import sys
+
+from agent_exec.apps.cli.usage import UsageError, here
+from agent_exec.model.errors import AgentExecError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from agent_exec.apps.cli.parse import Parsed
+    from agent_exec.apps.shell.settings import Settings
+    from agent_exec.sandbox.profile import Profile
+
+
+def shell(asked: "Parsed") -> "NoReturn":
+    """Do it, and end the process: the terminal is the interface's, and no answer comes there.
+
+    Refuses with a UsageError what makes no sense, and what cannot be shown.
+    """
+    gc.enable()  # which a call of the program has no time for
+    try:
+        settings = settings_of(asked)
+        if "web" in asked.options:
+            status = _serve(asked, settings)
+        elif "port" in asked.options:
+            raise UsageError("--port goes with --web", "shell")
+        else:
+            status = run(settings)
+    except AgentExecError as error:
+        raise UsageError(error.message, "shell") from None
+    except UsageError:
+        raise
+    except KeyboardInterrupt:
+        status = 130
+    except BaseException as error:
+        sys.excepthook(type(error), error, error.__traceback__)
+        status = 1
+    os._exit(status)  # what still runs ends with us
+
+
+def run(settings: "Settings") -> int:
+    """Show the interface on this terminal until it is left; give the exit status."""
+    if not (os.isatty(0) and os.isatty(2)) and "TEXTUAL_DRIVER" not in os.environ:
+        raise UsageError(
+            "this is no terminal: start it where you can type, or run commands with `agent-exec run`", "shell"
+        )
+    _require()
+    from agent_exec.apps.shell.app import ShellApp
+
+    app = ShellApp(settings)
+    try:
+        app.run()
+    finally:
+        app.core.close()
+    return app.return_code or 0
+
+
+def settings_of(asked: "Parsed") -> "Settings":
+    """Give what the words of the command line, the environment and the files ask for."""
+    from agent_exec.apps.shell.settings import Settings
+    from agent_exec.faces.slash.guard import TIMEOUT
+    from agent_exec.faces.slash.permission import ShellPermission
+    from agent_exec.settings import history_place, rules_file
+
+    options = asked.options
+    if len(asked.words) > 1:
+        raise UsageError(f"{asked.words[1]!r} is one word too many", "shell")
+    start = here()
+    timeout = options.get("timeout", TIMEOUT)
+    return Settings(
+        asked.words[0] if asked.words else start,
+        ShellPermission.read(start),
+        rules=rules_file(options.get("rules")),
+        root=options.get("root"),
+        profile=_profile(asked),
+        history=history_place(),
+        timeout=timeout or None,
+        theme=options.get("theme", "auto"),
+    )
+
+
+def _profile(asked: "Parsed") -> "Profile | None":
+    """Give the profile of the sandbox; if no roots are named, each command has its own folder."""
+    if "sandbox" not in asked.options:
+        if "sandbox-root" in asked.options:
+            raise UsageError("--sandbox-root goes with --sandbox", "shell")
+        return None
+    from agent_exec.apps.cli.profile import is_file, profile
+
+    found = profile(asked, "sandbox", "sandbox-root")
+    named = is_file(asked.options["sandbox"]) or "sandbox-root" in asked.options
+    return found if named else found.replace(roots=())
+
+
+def _serve(asked: "Parsed", settings: "Settings") -> int:
+    _require()
+    from agent_exec.apps.shell import web
+
+    return web.serve(asked, settings)
+
+
+def _require() -> None:
+    """Raise a UsageError that says what to install if the interface's library is missing."""
+    try:
+        import textual  # noqa: F401
+    except ImportError as error:
+        raise UsageError(
+            f"the library of the interface is missing ({error}): "
+            'install it with: pip install "agent-exec[shell]"',
+            "shell",
+        ) from None
