@@ -475,3 +475,10 @@ def test_binary_output_harms_nothing(core: SlashCore, folder: Path) -> None:
 
 def test_it_has_no_input(core: SlashCore, folder: Path) -> None:
     assert run(core, "/shell cat", folder).stdout == ""
+
+
+def test_s41_no_profile_of_a_system_or_a_user_chooses_the_shell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the contract has crossed out stays out: one default, whoever runs it on whichever Unix."""
+    monkeypatch.setenv("SHELL", "/bin/zsh")
+    for platform in ("linux", "darwin", "freebsd14"):
+        assert AllowedShell.default(platform) == AllowedShell("/bin/sh")
