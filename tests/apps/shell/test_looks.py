@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from agent_exec.apps.shell.app import ShellApp
+from agent_exec.apps.shell.joblist import JobList, JobRow
 from agent_exec.apps.shell.settings import Settings
 from agent_exec.engine.gate import Request
 from agent_exec.faces.slash.parser import ShellCommandRequest
@@ -182,3 +183,20 @@ def test_without_colour(make_app: MakeApp, scene: Path, monkeypatch: pytest.Monk
 def test_without_permission(nothing_left: str, make_app: MakeApp, scene: Path) -> None:
     app = ShellApp(Settings(str(scene), permission(nothing_left, False), theme="dark"))
     compare(app, "disabled-80x24", main, SMALL)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_jobs(make_app: MakeApp, scene: Path, monkeypatch: pytest.MonkeyPatch, size: str) -> None:
+    began = time.time() - 2.5 * 3600
+    rows = [
+        JobRow("3", "running", "running", began, "npm run dev", "/home/ann/project", "ready in 312 ms"),
+        JobRow("2", "exited", "exit=1", began, "pytest -q", "/home/ann/project", "1 failed, 31 passed"),
+        JobRow("1", "killed", "killed TERM", began, "sleep 600", "/home/ann", ""),
+    ]
+    monkeypatch.setattr(JobList, "read", lambda *_: rows)
+
+    async def jobs(person: Person) -> None:
+        await person.command("/jobs")
+        await person.until(lambda: "1 running of 3" in person.screen)
+
+    compare(make_app(folder=scene), f"jobs-{size}", jobs, SIZES[size])
