@@ -43,7 +43,13 @@ _SHORT = """\
   process whose every touched page is copied; making the job, spawning and the answer take two. The peers
   are C programs. Without a daemon, or a start that is not acknowledged, there is little left to take away.
 - Workload 21, single use: a plain run on a keeper that was just forked takes 1.7 to 1.9 of one on a keeper
-  that has served: every page that it touches is copied. The rest is the box's."""
+  that has served: every page that it touches is copied. The rest is the box's.
+- Workload 23: before the spawn a call is parsed, its shell and folder are looked at, and the command passes
+  patch interception and the gate; after it the output is rendered. The tools run on an engine with a thread.
+- Workload 24: C stops at a prompt that it knows. `write_stdin` has to see that the program waits: a dozen
+  system calls, each of which can only be made after the prompt has come, are half of the difference. The
+  rest is the reading of the call and the rendering of the answer, in Python, with cold caches.
+- Workload 27, all at once: 300 callers queue for one interpreter; their wait is that queue's length."""
 
 
 def write(path: str, facts: Sequence[tuple[str, str]], results: Sequence[Result], *, quick: bool) -> None:

@@ -66,6 +66,11 @@ def test_arrows_choose_a_candidate_and_enter_takes_it(app: ShellApp, folder: Pat
         assert person.typed
         await person.press("down", "up")
         assert person.main.candidates.chosen is None
+        await person.press("down", "shift+tab")
+        assert person.main.candidates.chosen is None
+        before = person.typed
+        await person.press("ctrl+h")  # what some terminals send for Backspace
+        assert person.typed == before[:-1]
         await person.press("escape")
         await person.press("/", "down", "down", "down", "down", "enter")  # /help has no arguments: it is done
         await person.until(lambda: "commands and keys" in person.screen)

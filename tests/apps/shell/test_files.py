@@ -106,6 +106,9 @@ def test_what_is_new_is_seen(app: ShellApp, folder: Path) -> None:
         (folder / "a-new-file").touch()
         await person.press("r")
         assert "a-new-file" in names(person)
+        (folder / "one-more").touch()
+        await person.press("f5")
+        assert "one-more" in names(person)
         assert person.main.files.chosen_path.endswith("notes.txt")
         (folder / "another").touch()
         await person.until(lambda: "another" in names(person))  # it looks by itself
@@ -247,6 +250,9 @@ def test_a_disk_that_does_not_answer_makes_nobody_wait(
         await person.press("up", "enter")
         assert person.main.files.path == stuck
         assert "reading …" in person.screen
+        await person.press("f1")
+        await person.until(lambda: "commands and keys" in person.screen)
+        await person.press("escape")
         await person.press("?")
         await person.until(lambda: "/shell COMMAND" in person.screen)
         await person.press("escape")
