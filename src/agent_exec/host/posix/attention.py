@@ -244,6 +244,9 @@ class _Look:
 
     def of_group(self, group: int, session: int) -> str:
         """Say whether a group waits for its terminal: no one may be awake, and one must watch it."""
+        alone = self._of_one(group) if group == session else None
+        if alone is not None:
+            return alone
         evidence = ""
         for count, (pid, seen) in enumerate(self._members(group, session)):
             if count >= _MOST or not self._asleep(pid, seen):
@@ -251,6 +254,20 @@ class _Look:
             if evidence != "exact":
                 evidence = self._watches(pid) or evidence
         return evidence
+
+    def _of_one(self, group: int) -> str | None:
+        """Say it of a group of one process, as a shell at its prompt is; None if there may be others."""
+        try:
+            seen = self._status(f"/proc/{group}/stat")
+            others = self._read(f"/proc/{int(seen[_PARENT])}/task/{int(seen[_PARENT])}/children")
+            if seen[_THREADS] != b"1" or others.split() != [b"%d" % group]:
+                return None
+            if seen[_STATE] != b"S":
+                return ""
+            evidence = self._watches(group)
+            return evidence if not self._read(f"/proc/{group}/task/{group}/children") else None
+        except OSError:
+            return None
 
     def _members(self, group: int, session: int) -> "Iterator[tuple[int, list[bytes]]]":
         """Give the processes of a group, with what is known of each.
