@@ -21,6 +21,7 @@ from bench.workloads import (
     log,
     overrun,
     prompts,
+    protocol,
     roundtrip,
     sessions,
     spawn,
@@ -66,4 +67,5 @@ WORKLOADS: dict[str, Callable[[Stage], Result]] = {
     "crowd": crowd.measure,
     "viewed": viewed.measure,
     "interface": interface.measure,
+    "protocol": protocol.measure,
 }

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from agent_exec.policy.verdict import Verdict
 
     class Approver(Protocol):
-        """Someone who can be asked."""
+        """Someone who can be asked; one who may be away has a property `reachable` that says so."""
 
         def __call__(self, request: "Request", /) -> str:
             """Say yes ("once", "session", "always") or "no"."""
@@ -80,7 +80,7 @@ class Gate:
     @property
     def can_ask(self) -> bool:
         """Whether there is somebody to be asked."""
-        return self._approver is not None
+        return self._approver is not None and bool(getattr(self._approver, "reachable", True))
 
     def ask(
         self,
@@ -175,12 +175,12 @@ class Gate:
         why = f"this command needs approval: {verdict.reason}"
         if self.approval == "never":
             raise ApprovalRequired(
-                f"{why}. The approval policy is never, so nobody was asked; allow it by a rule",
+                f"{why}. The approval policy is never, so nobody was asked; {_way(rules, verdict)}",
                 **_told(verdict),
             )
-        if self._approver is None:
+        if self._approver is None or not self.can_ask:
             raise ApprovalRequired(
-                f"{why}. Nobody can be asked here: there is no approver; allow it by a rule",
+                f"{why}. Nobody can be asked here: there is no approver; {_way(rules, verdict)}",
                 **_told(verdict),
             )
         answer = self._approver(Request(asked, cwd, verdict, rules))
@@ -200,6 +200,17 @@ def dangerous_to_us(command: "tuple[str, ...] | str") -> bool:
     if isinstance(command, str):
         return "kill" in command
     return any("kill" in word for word in command)
+
+
+def _way(rules: "tuple[Rule, ...]", verdict: "Verdict") -> str:
+    """Say how what nobody can be asked for could be allowed."""
+    if not rules and verdict.rule is not None and verdict.rule.source:
+        return f"allow it by a rule: the one that asks is at {verdict.rule.source}"
+    if not rules:
+        return "allow it by a rule"
+    from agent_exec.policy.rules import write
+
+    return "allow it by a rule, such as\n" + "\n".join(map(write, rules)).rstrip()
 
 
 def _told(verdict: "Verdict") -> "dict[str, object]":

@@ -11,12 +11,15 @@ from agent_exec.model.limits import Limits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from agent_exec.engine.gate import Gate
+    from agent_exec.host import Interrupts
+    from agent_exec.jobs.excerpt import Excerpt
     from agent_exec.jobs.order import Order
     from agent_exec.jobs.store import Store
+    from agent_exec.model.command import Stream
     from agent_exec.sandbox.profile import Profile
 
     Answer = dict[str, Any]
@@ -52,6 +55,7 @@ class Jobs:
         cwd: str | None = None,
         env: "Mapping[str, str] | None" = None,
         stdin: bytes | None = None,
+        stdin_file: str | None = None,
         timeout: float | None = None,
         grace: float = defaults.GRACE,
         tags: "Sequence[str]" = (),
@@ -61,16 +65,20 @@ class Jobs:
         tail_lines: int = defaults.TAIL_LINES,
         max_bytes: int = defaults.MAX_BYTES,
         sandbox: "Profile | None" = None,
+        interrupts: "Interrupts | None" = None,
+        on_begin: "Callable[[str], object] | None" = None,
     ) -> "Answer":
         """Start a job and watch it until its end, or for `observe` seconds; `env` is added to ours.
 
         With a profile it is confined. A box that cannot be made is the job's
-        failure: nothing has run.
+        failure: nothing has run. `interrupts` end the watching, never the
+        job; `on_begin` is told its id as soon as there is one.
         """
         from agent_exec.engine.engine import shared_spawner
         from agent_exec.jobs.run import Launcher
-        from agent_exec.jobs.stdin import from_bytes
 
+        if stdin is not None and stdin_file is not None:
+            raise InvalidArgument("stdin and stdin_file contradict each other; give one of them")
         if observe is not None and not (isinstance(observe, int | float) and observe >= 0):
             raise InvalidArgument(f"observe must be 0 seconds or more, or None for ever; got {observe!r}")
         order = _order(
@@ -79,14 +87,30 @@ class Jobs:
         if self._gate is not None:
             words = [os.fsdecode(word) for word in order.argv]
             self._gate.admit(words, os.path.realpath(os.fsdecode(order.cwd)), order.env_keys)
-        input_fd = -1 if stdin is None else from_bytes(self._store, stdin, _INPUT)
+        input_fd = self._input(stdin, stdin_file)
         try:
             launcher = Launcher(shared_spawner().detach, input_fd)
         finally:
             if input_fd >= 0:
                 os.close(input_fd)
         job = launcher.start(self.root, order)
-        return verbs.run(self._store, job, observe=observe, lines=tail_lines, size=max_bytes)
+        return verbs.run(
+            self._store,
+            job,
+            observe=observe,
+            lines=tail_lines,
+            size=max_bytes,
+            interrupts=interrupts,
+            on_begin=on_begin,
+        )
+
+    def _input(self, stdin: bytes | None, file: str | None) -> int:
+        """Give a descriptor of a command's input, -1 for none."""
+        if stdin is None and file is None:
+            return -1
+        from agent_exec.jobs.stdin import from_bytes, from_file
+
+        return from_bytes(self._store, stdin, _INPUT) if stdin is not None else from_file(file or "")
 
     def status(self, job_id: str) -> "Answer":
         """Tell all about one job but its output."""
@@ -114,13 +138,18 @@ class Jobs:
         seconds: float | None = defaults.WAIT,
         tail_lines: int = defaults.TAIL_LINES,
         max_bytes: int = defaults.MAX_BYTES,
+        interrupts: "Interrupts | None" = None,
     ) -> "Answer":
         """Wait for the end of a job, and give the end of its output."""
-        return verbs.wait(self._store, job_id, seconds=seconds, lines=tail_lines, size=max_bytes)
+        return verbs.wait(
+            self._store, job_id, seconds=seconds, lines=tail_lines, size=max_bytes, interrupts=interrupts
+        )
 
-    def kill(self, job_id: str, *, signal: str = "TERM", wait: bool = True) -> "Answer":
+    def kill(
+        self, job_id: str, *, signal: str = "TERM", wait: bool = True, interrupts: "Interrupts | None" = None
+    ) -> "Answer":
         """End a job with all its processes, or send them a signal."""
-        return verbs.kill(self._store, job_id, signal=signal, wait=wait)
+        return verbs.kill(self._store, job_id, signal=signal, wait=wait, interrupts=interrupts)
 
     def list(
         self,
@@ -129,9 +158,40 @@ class Jobs:
         states: "Sequence[str]" = (),
         tags: "Sequence[str]" = (),
         limit: int = defaults.LIST_LIMIT,
+        within: "Callable[[str], bool] | None" = None,
     ) -> "Answer":
-        """Tell of the newest jobs, of one working directory or of all."""
-        return verbs.list_(self._store, cwd=cwd, states=states, tags=tags, limit=limit)
+        """Tell of the newest jobs, of one working directory or of all; `within` says of which others."""
+        return verbs.list_(self._store, cwd=cwd, states=states, tags=tags, limit=limit, within=within)
+
+    def cwd_of(self, job_id: str) -> str:
+        """Tell the working directory of a job."""
+        return str(self._store.find(job_id).facts.get("cwd", ""))
+
+    def read(self, job_id: str, stream: "Stream", start: int | None, size: int) -> "Excerpt":
+        """Give some of a stream from an offset on, whole characters; None gives its end."""
+        from agent_exec.jobs.excerpt import following, last
+
+        job = self._store.find(job_id)
+        if start is None:
+            return last(job.folder, stream, lines=0, size=size, final=job.ended)
+        return following(job.folder, stream, start, lines=0, size=size, final=job.ended)
+
+    def extent(self, job_id: str, stream: "Stream") -> "tuple[int, bool]":
+        """Tell how many bytes have come of a stream, and whether no more will."""
+        from agent_exec.logs.stream import Log
+
+        job = self._store.find(job_id)
+        return Log(job.folder, stream).total, job.ended
+
+    def printed(self, job_id: str) -> "tuple[int, str]":
+        """Tell how many bytes a job has printed, and its newest line."""
+        from agent_exec.jobs.excerpt import last_line
+        from agent_exec.logs.stream import STREAMS, Log
+
+        folder = self._store.find(job_id).folder
+        logs = {stream: Log(folder, stream) for stream in STREAMS}
+        newest = max(STREAMS, key=lambda stream: logs[stream].modified)
+        return sum(log.total for log in logs.values()), last_line(folder, newest)
 
     def delete(self, job_id: str) -> "Answer":
         """Take away a job that has ended."""

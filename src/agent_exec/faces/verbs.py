@@ -19,7 +19,7 @@ from agent_exec.model.errors import AgentExecError, InvalidArgument, LaunchFaile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from agent_exec.host import Interrupts
@@ -42,10 +42,16 @@ def run(
     env_vars: "Sequence[str]" = (),
     interrupts: "Interrupts | None" = None,
     began: float | None = None,
+    on_begin: "Callable[[str], object] | None" = None,
 ) -> "Answer":
-    """Watch a job that was ordered just now: until its end, or for so many seconds; None is for ever."""
+    """Watch a job that was ordered just now: until its end, or for so many seconds; None is for ever.
+
+    `on_begin` is told its id as soon as there is one.
+    """
     begin = monotonic() if began is None else began
     job.begin()
+    if on_begin is not None:
+        on_begin(job.id)
     waited = monotonic()
     try:
         if observe != 0:
@@ -225,12 +231,16 @@ def list_(
     states: "Sequence[str]" = (),
     tags: "Sequence[str]" = (),
     limit: int = LIST_LIMIT,
+    within: "Callable[[str], bool] | None" = None,
 ) -> "Answer":
-    """Tell of the newest jobs, of one working directory or of all (None)."""
+    """Tell of the newest jobs, of one working directory or of all (None).
+
+    `within` says of which others, by their working directories.
+    """
     from agent_exec.jobs.list import list_jobs
 
     scope = None if cwd is None else os.path.realpath(cwd)
-    listing = list_jobs(store, cwd=scope, states=states, tags=tags, limit=limit)
+    listing = list_jobs(store, cwd=scope, states=states, tags=tags, limit=limit, within=within)
     fields: Answer = {"root": store.root}
     if scope is not None:
         fields["cwd_scope"] = scope

@@ -4,6 +4,10 @@ import os
 
 from agent_exec.model.errors import InvalidArgument
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 class OutsideWorkspace(Exception):
     """A path leads out of the workspace."""
@@ -48,6 +52,34 @@ class Workspace:
     def holds(self, real: str) -> bool:
         """Tell whether a real path is the root, or below it."""
         return os.path.normcase(os.path.join(real, "")).startswith(self._inside)
+
+
+class Workspaces:
+    """One folder or more that paths may not lead out of; relative ones start from the first."""
+
+    __slots__ = ("_all",)
+
+    def __init__(self, roots: "Sequence[str]") -> None:
+        self._all = tuple(map(Workspace, roots))
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The real paths of all of them."""
+        return tuple(one.root for one in self._all)
+
+    def holds(self, real: str) -> bool:
+        """Tell whether a real path is one of the roots, or below one."""
+        return any(one.holds(real) for one in self._all)
+
+    def resolve(self, path: str, name: str) -> str:
+        """Give the real, absolute path; raise InvalidArgument if it leads out. `name` is the argument's."""
+        real = self._all[0].real(path)
+        if not self.holds(real):
+            raise InvalidArgument(
+                f"{name} {path!r} is outside of the workspace {', '.join(self.roots)}; choose a path below "
+                f"it, or have the server started with --workspace {real}"
+            )
+        return real
 
 
 def _drive(path: str) -> str:

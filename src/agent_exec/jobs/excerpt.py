@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 _ATTEMPTS = 8
 _LONGEST_CHARACTER = 4
+_LINE = 500
 
 
 class Excerpt:
@@ -67,6 +68,12 @@ def last(folder: str, stream: "Stream", *, lines: int, size: int, final: bool) -
 def following(folder: str, stream: "Stream", offset: int, *, lines: int, size: int, final: bool) -> Excerpt:
     """Give what follows an offset, at most so many lines and bytes of it; 0 lines is no limit."""
     return _steadily(folder, stream, lambda log: _following(log, offset, lines, size, final))
+
+
+def last_line(folder: str, stream: "Stream") -> str:
+    """Give the newest line of a stream that says something, as far as it has come."""
+    text = last(folder, stream, lines=0, size=_LINE, final=False).text.rstrip()
+    return text.rpartition("\n")[2].rpartition("\r")[2]
 
 
 def _steadily(folder: str, stream: "Stream", take: "Callable[[Log], Excerpt]") -> Excerpt:

@@ -4,7 +4,7 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from agent_exec.jobs.record import Record
     from agent_exec.jobs.store import Store
@@ -30,8 +30,12 @@ def list_jobs(
     states: "Collection[str]" = (),
     tags: "Sequence[str]" = (),
     limit: int = 50,
+    within: "Callable[[str], bool] | None" = None,
 ) -> Listing:
-    """Give the newest jobs of a working directory, in one of the states, with all the tags; 0 is no limit."""
+    """Give the newest jobs of a working directory, in one of the states, with all the tags; 0 is no limit.
+
+    `within` says which working directories count.
+    """
     listing = Listing()
     if states and _LIVE.issuperset(states):
         candidates = store.live_ids()
@@ -47,6 +51,7 @@ def list_jobs(
         if (
             (cwd is not None and job.facts.get("cwd") != cwd)
             or (states and job.state not in states)
+            or (within is not None and not within(str(job.facts.get("cwd"))))
             or not all(_has(job.facts.get("tags", ()), pattern) for pattern in tags)
         ):
             continue

@@ -9,6 +9,7 @@ AgentExecError(code, message, retryable, details)
     CommandDenied           the policy forbids this command
     ApprovalRequired        the policy asks first, and nobody said yes
     InvalidRules            a file of rules has a mistake
+    InvalidConfig           the configuration of another program has a mistake
   Missing                 something named does not exist or cannot be used
     CommandNotFound         no such program
     CommandNotExecutable    the program is there and cannot be executed
@@ -24,6 +25,7 @@ AgentExecError(code, message, retryable, details)
     SandboxUnavailable      the command cannot be confined as asked, and so was not run
     Unsupported             this system cannot do what was asked
     StoreFailed             the folder of jobs cannot be read or written
+    ConfigFailed            the configuration of another program cannot be read or written
     Interrupted             we were asked to end before it was done
 """
 
@@ -98,6 +100,12 @@ class InvalidRules(Refused):
     """A file of rules has a mistake."""
 
     code = "invalid_rules"
+
+
+class InvalidConfig(Refused):
+    """The configuration of another program has a mistake, and was left as it is."""
+
+    code = "invalid_config"
 
 
 class Missing(AgentExecError):
@@ -190,6 +198,12 @@ class StoreFailed(Broken):
     """The folder of jobs cannot be read or written."""
 
     code = "store_failed"
+
+
+class ConfigFailed(Broken):
+    """The configuration of another program cannot be read or written."""
+
+    code = "config_failed"
 
 
 class Interrupted(Broken):

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _STREAMS: "tuple[Stream, Stream]" = ("stdout", "stderr")
 _PIECE = 1 << 20
+_LINE = 500
 _FIRST_LOOK = 0.0002
 _AFTER_TYPING = 0.001
 _LAST_LOOK = 0.05
@@ -165,6 +166,13 @@ class Session:
                 return
             yield at, data
             at += len(data)
+
+    def printed_so_far(self) -> tuple[int, str]:
+        """Tell how many bytes have come, and the newest line that says something."""
+        total = self.transcript.total
+        data = self.read(max(0, total - _LINE), _LINE)[1]
+        text = data.decode("utf-8", "replace").rstrip()
+        return total, text.rpartition("\n")[2].rpartition("\r")[2]
 
     def type(self, data: bytes) -> None:
         """Type something on its terminal."""

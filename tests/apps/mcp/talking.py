@@ -20,9 +20,10 @@ from mcp_types import CallToolResult, TextContent
 
 from support import wait_until
 
-__all__ = ["FAKE", "Bare", "Client", "anyio", "bare", "oneshot", "talk", "text", "until"]
+__all__ = ["ERAS", "FAKE", "Bare", "Client", "anyio", "bare", "jobs", "oneshot", "talk", "text", "until"]
 
 Value = TypeVar("Value")
+ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
 FAKE = (str(Path(__file__).with_name("fake.py")),)
 HELLO = {
     "protocolVersion": "2025-11-25",
@@ -36,17 +37,29 @@ def oneshot(*words: object) -> tuple[str, ...]:
     return ("-m", "agent_exec", "mcp", "--toolset", "oneshot", *map(str, words))
 
 
+def jobs(*words: object) -> tuple[str, ...]:
+    """Give the words after `python` that serve the toolset jobs, which is the default."""
+    return ("-m", "agent_exec", "mcp", *map(str, words))
+
+
 def talk(
-    work: Callable[[Client], Awaitable[Value]], *words: object, mode: str = "legacy", cwd: Path | None = None
+    work: Callable[[Client], Awaitable[Value]],
+    *words: object,
+    mode: str = "legacy",
+    cwd: Path | None = None,
+    **able: Any,
 ) -> Value:
-    """Start a server, do some work as its client, hang up; give what came of it."""
+    """Start a server, do some work as its client, hang up; give what came of it.
+
+    `able` is what the client can do besides, as the SDK names it.
+    """
 
     async def conversation() -> Value:
         started = StdioServerParameters(
             command=sys.executable, args=list(map(str, words)), env=dict(os.environ), cwd=cwd
         )
         with anyio.fail_after(60):
-            async with Client(started, mode=mode) as client:
+            async with Client(started, mode=mode, **able) as client:
                 return await work(client)
 
     try:

@@ -11,8 +11,12 @@ from support import exists, processes_marked, wait_until
 
 def test_what_it_offers(tmp_path: Path) -> None:
     async def work(client: Client) -> None:
-        command, status = (await client.list_tools()).tools
-        assert (command.name, status.name) == ("exec_command", "git_status_summary")
+        command, status, patch = (await client.list_tools()).tools
+        assert (command.name, status.name, patch.name) == (
+            "exec_command",
+            "git_status_summary",
+            "apply_patch",
+        )
         assert command.input_schema["required"] == ["cwd", "command"]
         assert command.input_schema["additionalProperties"] is False
         assert command.annotations is not None
@@ -103,7 +107,7 @@ def start(server: Bare, folder: Path) -> int:
 
 
 def test_hanging_up_ends_the_process_and_all_commands(tmp_path: Path, nothing_left: str) -> None:
-    with bare(*oneshot("--workspace", tmp_path)) as server:
+    with bare(*oneshot("--workspace", tmp_path, "--sandbox", "full-access")) as server:
         pid = start(server, tmp_path)
         server.hang_up()
         assert server.process.wait(20) == 0
@@ -112,7 +116,7 @@ def test_hanging_up_ends_the_process_and_all_commands(tmp_path: Path, nothing_le
 
 
 def test_a_signal_ends_the_process_and_all_commands(tmp_path: Path, nothing_left: str) -> None:
-    with bare(*oneshot("--workspace", tmp_path)) as server:
+    with bare(*oneshot("--workspace", tmp_path, "--sandbox", "full-access")) as server:
         pid = start(server, tmp_path)
         server.process.terminate()
         assert server.process.wait(20) == 143
@@ -121,7 +125,7 @@ def test_a_signal_ends_the_process_and_all_commands(tmp_path: Path, nothing_left
 
 
 def test_a_cancelled_call_ends_its_command(tmp_path: Path, nothing_left: str) -> None:
-    with bare(*oneshot("--workspace", tmp_path)) as server:
+    with bare(*oneshot("--workspace", tmp_path, "--sandbox", "full-access")) as server:
         pid = start(server, tmp_path)
         server.send("notifications/cancelled", {"requestId": server.last}, notify=True)
         wait_until(lambda: not exists(pid))
@@ -153,9 +157,10 @@ def test_hints(tmp_path: Path) -> None:
         "idempotent_hint": False,
         "open_world_hint": True,
     }
-    assert talk(work, *oneshot("--workspace", tmp_path)) == [acts, reads]
+    inside = acts | {"open_world_hint": False}
+    assert talk(work, *oneshot("--workspace", tmp_path, "--sandbox", "full-access")) == [acts, reads, inside]
     boxed = talk(work, *oneshot("--workspace", tmp_path, "--sandbox", "workspace-write"))
-    assert boxed == [acts | {"open_world_hint": False}, reads]
+    assert boxed == [inside, reads, inside]
 
 
 @pytest.mark.parametrize(("policy", "made"), [("untrusted", False), ("never", True), ("", True)])
@@ -190,7 +195,7 @@ def test_the_files_that_decide_stay_as_they_are(tmp_path: Path) -> None:
 
 
 def test_a_killed_server_leaves_nothing(tmp_path: Path, nothing_left: str) -> None:
-    with bare(*oneshot("--workspace", tmp_path)) as server:
+    with bare(*oneshot("--workspace", tmp_path, "--sandbox", "full-access")) as server:
         pid = start(server, tmp_path)
         server.process.kill()
         server.process.wait(20)

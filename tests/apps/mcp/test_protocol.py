@@ -3,12 +3,8 @@
 from pathlib import Path
 from time import monotonic
 
-import pytest
-
 import agent_exec
-from apps.mcp.talking import FAKE, Client, anyio, talk, text, until
-
-ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
+from apps.mcp.talking import ERAS, FAKE, Client, anyio, talk, text, until
 
 
 @ERAS

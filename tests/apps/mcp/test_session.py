@@ -11,8 +11,8 @@ from support import exists, processes_marked, wait_until
 
 
 def session(*words: object) -> tuple[str, ...]:
-    """Give the words after `python` that serve the toolset session, which is the default."""
-    return ("-m", "agent_exec", "mcp", *map(str, words))
+    """Give the words after `python` that serve the toolset session."""
+    return ("-m", "agent_exec", "mcp", "--toolset", "session", *map(str, words))
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
@@ -39,7 +39,7 @@ def test_a_conversation(tmp_path: Path, mode: str) -> None:
 
 @pytest.mark.parametrize("way", ["hang up", "terminate", "kill"])
 def test_nothing_survives_the_server(tmp_path: Path, nothing_left: str, way: str) -> None:
-    with bare(*session("--workspace", tmp_path)) as server:
+    with bare(*session("--workspace", tmp_path, "--sandbox", "full-access")) as server:
         server.greet()
         line = "echo $$ > pid.new; setsid sleep 1000 & mv pid.new pid; sleep 1000"
         server.call("exec_command", cmd=line, login=False, yield_time_ms=250)

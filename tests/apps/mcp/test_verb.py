@@ -41,18 +41,22 @@ def test_without_the_extra_all_else_works(cli: Cli, without: dict[str, str]) -> 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--toolset", "none"], "there is no toolset 'none'; there are session, oneshot"),
+        (["--toolset", "none"], "there is no toolset 'none'; there are jobs, session, oneshot, executor"),
         (["--workspace", "nowhere"], "--workspace takes a folder that exists; got 'nowhere'"),
-        (["--workspace", "/", "--workspace", "/"], "--workspace takes one folder"),
-        (["--workspace", ""], "--workspace takes one folder"),
+        (["--toolset", "session", "--toolset", "oneshot"], "session and oneshot cannot be served together"),
+        (["--toolset", "jobs,executor,oneshot"], "executor and oneshot cannot be served together"),
+        (["--toolset", "jobs,jobs"], "'jobs' is named twice"),
+        (["--workspace", ""], "--workspace takes a folder"),
+        (["--max-wait", "0"], "--max-wait takes a second at least"),
+        (["--policy", "nowhere.toml"], "nowhere.toml"),
         (["--toolset", "oneshot", "--sandbox", "none"], "--sandbox takes read-only, workspace-write,"),
         (["--toolset", "oneshot", "--rules", "nowhere.toml"], "nowhere.toml"),
         (["serve"], "'serve' is one word too many"),
-        (["--port", "1"], "mcp has no option --port"),
+        (["--port", "1"], "--port"),
     ],
 )
 def test_what_makes_no_sense_is_told_on_stderr(cli: Cli, words: list[str], said: str) -> None:
-    if "--rules" in words:  # which are read last
+    if "--rules" in words or "--policy" in words:  # which are read last
         pytest.importorskip("mcp")
     out = cli.raw("mcp", *words)
     assert (out.returncode, out.stdout) == (2, b"")

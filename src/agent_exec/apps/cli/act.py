@@ -146,10 +146,10 @@ def _sandbox(asked: "Parsed") -> "dict[str, Any]":
     return sandbox(asked)
 
 
-def _mcp(asked: "Parsed") -> "NoReturn":
+def _mcp(asked: "Parsed") -> "dict[str, Any]":
     from agent_exec.apps.mcp.main import mcp
 
-    mcp(asked)
+    return mcp(asked)
 
 
 def _shell(asked: "Parsed") -> "NoReturn":

@@ -19,7 +19,7 @@ VERBOSE: "Option" = ("verbose", "flag", "", "say on stderr what is being done")
 HELP: "Option" = ("help", "flag", "", "show this help")
 GLOBAL = (ROOT, VERBOSE, HELP)
 SHORT = {"-h": "help", "-v": "verbose", "-vv": "verbose", "-vvv": "verbose"}
-SAME_OPTIONS = {"lines": "tail-lines"}
+SAME_OPTIONS = {"lines": "tail-lines", "policy": "rules"}
 SAME_VERBS = {"rm": "delete"}
 BEFORE_COMMAND = (("policy", "explain"), ("sandbox", "run"))
 """After these words, as after `run`, comes a command, whose options are its own."""
@@ -44,6 +44,27 @@ _RULES: "Option" = (
     "judge by these rules (default: $AGENT_EXEC_RULES, or the configuration folder)",
 )
 _DRY: "Option" = ("dry-run", "flag", "", "only say what would be done")
+
+_HTTP: "tuple[Option, ...]" = (
+    ("http", "flag", "", "serve over HTTP, in place of stdin and stdout; every request needs a token"),
+    ("port", "count", "N", "http: the port (8765; 0: any)"),
+    ("host", "text", "ADDRESS", "http: the address to serve at (127.0.0.1)"),
+    ("allow-remote", "flag", "", "http: let --host be one that other machines can reach"),
+    ("token-file", "text", "FILE", "http: a private file with the token (default: a new token is printed)"),
+    ("idle-timeout", "s", "TIME", "http: forget a client that has asked nothing for this time (30m)"),
+)
+_INSTALL: "tuple[Option, ...]" = (
+    (
+        "client",
+        "text",
+        "NAME",
+        "install: claude-code, claude-desktop, codex, cursor, gemini or vscode",
+    ),
+    ("scope", "text", "user|project", "install: for all your projects (user), or for the current folder"),
+    ("name", "text", "NAME", "install: what we are called there (agent-exec)"),
+    _DRY,
+    ("yes", "flag", "", "install: do it without asking"),
+)
 
 _LIST: "tuple[Option, ...]" = (
     ("limit", "count", "N", "show at most so many jobs (50; 0 is no limit)"),
@@ -217,15 +238,33 @@ VERBS: dict[str, Verb] = {
         ),
     ),
     "mcp": Verb(
-        "serve tools to an agent over stdin and stdout (Model Context Protocol)",
-        "",
+        "serve tools to an agent (Model Context Protocol), or enter us into an agent's configuration",
+        "[install]",
         (
-            ("toolset", "text", "NAME", "session (the default) or oneshot"),
-            ("workspace", "many", "DIR", "the folder that the tools work in (default: the current one)"),
-            ("sandbox", "text", "PROFILE", "confine commands: read-only, workspace-write, or a JSON file"),
+            ("toolset", "many", "NAME", "jobs (the default), session, oneshot, executor; jobs and another"),
+            (
+                "workspace",
+                "many",
+                "DIR",
+                "a folder that commands run in (default: the client's roots, or the current one)",
+            ),
+            (
+                "sandbox",
+                "text",
+                "PROFILE",
+                "confine: workspace-write (default if it works), read-only, full-access, or FILE",
+            ),
             _RULES,
+            ("max-wait", "s", "TIME", "no call waits longer than this (55s)"),
+            *_HTTP,
+            *_INSTALL,
         ),
-        ("agent-exec mcp --toolset session --workspace . --sandbox workspace-write",),
+        (
+            "agent-exec mcp --workspace .",
+            "agent-exec mcp --toolset jobs,session --workspace . --policy rules.toml",
+            "agent-exec mcp --http --port 8765 --token-file ~/.agent-exec-token",
+            "agent-exec mcp install --client claude-code --sandbox workspace-write",
+        ),
     ),
     "shell": Verb(
         "open the terminal interface: folders, commands and their output, jobs",

@@ -1,34 +1,43 @@
-"""The verb `mcp`: serves a toolset over stdin and stdout until the client hangs up."""
+"""The verb `mcp`: serves a toolset until the client hangs up, or over HTTP; or tells a client of us."""
 
 import os
 import sys
 
-from agent_exec.apps.cli.usage import UsageError
+from agent_exec.apps.cli.usage import UsageError, here
 from agent_exec.model.errors import AgentExecError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import NoReturn
+    from collections.abc import Callable, Sequence
+    from typing import Any
 
     from agent_exec.apps.cli.parse import Parsed
+    from agent_exec.apps.mcp.httpwhere import Where
     from agent_exec.apps.mcp.toolset import Settings, Toolset
 
 
-def mcp(asked: "Parsed") -> "NoReturn":
+def mcp(asked: "Parsed") -> "dict[str, Any]":
     """Do it, and end the process: what it has on stdout is the protocol's, and no answer comes there.
 
-    Refuses with a UsageError what makes no sense, and what cannot be served.
+    Only `mcp install` gives an answer. Refuses with a UsageError what makes
+    no sense, and what cannot be served.
     """
-    from agent_exec.apps.mcp.toolset import TOOLSETS, check_name, open_toolset
+    if asked.words[:1] == ["install"]:
+        from agent_exec.apps.mcp.install import install
+
+        return install(asked)
+    for option in ("client", "scope", "name", "dry-run", "yes"):
+        if option in asked.options:
+            raise UsageError(f"--{option} is for `mcp install`", "mcp")
+    from agent_exec.apps.mcp.httpwhere import where
 
     if asked.words:
         raise UsageError(f"{asked.words[0]!r} is one word too many", "mcp")
-    name = asked.options.get("toolset", next(iter(TOOLSETS)))
     try:
-        check_name(name)
-        settings = _settings(asked)
-        status = serve(lambda: open_toolset(name, settings))
+        names = toolsets(asked)
+        settings, prepare = settings_of(asked)
+        http = where(asked)
+        status = serve(lambda: _open(names, settings()), http, prepare)
     except AgentExecError as error:
         raise UsageError(error.message, "mcp") from None
     except UsageError:
@@ -41,11 +50,20 @@ def mcp(asked: "Parsed") -> "NoReturn":
     os._exit(status)  # a call that was given up may still have a thread
 
 
-def serve(open_toolset: "Callable[[], Toolset]") -> int:
-    """Open a toolset, serve it over stdin and stdout, close it; give the exit status."""
+def serve(
+    open_toolset: "Callable[[], Toolset]",
+    http: "Where | None" = None,
+    prepare: "Callable[[], object] | None" = None,
+) -> int:
+    """Open a toolset, serve it over stdin and stdout, or there over HTTP, close it; give the exit status.
+
+    `prepare` is called first, and goes on while the SDK is loaded.
+    """
     from agent_exec.apps.mcp.wire import Wire
 
     wire = Wire()  # before all else: a library may print when it is loaded
+    if prepare is not None:
+        prepare()
     try:
         from agent_exec.apps.mcp import serving
     except ImportError as error:
@@ -54,29 +72,79 @@ def serve(open_toolset: "Callable[[], Toolset]") -> int:
         raise UsageError(
             f"the SDK of the protocol is missing ({error}): install agent-exec[mcp]", "mcp"
         ) from None
-    return serving.run(open_toolset, wire)
+    if http is None:
+        return serving.run(open_toolset, wire)
+    from agent_exec.apps.mcp import http as over_http
+
+    return over_http.run(open_toolset, http)
 
 
-def _settings(asked: "Parsed") -> "Settings":
+def _open(names: "Sequence[str]", settings: "Settings") -> "Toolset":
+    from agent_exec.apps.mcp.offer import Offer
+
+    return Offer(names, settings)
+
+
+def toolsets(asked: "Parsed") -> list[str]:
+    """Give the names of the toolsets that are asked for; refuse those that there are not."""
+    from agent_exec.apps.mcp.toolset import TOOLSETS, check_names
+
+    asked_for = asked.options.get("toolset", [next(iter(TOOLSETS))])
+    names = [name for words in asked_for for name in words.split(",")]
+    check_names(names)
+    return names
+
+
+def settings_of(asked: "Parsed") -> "tuple[Callable[[], Settings], Callable[[], object] | None]":
+    """Give what tells the settings, and what has to be begun before."""
+    from agent_exec.apps.cli.profile import is_file
+    from agent_exec.apps.cli.profile import profile as make
     from agent_exec.apps.mcp.toolset import Settings
     from agent_exec.settings import approval_policy, jobs_root, rules_file, rules_place
 
     options = asked.options
     folders = options.get("workspace", [])
-    if len(folders) > 1 or not all(folders):
-        raise UsageError("--workspace takes one folder", "mcp")
     for folder in folders:
         if not os.path.isdir(folder):
             raise UsageError(f"--workspace takes a folder that exists; got {folder!r}", "mcp")
     rules = rules_file(options.get("rules"))
-    profile = None
-    own: tuple[str, ...] = ()
-    if "sandbox" in options:
-        from agent_exec.apps.cli.profile import is_file
-        from agent_exec.apps.cli.profile import profile as make
+    profile = make(asked, "sandbox", "workspace")
+    named = options.get("sandbox", "")
+    max_wait, until = _patience(asked)
+    settings = Settings(
+        workspaces=tuple(dict.fromkeys(map(os.path.realpath, folders))),
+        sandbox=profile,
+        follows=not is_file(named) or profile.roots == (os.path.realpath(here()),),
+        rules=rules,
+        approval=approval_policy(),
+        own=(rules or rules_place(), *([os.path.abspath(named)] if is_file(named) else [])),
+        jobs=jobs_root(options.get("root")),
+        max_wait=max_wait,
+        until=until,
+    )
+    if named:
+        return lambda: settings, None
+    from agent_exec.apps.mcp.confining import Default
 
-        profile = make(asked, "sandbox", "workspace")
-        named = options["sandbox"]
-        own = (rules or rules_place(), *([os.path.abspath(named)] if is_file(named) else []))
-    workspace = os.path.realpath(folders[0]) if folders else None
-    return Settings(workspace, profile, rules, approval_policy(), own, jobs_root())
+    default = Default(settings)
+    return default.settings, default.begin
+
+
+def _patience(asked: "Parsed") -> "tuple[float, float | None]":
+    """Give how long a call may wait, and how long it does if it is not told; None is each tool's own."""
+    from agent_exec.apps.mcp.toolset import MAX_WAIT
+
+    most, usual = (_seconds(f"AGENT_EXEC_MCP_{name}_UNTIL_SECONDS") for name in ("MAX", "DEFAULT"))
+    longest = asked.options.get("max-wait", MAX_WAIT if most is None else most)
+    if "max-wait" in asked.options and longest < 1:
+        raise UsageError("--max-wait takes a second at least", "mcp")
+    return float(longest), usual
+
+
+def _seconds(variable: str) -> float | None:
+    text = os.environ.get(variable)
+    if not text:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise UsageError(f"{variable} must be a whole number of seconds; got {text!r}", "mcp")
+    return float(text)

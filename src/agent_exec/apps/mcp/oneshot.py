@@ -3,14 +3,18 @@
 import json
 from typing import TYPE_CHECKING, Any
 
-from agent_exec.apps.cli.usage import here
 from agent_exec.apps.mcp.toolset import Result
 from agent_exec.engine.engine import close_shared
+from agent_exec.faces.oneshot.apply_patch import APPLY_PATCH
 from agent_exec.faces.oneshot.definitions import annotations
 from agent_exec.faces.oneshot.kit import ToolCatalog, create_agent_toolkit
+from agent_exec.faces.oneshot.validate import LONGEST_TIMEOUT_MS, TIMEOUT_MS
+from agent_exec.faces.workspace import Workspace
 
 if TYPE_CHECKING:
-    from agent_exec.apps.mcp.toolset import Cancelled, Settings
+    from agent_exec.apps.mcp.calling import Call
+    from agent_exec.apps.mcp.toolset import Settings
+    from agent_exec.faces.oneshot.kit import Toolkit
 
 _TEXT = {"type": "string"}
 _DATA: dict[str, dict[str, Any]] = {
@@ -37,27 +41,22 @@ _DATA: dict[str, dict[str, Any]] = {
 
 
 class Oneshot:
-    """The tools of the contract `oneshot`, all of them allowed."""
+    """The tools of the contract `oneshot`, all of them allowed; a kit for each workspace."""
 
     name = "oneshot"
 
     def __init__(self, settings: "Settings") -> None:
+        self._settings = settings
+        self._longest = int(max(1.0, settings.max_wait) * 1000)
+        self._kits = [(Workspace(root), _kit(root, settings)) for root in settings.roots]
         profile = settings.sandbox
-        self._reads_only = profile is not None and profile.name == "read-only"
-        self._kit = create_agent_toolkit(
-            settings.workspace or here(),
-            {"tools": dict.fromkeys(ToolCatalog, "allow")},
-            "read-only" if self._reads_only else "workspace-write",
-            rules=settings.rules,
-            approval_policy=settings.approval,
-            sandbox=profile,
-            own=settings.own,
-        )
-        self._open_world = profile is None or profile.name == "full-access" or profile.net != "off"
+        first, *others = (workspace.root for workspace, _ in self._kits)
+        more = f" (or {', '.join(others)}, where cwd says so)" if others else ""
         confined = "not confined" if profile is None else f"confined by the sandbox profile {profile.name}"
         self.instructions = (
-            f"Runs commands in the workspace {self._kit.workspace_root}, each to its end; "
-            f"they are {confined}. A command that fails is no error: see exit_code."
+            f"Runs commands in the workspace {first}{more}, each to its end, for at most "
+            f"{min(self._longest, LONGEST_TIMEOUT_MS) / 1000:g} s; they are {confined}. "
+            "A command that fails is no error: see exit_code."
         )
 
     def definitions(self) -> list[dict[str, Any]]:
@@ -68,21 +67,59 @@ class Oneshot:
                 "parameters": {**tool["parameters"], "additionalProperties": False},
                 "output_schema": _output(tool["name"]),
                 "annotations": annotations(
-                    tool["name"], reads_only=self._reads_only, open_world=self._open_world
+                    tool["name"],
+                    reads_only=self._settings.reads_only,
+                    open_world=self._settings.open_world,
                 ),
             }
-            for tool in self._kit.allowed_tools()
+            for tool in self._kits[0][1].allowed_tools()
         ]
 
-    def call(self, name: str, arguments: dict[str, Any], cancelled: "Cancelled") -> Result:
+    def call(self, name: str, arguments: dict[str, Any], call: "Call") -> Result:
         """Run it to its end, which comes soon if it is cancelled."""
-        answer = self._kit.invoke(name, arguments, cancelled)
+        answer = self._kit_of(arguments).invoke(name, self._within(name, arguments), call)
         return Result(json.dumps(answer, ensure_ascii=False), answer, answer["status"] != "success")
 
     def close(self) -> None:
         """End all that runs, and wait until it is gone."""
-        self._kit.close()
+        for _, kit in self._kits:
+            kit.close()
         close_shared()
+
+    def _kit_of(self, arguments: dict[str, Any]) -> "Toolkit":
+        """Give the kit of the workspace that a call is for: the first, unless its folder is in another."""
+        cwd = arguments.get("cwd")
+        if len(self._kits) > 1 and isinstance(cwd, str) and "\0" not in cwd:
+            real = self._kits[0][0].real(cwd)
+            for workspace, kit in self._kits:
+                if workspace.holds(real):
+                    return kit
+        return self._kits[0][1]
+
+    def _within(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Give the arguments, with no more time than a call may take."""
+        if name != "exec_command":
+            return arguments
+        asked = arguments.get("timeout_ms", TIMEOUT_MS)
+        if isinstance(asked, int) and self._longest < asked <= LONGEST_TIMEOUT_MS:
+            return {**arguments, "timeout_ms": self._longest}
+        return arguments
+
+
+def _kit(root: str, settings: "Settings") -> "Toolkit":
+    from agent_exec.apps.mcp.calling import Client
+
+    return create_agent_toolkit(
+        root,
+        {"tools": dict.fromkeys((*ToolCatalog, APPLY_PATCH.name), "allow")},
+        "read-only" if settings.reads_only else "workspace-write",
+        rules=settings.rules,
+        approver=Client(),
+        approval_policy=settings.approval,
+        sandbox=settings.sandbox,
+        tools=[APPLY_PATCH],
+        own=settings.own,
+    )
 
 
 def _output(name: str) -> dict[str, Any]:

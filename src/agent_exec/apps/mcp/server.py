@@ -1,22 +1,42 @@
 """A toolset as a server of the protocol; over which transport is not its concern."""
 
 import sys
-import threading
-from time import monotonic
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from anyio import CapacityLimiter, create_task_group, get_cancelled_exc_class, sleep
+from anyio import CapacityLimiter, Lock, create_task_group, get_cancelled_exc_class, sleep
 from anyio.to_thread import run_sync
 from mcp.server.lowlevel import Server
-from mcp_types import CallToolResult, ListToolsResult, TextContent, Tool
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolResult,
+    InputRequiredResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ListToolsResult,
+    ReadResourceResult,
+    Resource,
+    ResourceTemplate,
+    TextContent,
+    TextResourceContents,
+    Tool,
+)
 
+from agent_exec.apps.mcp import approving
+from agent_exec.apps.mcp.calling import Call, current
+from agent_exec.apps.mcp.resources import Resources
+from agent_exec.apps.mcp.roots import roots_of
 from agent_exec.apps.mcp.toolset import Result
+from agent_exec.apps.mcp.watching import Watching
 from agent_exec.model.errors import AgentExecError
 from agent_exec.version import __version__
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from mcp.server import ServerRequestContext
-    from mcp_types import CallToolRequestParams, PaginatedRequestParams
+    from mcp_types import CallToolRequestParams, PaginatedRequestParams, ReadResourceRequestParams
 
     from agent_exec.apps.mcp.toolset import Answer, Toolset
 
@@ -26,16 +46,35 @@ AT_ONCE = 256
 PROGRESS_EVERY = 1.0
 """Seconds between two notes to a client that wants to hear that its call goes on."""
 
+_PLAIN = "text/plain"
+
 
 def build(toolset: "Toolset") -> Server[Any]:
     """Give the server of a toolset; who serves closes the toolset."""
     calls = Calls(toolset)
+    outputs = Outputs(Resources(toolset))
+    watching = Watching(outputs.resources.state)
+
+    @asynccontextmanager
+    async def lifespan(_: Server[Any]) -> "AsyncIterator[dict[str, Any]]":
+        async with create_task_group() as group:
+            group.start_soon(watching.run)
+            yield {}
+            group.cancel_scope.cancel()
+
     return Server(
         "agent-exec",
         version=__version__,
         instructions=toolset.instructions,
+        lifespan=lifespan,
         on_list_tools=calls.list,
         on_call_tool=calls.call,
+        on_list_resources=outputs.list,
+        on_list_resource_templates=outputs.templates,
+        on_read_resource=outputs.read,
+        on_subscribe_resource=watching.subscribe,
+        on_unsubscribe_resource=watching.unsubscribe,
+        on_subscriptions_listen=watching.listen,
     )
 
 
@@ -44,41 +83,75 @@ class Calls:
 
     def __init__(self, toolset: "Toolset") -> None:
         self._toolset = toolset
-        self._tools = {tool["name"]: _tool(tool) for tool in toolset.definitions()}
+        self._told: dict[bool, ListToolsResult] = {}
+        self._names: list[str] = []
         self._threads = CapacityLimiter(AT_ONCE)
+        self._memory = approving.Memory()
+        self._settling = Lock()
 
     async def list(
         self,
-        _context: "ServerRequestContext[Any]",
+        context: "ServerRequestContext[Any]",
         _asked: "PaginatedRequestParams | None",
     ) -> ListToolsResult:
-        """Give all tools at once."""
-        return ListToolsResult(tools=list(self._tools.values()))
+        """Give all tools at once; what is said of them depends on whether somebody can be asked."""
+        asks = approving.can_elicit(context)
+        if asks not in self._told:
+            before = current.set(Call(approving.Elicitation(context, {})))
+            try:
+                tools = [_tool(one) for one in self._toolset.definitions()]
+            finally:
+                current.reset(before)
+            self._told[asks] = ListToolsResult(tools=tools)
+        return self._told[asks]
 
     async def call(
         self, context: "ServerRequestContext[Any]", asked: "CallToolRequestParams"
-    ) -> CallToolResult:
+    ) -> CallToolResult | InputRequiredResult:
         """Call a tool in a thread; whatever goes wrong is an answer too."""
-        if asked.name not in self._tools:
-            names = ", ".join(self._tools)
+        if not self._names:
+            self._names = [one["name"] for one in self._toolset.definitions()]
+        if asked.name not in self._names:
+            names = ", ".join(self._names)
             return _shown(_error("tool_not_found", f"there is no tool {asked.name!r}; there are {names}"))
         if self._threads.available_tokens < 1:
             return _shown(_error("busy", f"{AT_ONCE} calls run already; wait until one of them is over"))
+        answered = self._memory.take(asked)
+        if getattr(self._toolset, "wants_roots", False) and not await self._settle(context, asked):
+            return approving.roots_required(self._memory.keep(asked, answered, ""))
+        asking = approving.Elicitation(context, answered)
+        call = Call(asking)
         if context.meta is None or "progress_token" not in context.meta:
-            return _shown(await self._run(asked))
-        async with create_task_group() as group:
-            group.start_soon(_tell_progress, context, asked.name)
-            answer = await self._run(asked)
-            group.cancel_scope.cancel()
+            answer = await self._run(asked, call)
+        else:
+            async with create_task_group() as group:
+                group.start_soon(_tell_progress, context, asked.name, call)
+                answer = await self._run(asked, call)
+                group.cancel_scope.cancel()
+        if isinstance(answer, approving.Unanswered):
+            word = self._memory.keep(asked, asking.answered, answer.message)
+            return approving.required(answer.message, word)
         return _shown(answer)
 
-    async def _run(self, asked: "CallToolRequestParams") -> "Answer":
-        """Wait for the answer; if the client does not any more, the call is told, and left to itself."""
-        cancelled = threading.Event()
+    async def _settle(self, context: "ServerRequestContext[Any]", asked: "CallToolRequestParams") -> bool:
+        """Have the toolset work in the client's roots; False if the call has to come again with them."""
+        async with self._settling:
+            if self._toolset.wants_roots:  # type: ignore[attr-defined]  # as was asked before
+                roots = await roots_of(context, asked)
+                if roots is None:
+                    return False
+                await run_sync(self._toolset.settle, roots)  # type: ignore[attr-defined]
+        return True
 
-        def act() -> "Answer":
+    async def _run(self, asked: "CallToolRequestParams", call: Call) -> "Answer | approving.Unanswered":
+        """Wait for the answer; if the client does not any more, the call is told, and left to itself."""
+
+        def act() -> "Answer | approving.Unanswered":
+            current.set(call)
             try:
-                return self._toolset.call(asked.name, asked.arguments or {}, cancelled)
+                return self._toolset.call(asked.name, asked.arguments or {}, call)
+            except approving.Unanswered as question:
+                return question
             except AgentExecError as error:
                 return _error(error.code, error.message)
             except BaseException as error:
@@ -86,20 +159,66 @@ class Calls:
                 return _error(
                     "internal", f"{asked.name} failed by an error of agent-exec's own: {error!r}; report it"
                 )
+            finally:
+                call.close()
 
         try:
             return await run_sync(act, abandon_on_cancel=True, limiter=self._threads)
         except get_cancelled_exc_class():
-            cancelled.set()
+            call.set()
             raise
 
 
-async def _tell_progress(context: "ServerRequestContext[Any]", name: str) -> None:
-    began = monotonic()
+class Outputs:
+    """What jobs and sessions have printed, as the protocol has it."""
+
+    def __init__(self, resources: Resources) -> None:
+        self.resources = resources
+
+    async def list(
+        self, _context: "ServerRequestContext[Any]", _asked: "PaginatedRequestParams | None"
+    ) -> ListResourcesResult:
+        """Give the outputs of the newest jobs and of all sessions."""
+        found = await run_sync(self.resources.listed)
+        return ListResourcesResult(
+            resources=[
+                Resource(uri=one.uri, name=one.name, description=_clean(one.about), mime_type=_PLAIN)
+                for one in found
+            ]
+        )
+
+    async def templates(
+        self, _context: "ServerRequestContext[Any]", _asked: "PaginatedRequestParams | None"
+    ) -> ListResourceTemplatesResult:
+        """Give how outputs are named, and ranges of them."""
+        return ListResourceTemplatesResult(
+            resource_templates=[
+                ResourceTemplate(uri_template=one.uri, name=one.name, description=one.about, mime_type=_PLAIN)
+                for one in self.resources.templates()
+            ]
+        )
+
+    async def read(
+        self, _context: "ServerRequestContext[Any]", asked: "ReadResourceRequestParams"
+    ) -> ReadResourceResult:
+        """Give some of an output; `_meta` tells which of it."""
+        try:
+            piece = await run_sync(self.resources.read, asked.uri)
+        except AgentExecError as error:
+            raise MCPError(INVALID_PARAMS, f"{error.code}: {error.message}") from None
+        meta = {"from": piece.start, "to": piece.end, "size": piece.size}
+        text = TextResourceContents(uri=asked.uri, mime_type=_PLAIN, text=_clean(piece.text), _meta=meta)
+        return ReadResourceResult(contents=[text])
+
+
+async def _tell_progress(context: "ServerRequestContext[Any]", name: str, call: Call) -> None:
     while True:
         await sleep(PROGRESS_EVERY)
-        elapsed = monotonic() - began
-        await context.session.report_progress(elapsed, message=f"{name} has run for {elapsed:.0f} s")
+        try:
+            elapsed, message = await run_sync(call.progress, name)
+        except AgentExecError:
+            continue  # what is waited for has been taken away; its wait ends too
+        await context.session.report_progress(elapsed, message=_clean(message))
 
 
 def _tool(definition: dict[str, Any]) -> Tool:

@@ -36,7 +36,7 @@ async def _run(open_toolset: "Callable[[], Toolset]", wire: "Wire") -> int:
         caught.append(number)
         hung_up.cancel()
 
-    _listen_for_signals(end)  # first: what is opened is closed, whenever one comes
+    listen_for_signals(end)  # first: what is opened is closed, whenever one comes
     toolset = open_toolset()
     gc.freeze()  # what is loaded stays; collections need not look at it
     gc.enable()  # which a call of the program has no time for
@@ -48,7 +48,7 @@ async def _run(open_toolset: "Callable[[], Toolset]", wire: "Wire") -> int:
     return 128 + caught[0] if caught else 0
 
 
-def _listen_for_signals(end: "Callable[[int], None]") -> None:
+def listen_for_signals(end: "Callable[[int], None]") -> None:
     """Have `end` called in the event loop for each signal that asks us to end, but not for ignored ones."""
     loop = asyncio.get_running_loop()
 

@@ -2,20 +2,30 @@
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from agent_exec.apps.cli.usage import here
 from agent_exec.model.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from agent_exec.apps.mcp.calling import Call
+    from agent_exec.engine.gate import Gate
     from agent_exec.sandbox.profile import Profile
+
+MAX_WAIT = 55.0
+"""How long a call may wait, in seconds: clients are known to give up after a minute."""
 
 
 class Settings(NamedTuple):
     """What a toolset is opened with."""
 
-    workspace: str | None = None
-    """The real path of the folder that was named, if one was."""
+    workspaces: tuple[str, ...] = ()
+    """The real paths of the folders that were named, or that the client has named; none: the current one."""
     sandbox: "Profile | None" = None
+    follows: bool = True
+    """Whether the sandbox's roots are the workspaces, whichever they are."""
+    note: str = ""
+    """What models are told besides."""
     rules: str | None = None
     """The file of rules that judge commands, if there is one."""
     approval: str | None = None
@@ -23,7 +33,40 @@ class Settings(NamedTuple):
     own: tuple[str, ...] = ()
     """Files that no confined command may change."""
     jobs: str | None = None
-    """The folder of the jobs that sessions can become."""
+    """The folder of jobs."""
+    max_wait: float = MAX_WAIT
+    until: float | None = None
+    """How long `run` and `wait` wait if they are not told, if that is not their own."""
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The folders that commands run in; the first is where they start."""
+        return self.workspaces or (here(),)
+
+    @property
+    def reads_only(self) -> bool:
+        """Whether no command can change anything."""
+        return self.sandbox is not None and self.sandbox.name == "read-only"
+
+    @property
+    def open_world(self) -> bool:
+        """Whether a command may reach a network."""
+        box = self.sandbox
+        return box is None or box.name == "full-access" or box.net != "off"
+
+    def at(self, workspaces: tuple[str, ...]) -> "Settings":
+        """Give the same for other folders."""
+        sandbox = self.sandbox
+        if sandbox is not None and self.follows:
+            sandbox = sandbox.replace(roots=list(workspaces))
+        return self._replace(workspaces=workspaces, sandbox=sandbox)
+
+    def gate(self) -> "Gate":
+        """Give the gate that commands pass; the client is asked."""
+        from agent_exec.apps.mcp.calling import Client
+        from agent_exec.settings import open_gate
+
+        return open_gate(self.rules, approver=Client())
 
 
 class Answer(Protocol):
@@ -82,7 +125,7 @@ class Toolset(Protocol):
         destructive_hint, idempotent_hint, open_world_hint).
         """
 
-    def call(self, name: str, arguments: dict[str, Any], cancelled: Cancelled, /) -> Answer:
+    def call(self, name: str, arguments: dict[str, Any], call: "Call", /) -> Answer:
         """Do what a tool does, in a thread of the caller's; many of them call at once.
 
         What is raised becomes an error: an AgentExecError with its code and
@@ -94,36 +137,70 @@ class Toolset(Protocol):
         """End all that runs, and wait until it is gone; calls that still wait should come back."""
 
 
+def _jobs(settings: Settings) -> Toolset:
+    from agent_exec.faces.jobs import Jobs
+    from agent_exec.faces.jobtools.tools import JobTools
+    from agent_exec.settings import jobs_store
+
+    return JobTools(
+        Jobs(jobs_store(settings.jobs), settings.gate(), own=settings.own),
+        settings.roots,
+        sandbox=settings.sandbox,
+        longest=settings.max_wait,
+        usual=settings.until,
+    )
+
+
+def _session(settings: Settings) -> Toolset:
+    from agent_exec.faces.session.arguments import MOST_POLL_MS, Terms
+    from agent_exec.faces.session.tools import open_tools
+
+    return open_tools(
+        workspace=settings.roots[0],
+        roots=settings.roots,
+        sandbox=settings.sandbox,
+        gate=settings.gate(),
+        terms=Terms(background_max_ms=min(MOST_POLL_MS, int(settings.max_wait * 1000))),
+        own=settings.own,
+        jobs=settings.jobs,
+        longest=settings.max_wait,
+    )
+
+
 def _oneshot(settings: Settings) -> Toolset:
     from agent_exec.apps.mcp.oneshot import Oneshot
 
     return Oneshot(settings)
 
 
-def _session(settings: Settings) -> Toolset:
-    from agent_exec.faces.session.tools import open_tools
+def _executor(settings: Settings) -> Toolset:
+    from agent_exec.apps.mcp.executor import Executor
 
-    return open_tools(
-        workspace=settings.workspace,
-        sandbox=settings.sandbox,
-        rules=settings.rules,
-        approval_policy=settings.approval,
-        own=settings.own,
-        jobs=settings.jobs,
-    )
+    return Executor(settings)
 
 
-TOOLSETS: "dict[str, Callable[[Settings], Toolset]]" = {"session": _session, "oneshot": _oneshot}
+TOOLSETS: "dict[str, Callable[[Settings], Toolset]]" = {
+    "jobs": _jobs,
+    "session": _session,
+    "oneshot": _oneshot,
+    "executor": _executor,
+}
 """How each is opened; the first is the default."""
 
-
-def check_name(name: str) -> None:
-    """Refuse a name that no toolset has."""
-    if name not in TOOLSETS:
-        raise InvalidArgument(f"there is no toolset {name!r}; there are {', '.join(TOOLSETS)}")
+SHARES = "jobs"
+"""The one that may be there together with another."""
 
 
-def open_toolset(name: str, settings: Settings) -> Toolset:
-    """Give the toolset of this name, ready to be called; raises an AgentExecError if it cannot be."""
-    check_name(name)
-    return TOOLSETS[name](settings)
+def check_names(names: "Sequence[str]") -> None:
+    """Refuse a name that no toolset has, and toolsets that cannot be there together."""
+    for name in names:
+        if name not in TOOLSETS:
+            raise InvalidArgument(f"there is no toolset {name!r}; there are {', '.join(TOOLSETS)}")
+    if len(set(names)) < len(names):
+        raise InvalidArgument(f"the toolset {max(names, key=names.count)!r} is named twice; name it once")
+    others = [name for name in names if name != SHARES]
+    if len(others) > 1:
+        raise InvalidArgument(
+            f"{others[0]} and {others[1]} cannot be served together, for tools of theirs share names; "
+            f"{SHARES} may be joined by one of {', '.join(name for name in TOOLSETS if name != SHARES)}"
+        )

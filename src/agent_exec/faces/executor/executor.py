@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
     from concurrent.futures import Future
     from types import TracebackType
-    from typing import Self
+    from typing import Protocol, Self
 
     from agent_exec.faces.executor.journal import Logger
     from agent_exec.faces.executor.result import CommandExecutionResult, CommandValidationResult
@@ -34,6 +34,16 @@ if TYPE_CHECKING:
 
     Step = Future[None] | Command
     Steps = Generator[Step, Outcome | None, CommandExecutionResult]
+
+    class Cancelled(Protocol):
+        """Whether the caller has lost interest, as a threading.Event tells it."""
+
+        def is_set(self) -> bool:
+            """Tell whether it has."""
+
+
+_SLICE = 0.1
+"""How often it is asked whether the caller is still there."""
 
 
 class CommandExecutor:
@@ -89,17 +99,24 @@ class CommandExecutor:
         *,
         on_output: "OnOutput | None" = None,
         on_limit: str | None = None,
+        cancelled: "Cancelled | None" = None,
     ) -> "CommandExecutionResult":
         """Run a command and wait for its end; `timeout` in milliseconds, 0 or None for the default.
 
-        `on_output(stream, chunk)` gets the output as it comes.
+        `on_output(stream, chunk)` gets the output as it comes. When
+        `cancelled`, a threading.Event, is set, the command is ended, and this
+        answers soon; an executor that was called so is to be closed.
         """
         steps = self._steps(command, args, timeout, cwd, on_output, on_limit)
         try:
             step = next(steps)
             while True:
+                done = None
                 try:
-                    done = self._run(step) if isinstance(step, Command) else step.result()
+                    if isinstance(step, Command):
+                        done = self._run(step, cancelled)
+                    else:
+                        _turn(step, cancelled)
                 except BaseException as error:
                     step = steps.throw(error)
                 else:
@@ -269,8 +286,20 @@ class CommandExecutor:
             {"command": command, "max_concurrent": limit},
         )
 
-    def _run(self, command: Command) -> "Outcome":
-        return run_command(command, sandbox=self.config.sandbox)
+    def _run(self, command: Command, cancelled: "Cancelled | None") -> "Outcome":
+        if cancelled is None:
+            return run_command(command, sandbox=self.config.sandbox)
+        run = self._serving().start(command, sandbox=self.config.sandbox)
+        try:
+            while not run.wait(_SLICE):
+                if cancelled.is_set():
+                    run.stop()
+                    break
+            return run.outcome()
+        finally:
+            if not run.done:  # we are interrupted ourselves
+                run.kill()
+                run.wait()
 
     def _serving(self) -> Engine:
         """Give the engine of all that is awaited, made when first needed."""
@@ -283,6 +312,17 @@ class CommandExecutor:
     def _check_open(self) -> None:
         if self._closed:
             raise InvalidState("this executor is closed; make a new one")
+
+
+def _turn(turn: "Future[None]", cancelled: "Cancelled | None") -> None:
+    """Wait for one's turn; raise InvalidState if the caller goes first."""
+    while True:
+        try:
+            turn.result(None if cancelled is None else _SLICE)
+            return
+        except TimeoutError:
+            if cancelled is not None and cancelled.is_set():
+                raise InvalidState("this call was cancelled before its turn; nothing was run") from None
 
 
 def _path(cwd: "str | os.PathLike[str] | None") -> str | None:

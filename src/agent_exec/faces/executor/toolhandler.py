@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from agent_exec.faces.executor.executor import CommandExecutor
+    from agent_exec.faces.executor.executor import Cancelled, CommandExecutor
     from agent_exec.faces.executor.result import CommandExecutionResult
 
 TOOLS = ("execute_command",)
@@ -28,9 +28,14 @@ class ToolHandler:
         self._executor = executor
         self.command_timeout_ms = milliseconds("command_timeout_ms", command_timeout_ms) or TIMEOUT_MS
 
-    def handle(self, tool: str, args: "Mapping[str, object]") -> "CommandExecutionResult":
-        """Call a tool and wait for its result; raise ToolTypeError if there is none of this name."""
-        return self._executor.execute_command(**self._request(tool, args))
+    def handle(
+        self, tool: str, args: "Mapping[str, object]", cancelled: "Cancelled | None" = None
+    ) -> "CommandExecutionResult":
+        """Call a tool and wait for its result; raise ToolTypeError if there is none of this name.
+
+        See `CommandExecutor.execute_command` for `cancelled`.
+        """
+        return self._executor.execute_command(**self._request(tool, args), cancelled=cancelled)
 
     async def handle_async(self, tool: str, args: "Mapping[str, object]") -> "CommandExecutionResult":
         """Call a tool as `handle` does, and await its result."""

@@ -74,7 +74,7 @@ def annotations(name: str, *, reads_only: bool = False, open_world: bool = True)
         "read_only_hint": reads,
         "destructive_hint": not reads,
         "idempotent_hint": name == "git_status_summary",
-        "open_world_hint": name != "git_status_summary" and open_world,
+        "open_world_hint": name not in ("git_status_summary", "apply_patch") and open_world,
     }
 
 

@@ -66,6 +66,14 @@ def no_jobs() -> ToolFailure:
     )
 
 
+def taken(session_id: int) -> ToolFailure:
+    """Say that others talk to a session."""
+    return ToolFailure(
+        f"another call waits for session {session_id}; nothing was typed: try again when that is over",
+        session_id=session_id,
+    )
+
+
 def exec_failed(argv: "Sequence[str]", problem: str) -> ToolFailure:
     """Say why a command was not run."""
     import shlex

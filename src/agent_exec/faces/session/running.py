@@ -26,6 +26,7 @@ from agent_exec.faces.session.rendering import Seen, View
 from agent_exec.faces.session.storage import hiding
 from agent_exec.faces.session.truncate import shown, token_count
 from agent_exec.faces.session.waiting import take_turn, wait, wanted
+from agent_exec.faces.workspace import Workspaces
 from agent_exec.model.command import Command, Terminal, Variables
 from agent_exec.model.errors import AgentExecError, ApprovalRequired, CommandDenied, InputClosed
 from agent_exec.model.limits import Limits
@@ -57,7 +58,8 @@ class Sessions:
 
     Their output goes to `folder`. No confined command may see what is below
     `hidden`, by default that folder, or change the files `own`. `jobs` is
-    the folder of the jobs that sessions can become.
+    the folder of the jobs that sessions can become. Nothing starts outside of
+    `roots`, if there are any. No call waits longer than `longest` seconds.
     """
 
     def __init__(
@@ -74,8 +76,12 @@ class Sessions:
         jobs: str | None = None,
         limit: int = 64,
         environ: "Mapping[str, str] | None" = None,
+        roots: "Sequence[str]" = (),
+        longest: float | None = None,
     ) -> None:
         self.workspace = workspace
+        self._roots = Workspaces((workspace, *roots)) if roots else None
+        self._longest = longest
         self.terms = terms
         self.registry = Registry(folder, limit)
         self._pipelines = Pipelines(folder)
@@ -112,7 +118,7 @@ class Sessions:
         except BaseException:
             self.registry.free(number)
             raise
-        take_turn(session, began, cancelled, first=True)
+        take_turn(session, began, cancelled, self._longest, first=True)
         try:
             return self._answer(
                 session,
@@ -131,7 +137,7 @@ class Sessions:
         """Type into a session, or only look at it; answer as `execute` does."""
         began = monotonic()
         session = self.find(asked.session_id, "write_stdin")
-        take_turn(session, began, cancelled)
+        take_turn(session, began, cancelled, self._longest)
         try:
             if asked.chars and not session.ended:
                 self._type(session, asked)
@@ -154,7 +160,7 @@ class Sessions:
         if not session.ended:  # whoever waits for it is not waited for
             session.stop()
             session.run.wait()
-        take_turn(session, began, cancelled)
+        take_turn(session, began, cancelled, self._longest)
         try:
             return self._answer(session, 1.0, (), self.terms.max_output_tokens, None, began, None)
         finally:
@@ -220,6 +226,8 @@ class Sessions:
         return found
 
     def _folder(self, workdir: str | None) -> str:
+        if workdir and self._roots is not None:
+            return self._roots.resolve(workdir, "workdir")
         return os.path.join(self.workspace, workdir) if workdir else self.workspace
 
     def find(self, number: int, tool: str) -> Seen:
@@ -374,6 +382,11 @@ class Sessions:
         regexes = [one.regex for one in conditions if one.regex is not None]
         if regexes:
             session.look_for(*regexes)
+        watch = getattr(cancelled, "watch", None)
+        if watch is not None:
+            watch(f"session {session.number}", session.printed_so_far)
+        if self._longest is not None:
+            seconds = min(seconds, self._longest)
         try:
             ending = wait(session, began + seconds, wanted(conditions), cancelled)
         finally:
@@ -452,10 +465,10 @@ class Sessions:
     def _writable(self) -> "tuple[list[str] | None, tuple[str, ...]]":
         """Give the folders that a patch may write to, and what in them it may not; None if anywhere."""
         if self._sandbox is None:
-            return [self.workspace], ()
+            return list(self._roots.roots if self._roots is not None else (self.workspace,)), ()
         plan = self._plan()
         if not plan.backend:
-            return None, ()
+            return None if self._roots is None else list(self._roots.roots), ()
         kept = (*plan.protected, *plan.missing, *plan.masks, *plan.absent)
         return [root.path for root in plan.roots], kept
 

@@ -178,6 +178,8 @@ def open_tools(
     limit: int = 64,
     own: "Sequence[str]" = (),
     jobs: str | None = None,
+    roots: "Sequence[str]" = (),
+    longest: float | None = None,
 ) -> SessionTools:
     """Give the tools of sessions in a workspace, the current directory by default; to be closed.
 
@@ -187,6 +189,8 @@ def open_tools(
     `own` are more files of yours, beside the rules, that none may change
     then. `limit` is how many sessions there may be at once. `jobs` is the
     folder of the jobs that `detach` makes of sessions; without one it makes none.
+    With `roots`, commands start and patches apply in these folders or the
+    workspace, and nowhere else. No call waits longer than `longest` seconds.
     """
     storage = Storage()
     try:
@@ -200,6 +204,8 @@ def open_tools(
             own=[os.path.abspath(path) for path in (*(() if rules is None else (rules,)), *own)],
             hidden=storage.above,
             jobs=None if jobs is None else os.path.abspath(jobs),
+            roots=roots,
+            longest=longest,
         )
     except BaseException:
         storage.close()

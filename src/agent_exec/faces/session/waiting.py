@@ -2,7 +2,7 @@
 
 from time import monotonic
 
-from agent_exec.faces.session.failures import aborted_exec, aborted_write
+from agent_exec.faces.session.failures import aborted_exec, aborted_write, taken
 from agent_exec.sessions.wanted import NOTHING, Wanted
 
 TYPE_CHECKING = False
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from agent_exec.sessions.session import Ending, Session
 
     class Cancelled(Protocol):
-        """Whether the caller has lost interest."""
+        """Whether the caller has lost interest; one who wants to hear how it goes on has a method `watch`."""
 
         def is_set(self) -> bool:
             """Tell whether it has."""
@@ -37,13 +37,23 @@ def wanted(conditions: "tuple[Condition, ...]") -> Wanted:
 
 
 def take_turn(
-    session: "Session", began: float, cancelled: "Cancelled | None", *, first: bool = False
+    session: "Session",
+    began: float,
+    cancelled: "Cancelled | None",
+    longest: float | None = None,
+    *,
+    first: bool = False,
 ) -> None:
-    """Wait until no other call types and waits; the caller gives the turn back. Raise if it has gone."""
+    """Wait until no other call types and waits; the caller gives the turn back.
+
+    Raise if it has gone, or if that takes longer than `longest`.
+    """
     if cancelled is None:
         session.turn.acquire()
         return
     while not session.turn.acquire(timeout=_SLICE):
+        if longest is not None and monotonic() - began > longest:
+            raise taken(session.number)
         if cancelled.is_set():
             waited = monotonic() - began
             raise aborted_exec(waited) if first else aborted_write(waited)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from agent_exec.host.posix.control import Control, Watch, ask
     from agent_exec.host.posix.detached import detach
     from agent_exec.host.posix.identity import identify, is_alive, send_signal
-    from agent_exec.host.posix.interrupts import Interrupts
+    from agent_exec.host.posix.interrupts import Interrupts, Recall
     from agent_exec.host.posix.kin import own_processes
     from agent_exec.host.posix.listening import is_listened_on
     from agent_exec.host.posix.local import LocalSpawner
@@ -32,6 +32,7 @@ __all__ = [
     "LocalSpawner",
     "Poller",
     "Process",
+    "Recall",
     "Report",
     "Spawner",
     "Watch",
@@ -64,6 +65,7 @@ _HOMES = {
     "LocalSpawner": "local",
     "Poller": "poller",
     "Process": "process",
+    "Recall": "interrupts",
     "Report": "report",
     "Spawner": "spawner",
     "Watch": "control",

@@ -1,6 +1,7 @@
 """Signals that ask this process to end, turned into something that can be waited for."""
 
 import os
+from _thread import allocate_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,3 +37,29 @@ class Interrupts:
 
     def _note(self, _number: int, _frame: object) -> None:
         self.caught = True
+
+
+class Recall(Interrupts):
+    """A wait that another thread may call off: what takes interrupts takes this; to be closed."""
+
+    __slots__ = ("_lock",)
+
+    def __init__(self) -> None:
+        self.caught = False
+        self.fd, self._writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._lock = allocate_lock()
+
+    def set(self) -> None:
+        """Call it off; from any thread, and harmless when repeated or too late."""
+        with self._lock:
+            if not self.caught and self._writer >= 0:
+                os.write(self._writer, b"\0")
+            self.caught = True
+
+    def close(self) -> None:
+        """Hold nothing open any more; harmless when repeated."""
+        with self._lock:
+            if self._writer >= 0:
+                os.close(self.fd)
+                os.close(self._writer)
+                self.fd = self._writer = -1

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from agent_exec.host.windows.control import Control, Watch, ask
     from agent_exec.host.windows.detached import detach
     from agent_exec.host.windows.identity import boot_id, identify, is_alive, send_signal
-    from agent_exec.host.windows.interrupts import Interrupts, on_terminate
+    from agent_exec.host.windows.interrupts import Interrupts, Recall, on_terminate
     from agent_exec.host.windows.kin import own_processes
     from agent_exec.host.windows.listening import is_listened_on
     from agent_exec.host.windows.local import LocalSpawner
@@ -31,6 +31,7 @@ __all__ = [
     "LocalSpawner",
     "Poller",
     "Process",
+    "Recall",
     "Report",
     "Spawner",
     "Watch",
@@ -63,6 +64,7 @@ _HOMES = {
     "LocalSpawner": "local",
     "Poller": "poller",
     "Process": "process",
+    "Recall": "interrupts",
     "Report": "report",
     "Spawner": "spawner",
     "Watch": "control",

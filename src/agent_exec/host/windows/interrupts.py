@@ -41,6 +41,23 @@ class Interrupts:
         self.caught = True
 
 
+class Recall(Interrupts):
+    """A wait that another thread may call off: what takes interrupts takes this; to be closed."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self.caught = False
+        self.fd = -1
+
+    def set(self) -> None:
+        """Call it off; from any thread, and harmless when repeated or too late."""
+        self.caught = True
+
+    def close(self) -> None:
+        """Do nothing: nothing is held open."""
+
+
 def on_terminate(call: "Callable[[], object]") -> None:
     """Do nothing: no signal asks a process without a console to end."""
 

@@ -1,0 +1,170 @@
+"""A server of the protocol over stdin and stdout: protocol CONTESTANT; see CONTESTANTS."""
+
+import atexit
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import agent_exec
+from bench import proc
+from bench.worker import require, serve
+
+Call = tuple[str, dict[str, object]]
+
+OURS = ("-m", "agent_exec", "mcp", "--sandbox", "full-access")
+BOXED = ("-m", "agent_exec", "mcp", "--sandbox", "workspace-write")
+BARE = ("-m", "bench.workers.bare_server")
+HELLO = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "bench", "version": "0"},
+}
+EXEC: Call = ("exec_command", {"cmd": "true", "shell": "sh", "login": False})
+RUN: Call = ("run", {"command": ["true"]})
+SETTLED = 1.0
+
+
+class Server:
+    """A server that is spoken to in lines."""
+
+    def __init__(self, *words: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        self._last = 0
+
+    def ask(self, method: str, params: object = None) -> None:
+        self._last += 1
+        self._say({"id": self._last, "method": method} | ({} if params is None else {"params": params}))
+
+    def _say(self, message: dict[str, object]) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0"} | message).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def hear(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        message: dict[str, Any] = json.loads(self.process.stdout.readline())
+        require("result" in message, f"it answered {message}")
+        found: dict[str, Any] = message["result"]
+        return found
+
+    def greet(self) -> None:
+        self.ask("initialize", HELLO)
+        self.hear()
+        self._say({"method": "notifications/initialized"})
+
+    def call(self, name: str, arguments: dict[str, object]) -> None:
+        self.ask("tools/call", {"name": name, "arguments": arguments})
+
+    def good(self) -> None:
+        told = self.hear()
+        structured = told.get("structuredContent") or {"exit_code": 0}
+        require(not told.get("isError") and structured["exit_code"] == 0, f"it answered {told}")
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait(30)
+
+
+def calling(
+    words: tuple[str, ...], name: str, arguments: dict[str, object], at_once: int = 1
+) -> Callable[[], None]:
+    """Give what calls a tool of a warm server; so many at once, if so."""
+    server = Server(*words)
+    atexit.register(server.close)
+    server.greet()
+
+    def once() -> None:
+        for _ in range(at_once):
+            server.call(name, arguments)
+        for _ in range(at_once):
+            server.good()
+
+    return once
+
+
+def starting(*words: str) -> Callable[[], None]:
+    """Give what starts a server and has it list its tools; it is ended later."""
+
+    def once() -> None:
+        server = Server(*words)
+        server.greet()
+        server.ask("tools/list")
+        require(bool(server.hear()["tools"]), "it has no tools")
+        atexit.register(server.close)
+
+    return once
+
+
+def engine() -> Callable[[], None]:
+    """Give the same by the engine alone, on a thread as a server has it."""
+    found = agent_exec.Engine()
+    atexit.register(found.close)
+    command = agent_exec.Command(["sh", "-c", "true"])
+
+    def once() -> None:
+        require(found.start(command).outcome().exit_code == 0, "it failed")
+
+    return once
+
+
+def memory(*words: str) -> dict[str, object]:
+    """Tell what an idle server holds, with all its helpers, and what it does in a second."""
+    server = Server(*words)
+    server.greet()
+    server.ask("tools/list")
+    server.hear()
+    time.sleep(SETTLED)
+    pid = server.process.pid
+    used = -proc.used(pid)
+    time.sleep(SETTLED)
+    told: dict[str, object] = {"resident": proc.resident(pid), "own": proc.proportional(pid)}
+    told["used"] = used + proc.used(pid)
+    server.close()
+    return told
+
+
+CONTESTANTS: dict[str, Callable[[], Callable[[], None]]] = {
+    "engine": engine,
+    "bare": lambda: calling(BARE, "nothing", {}),
+    "exec": lambda: calling((*OURS, "--toolset", "session"), *EXEC),
+    "exec-boxed": lambda: calling((*BOXED, "--toolset", "session"), *EXEC),
+    "exec-20": lambda: calling((*OURS, "--toolset", "session"), *EXEC, at_once=20),
+    "run": lambda: calling(OURS, *RUN),
+    "run-boxed": lambda: calling(BOXED, *RUN),
+    "start": lambda: starting(*OURS),
+    "start-boxed": lambda: starting("-m", "agent_exec", "mcp"),
+    "start-bare": lambda: starting(*BARE),
+}
+
+
+def main(contestant: str) -> None:
+    with tempfile.TemporaryDirectory(prefix="bench-jobs-") as root:
+        os.environ["AGENT_EXEC_ROOT"] = root
+        if contestant == "memory":
+            serve(lambda count: memory(*OURS) if count else {})
+            return
+        once = CONTESTANTS[contestant]()
+
+        def block(count: int) -> dict[str, object]:
+            seconds: list[float] = []
+            for _ in range(count):
+                start = perf_counter()
+                once()
+                seconds.append(perf_counter() - start)
+            return {"seconds": seconds}
+
+        serve(block)
+        atexit._run_exitfuncs()  # before the folder goes
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

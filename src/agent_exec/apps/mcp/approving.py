@@ -1,0 +1,191 @@
+"""Asks whoever sits at the client, in the way of each era of the protocol.
+
+The older one has requests from the server to the client, and the thread of a
+call waits for the answer. In the newer one the call is answered with what is
+to be asked, and comes again with the answers: it is carried out from its
+beginning, up to the question, which is then answered. Nothing may have been
+done by then; the gate stands before all that is done.
+"""
+
+import json
+import secrets
+from asyncio import CancelledError
+from concurrent.futures import CancelledError as AlsoCancelled
+from hashlib import sha256
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from anyio.from_thread import run as run_in_loop
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    ElicitRequest,
+    ElicitRequestFormParams,
+    ElicitResult,
+    InputRequiredResult,
+    ListRootsRequest,
+)
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from agent_exec.engine.gate import ANSWERS
+
+if TYPE_CHECKING:
+    from mcp.server import ServerRequestContext
+    from mcp_types import CallToolRequestParams
+
+    from agent_exec.engine.gate import Request
+
+_WORDS = {
+    "once": "Yes, this once",
+    "session": "Yes, until the server ends",
+    "always": "Yes, always: write the rule down",
+    "no": "No",
+}
+_KEEP = 600.0
+_MOST = 1000
+APPROVAL = "approval"
+ROOTS = "roots"
+
+
+class Unanswered(BaseException):
+    """A question has to be answered before the call can go on; no error, and not to be caught on the way."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class Memory:
+    """What was asked and answered in calls that will come again, each under a word that nobody can guess."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[float, bytes, dict[str, str], str]] = {}
+
+    def keep(self, asked: "CallToolRequestParams", answered: dict[str, str], question: str) -> str:
+        """Remember, for a while, what was answered in a call and what is asked next; give the word for it."""
+        now = monotonic()
+        for word in [word for word, kept in self._kept.items() if kept[0] < now]:
+            del self._kept[word]
+        while len(self._kept) >= _MOST:
+            del self._kept[next(iter(self._kept))]
+        word = secrets.token_urlsafe(24)
+        self._kept[word] = now + _KEEP, _digest(asked), answered, question
+        return word
+
+    def take(self, asked: "CallToolRequestParams") -> dict[str, str]:
+        """Give the answers to the questions of a call that comes again; none to those of another call."""
+        kept = self._kept.pop(asked.request_state or "", None)
+        if kept is None or kept[0] < monotonic() or kept[1] != _digest(asked):
+            return {}
+        answered, question = dict(kept[2]), kept[3]
+        given = (asked.input_responses or {}).get(APPROVAL)
+        if question and isinstance(given, ElicitResult):
+            answered[question] = _answer(given)
+        return answered
+
+
+class Elicitation:
+    """Asks the client of one call."""
+
+    __slots__ = ("_answered", "_context", "modern")
+
+    def __init__(self, context: "ServerRequestContext[Any]", answered: dict[str, str]) -> None:
+        self._context = context
+        self._answered = answered
+        self.modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+    @property
+    def reachable(self) -> bool:
+        """Whether the client has said that it can ask somebody."""
+        return can_elicit(self._context)
+
+    @property
+    def answered(self) -> dict[str, str]:
+        """What was answered until now, by what was asked."""
+        return self._answered
+
+    def ask(self, request: "Request") -> str:
+        """Ask, in the thread of the call."""
+        message = question(request)
+        if not self.modern:
+            try:
+                return _answer(run_in_loop(self._elicit, message))
+            except (CancelledError, AlsoCancelled):  # the call was, and nobody hears what comes of it
+                return "no"
+        if message not in self._answered:
+            raise Unanswered(message)
+        return self._answered[message]
+
+    async def _elicit(self, message: str) -> ElicitResult:
+        try:
+            return await self._context.session.elicit_form(message, _form(), self._context.request_id)
+        except (MCPError, ValueError):  # it says that it can, and cannot; or says what makes no sense
+            return ElicitResult(action="cancel")
+
+
+def can_elicit(context: "ServerRequestContext[Any]") -> bool:
+    """Tell whether a client can ask somebody by a form."""
+    known = context.session.client_capabilities
+    found = None if known is None else known.elicitation
+    return found is not None and (found.form is not None or found.url is None)
+
+
+def required(message: str, word: str) -> InputRequiredResult:
+    """Give the answer to a call that has to come again with an approval."""
+    form = ElicitRequestFormParams(message=message, requested_schema=_form())
+    return InputRequiredResult(input_requests={APPROVAL: ElicitRequest(params=form)}, request_state=word)
+
+
+def roots_required(word: str) -> InputRequiredResult:
+    """Give the answer to a call that has to come again with the client's roots."""
+    return InputRequiredResult(input_requests={ROOTS: ListRootsRequest()}, request_state=word)
+
+
+def question(request: "Request") -> str:
+    """Give what is asked: the command, where, why, and what an "always" would write down."""
+    from shlex import join
+
+    command = request.command if isinstance(request.command, str) else join(request.command)
+    said = [f"Run this command?\n\n{_visible(command)}\n"]
+    if request.cwd:
+        said.append(f"In {request.cwd}.")
+    said.append(f"It is asked for because: {_visible(request.verdict.reason)}.")
+    if request.rules:
+        from agent_exec.policy.rules import write
+
+        said.append("Always would add:\n" + "\n".join(map(write, request.rules)).rstrip())
+    else:
+        said.append("No rule can be added that would allow it: always is only until the server ends.")
+    return "\n".join(said)
+
+
+def _digest(asked: "CallToolRequestParams") -> bytes:
+    """Give what tells a call from others."""
+    return sha256(json.dumps([asked.name, asked.arguments], sort_keys=True).encode()).digest()
+
+
+def _visible(text: str) -> str:
+    """Give a text in which nothing hides: what a screen would not show is written out."""
+    return "".join(one if one.isprintable() or one in "\n\t" else repr(one)[1:-1] for one in text)
+
+
+def _form() -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {
+            "answer": {
+                "type": "string",
+                "title": "Answer",
+                "enum": list(ANSWERS),
+                "enumNames": [_WORDS[answer] for answer in ANSWERS],
+            }
+        },
+        "required": ["answer"],
+    }
+
+
+def _answer(result: ElicitResult) -> str:
+    """Give the answer; all that is no clear yes is a no."""
+    if result.action != "accept":
+        return "no"
+    found = (result.content or {}).get("answer")
+    return found if isinstance(found, str) and found in ANSWERS else "no"

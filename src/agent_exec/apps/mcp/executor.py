@@ -1,0 +1,107 @@
+"""The toolset `executor`: allowed programs, a few at once, each run to its end."""
+
+import json
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from agent_exec.apps.mcp.toolset import Result
+from agent_exec.faces.executor.config import CommandExecutorConfig
+from agent_exec.faces.executor.definitions import definition
+from agent_exec.faces.executor.errors import CONCURRENT_LIMIT_EXCEEDED, CommandExecutionError
+from agent_exec.faces.executor.executor import CommandExecutor
+from agent_exec.faces.executor.toolhandler import ToolHandler
+from agent_exec.faces.executor.validation import checked, words_of
+from agent_exec.faces.jobtools.checking import check
+from agent_exec.faces.workspace import Workspaces
+from agent_exec.model.errors import AgentExecError
+
+if TYPE_CHECKING:
+    from agent_exec.apps.mcp.calling import Call
+    from agent_exec.apps.mcp.toolset import Settings
+
+
+_MARGIN = 1.0
+"""How much longer a call may take than a command, which may have had to wait for its turn."""
+
+
+class Executor:
+    """The one tool of the contract `executor`; a file of rules may refuse more than its lists do."""
+
+    name = "executor"
+
+    def __init__(self, settings: "Settings") -> None:
+        self._longest = max(1.0, settings.max_wait) * 1000
+        self._workspaces = Workspaces(settings.roots)
+        self._gate = settings.gate()
+        self._executor = CommandExecutor(
+            config=CommandExecutorConfig(timeout=self._longest, sandbox=settings.sandbox)
+        )
+        self._handler = ToolHandler(self._executor, command_timeout_ms=self._longest)
+        self._tool = definition(
+            longest_ms=self._longest, reads_only=settings.reads_only, open_world=settings.open_world
+        )
+        self.instructions = (
+            f"execute_command runs one of the allowed programs to its end, at most {self._longest / 1000:g} "
+            f"s; {self._executor.config.max_concurrent} run at once, and others wait."
+        )
+
+    def definitions(self) -> list[dict[str, Any]]:
+        """Give what a model is told about it."""
+        return [self._tool]
+
+    def call(self, name: str, arguments: dict[str, Any], call: "Call") -> Result:
+        """Run it to its end, which comes soon if the call is cancelled."""
+        patience = _Patience(call, self._longest / 1000 + _MARGIN)
+        try:
+            asked = check(name, self._tool["parameters"], arguments)
+            asked = {**asked, "cwd": self._workspaces.resolve(asked.get("cwd") or ".", "cwd")}
+            asked["timeout"] = min(asked.get("timeout") or self._longest, self._longest)
+            command, args = checked(asked["command"], asked.get("args"))
+            if self._executor.validate_command(command, args):
+                self._gate.admit(words_of(command, args), asked["cwd"])
+            result = self._handler.handle(name, asked, patience).to_wire()
+        except CommandExecutionError as error:
+            return _refused(error.code or "", f"{error.message}{_reason(error)}")
+        except AgentExecError as error:
+            if patience.is_over:
+                return _refused(
+                    CONCURRENT_LIMIT_EXCEEDED,
+                    "others run, and its turn did not come; try again later",
+                )
+            return _refused(error.code, error.message)
+        return Result(json.dumps(result, ensure_ascii=False), result)
+
+    def close(self) -> None:
+        """End all that runs, and wait until it is gone."""
+        self._executor.close()
+
+
+class _Patience:
+    """Whether to go on waiting: not when the caller has gone, and not for longer than a call may take."""
+
+    __slots__ = ("_call", "_deadline")
+
+    def __init__(self, call: "Call", seconds: float) -> None:
+        self._call = call
+        self._deadline = monotonic() + seconds
+
+    def is_set(self) -> bool:
+        """Tell whether it is over."""
+        return self._call.is_set() or self.is_over
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time is over."""
+        return monotonic() > self._deadline
+
+
+def _reason(error: CommandExecutionError) -> str:
+    """Say why a command is not allowed, and what to do."""
+    details = error.details if isinstance(error.details, dict) else {}
+    reason = details.get("reason") or details.get("error")
+    return f": {reason}; use a program that is on the list" if reason else ""
+
+
+def _refused(code: str, message: str) -> Result:
+    told = {"status": "error", "output": "", "error": message, "exitCode": None, "code": code}
+    return Result(json.dumps(told, ensure_ascii=False), told, True)

@@ -1,0 +1,96 @@
+"""One connection of a client over HTTP; there are so many, and none of them may dawdle."""
+
+from typing import TYPE_CHECKING, Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+if TYPE_CHECKING:
+    import asyncio
+
+MOST = 256
+"""How many connections there may be."""
+
+HEAD_PATIENCE = 15.0
+"""Seconds within which the head of a request must have come."""
+
+READ_PATIENCE = 60.0
+"""Seconds after which a client that reads nothing of its answer is hung up on."""
+
+_BUSY = (
+    b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\ncontent-length: 0\r\n\r\n"
+)
+
+
+class Connection(H11Protocol):
+    """A connection that ends when there are too many, or when its client is too slow."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._refused = False
+        self._head: asyncio.TimerHandle | None = None
+        self._reading: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: "asyncio.Transport") -> None:  # type: ignore[override]
+        """Begin, if there is room."""
+        self._refused = len(self.connections) >= MOST
+        if self._refused:
+            transport.write(_BUSY)
+            transport.close()
+            return
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        """Take some bytes."""
+        if self._refused:
+            return
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget it."""
+        for timer in (self._head, self._reading):
+            if timer is not None:
+                timer.cancel()
+        self._head = self._reading = None
+        self._unset_keepalive_if_required()
+        if not self._refused:
+            super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Wait for the client to read; not for ever."""
+        super().pause_writing()
+        self._wait_for_reader(self.transport.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        """Go on."""
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
+        super().resume_writing()
+
+    def _watch(self) -> None:
+        """Run the clock while a head is to come; more bytes of it do not set it back."""
+        waits = self.cycle is None or self.cycle.response_complete
+        if not waits and self._head is not None:
+            self._head.cancel()
+            self._head = None
+        elif waits and self._head is None and not self.transport.is_closing():
+            self._head = self.loop.call_later(HEAD_PATIENCE, self.transport.abort)
+
+    def on_response_complete(self) -> None:
+        """Be ready for the next request."""
+        if self._head is not None:
+            self._head.cancel()
+            self._head = None
+        super().on_response_complete()
+
+    def _wait_for_reader(self, size: int) -> None:
+        def look() -> None:
+            left = self.transport.get_write_buffer_size()
+            if left < size:
+                self._wait_for_reader(left)
+            else:
+                self.transport.abort()
+
+        self._reading = self.loop.call_later(READ_PATIENCE, look)

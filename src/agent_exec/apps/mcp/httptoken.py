@@ -1,0 +1,78 @@
+"""The secret that every request over HTTP must bear."""
+
+import os
+import secrets
+import stat
+import sys
+
+from agent_exec.apps.cli.usage import UsageError
+
+_BYTES = 24  # 192 bits
+_LEAST, _MOST = 32, 1024
+
+
+def new_token() -> str:
+    """Give a secret that nobody can guess."""
+    return secrets.token_urlsafe(_BYTES)
+
+
+def token_of_file(path: str) -> str:
+    """Give the secret that a private file holds; one that is not there is made.
+
+    Refuses with a UsageError a file that others may read or write, and one
+    that holds no secret.
+    """
+    try:
+        return _made(path)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise UsageError(f"--token-file: {path!r} cannot be made: {error.strerror}", "mcp") from None
+    try:
+        with open(path, "rb", opener=_opened) as file:
+            _check(path, os.fstat(file.fileno()))
+            text = file.read(_MOST + 1)
+    except OSError as error:
+        raise UsageError(f"--token-file: {path!r} cannot be read: {error.strerror}", "mcp") from None
+    token = text.strip()
+    if not (_LEAST <= len(token) <= _MOST and token.isascii() and all(33 <= byte < 127 for byte in token)):
+        raise UsageError(
+            f"--token-file: {path!r} must hold one word of {_LEAST} to {_MOST} letters, digits and signs;"
+            " remove it, and a new one is made",
+            "mcp",
+        )
+    return token.decode()
+
+
+def _made(path: str) -> str:
+    """Make the file with a new secret in it; whoever looks finds it whole, or not at all."""
+    if os.path.lexists(path):
+        raise FileExistsError
+    token = new_token()
+    fresh = f"{path}.{os.getpid()}.new"
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with open(descriptor, "w", encoding="ascii") as file:
+            file.write(token + "\n")
+        os.link(fresh, path)  # refuses a file that somebody else has made meanwhile
+    finally:
+        os.unlink(fresh)
+    return token
+
+
+def _opened(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a pipe would have us wait
+
+
+def _check(path: str, found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise UsageError(f"--token-file: {path!r} is no file", "mcp")
+    if sys.platform == "win32":
+        return  # the rights of a file are those of its folder there
+    if found.st_uid not in (os.geteuid(), 0):
+        raise UsageError(f"--token-file: {path!r} belongs to somebody else; name one of your own", "mcp")
+    if found.st_mode & 0o077:
+        raise UsageError(
+            f"--token-file: others may read or write {path!r}; remove it, and a private one is made",
+            "mcp",
+        )

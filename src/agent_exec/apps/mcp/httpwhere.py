@@ -1,0 +1,48 @@
+"""Where to serve over HTTP, and whom, as the options say."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from agent_exec.apps.cli.usage import UsageError
+
+if TYPE_CHECKING:
+    from agent_exec.apps.cli.parse import Parsed
+
+PORT = 8765
+IDLE = 1800.0
+"""Seconds after which the toolset of a client that asks for nothing is closed."""
+
+OPTIONS = ("port", "host", "allow-remote", "token-file", "idle-timeout")
+"""Those that mean something only with --http."""
+
+
+class Where(NamedTuple):
+    """An address of this machine, and who may come there."""
+
+    host: str = "127.0.0.1"
+    port: int = PORT
+    remote: bool = False
+    """Whether other machines may come."""
+    token_file: str | None = None
+    idle: float = IDLE
+
+
+def where(asked: "Parsed") -> Where | None:
+    """Give where to serve over HTTP; nothing if that was not asked for."""
+    options = asked.options
+    if "http" not in options:
+        for name in OPTIONS:
+            if name in options:
+                raise UsageError(f"--{name} is for --http", "mcp")
+        return None
+    port, idle = options.get("port", PORT), options.get("idle-timeout", IDLE)
+    if port > 65535:
+        raise UsageError(f"--port takes a number from 0 to 65535; got {port}", "mcp")
+    if not idle > 0:
+        raise UsageError("--idle-timeout takes a time that is longer than nothing", "mcp")
+    if "allow-remote" in options and "host" not in options:
+        raise UsageError("--allow-remote needs --host, such as --host 0.0.0.0", "mcp")
+    for name in ("host", "token-file"):
+        if options.get(name) == "":
+            raise UsageError(f"--{name} is empty", "mcp")
+    host = options.get("host", Where().host)
+    return Where(host, port, "allow-remote" in options, options.get("token-file"), idle)

@@ -1,0 +1,73 @@
+"""The configuration of a client as a text: our entry in it is set, and all else stays."""
+
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+from agent_exec.apps.mcp import jsontext, tomltext
+from agent_exec.apps.mcp.jsontext import Mistake
+
+if TYPE_CHECKING:
+    from agent_exec.apps.mcp.clients import Client
+
+_ELSEWHERE = ("url", "httpUrl", "serverUrl")
+"""Fields of servers that the client does not start itself."""
+
+
+def edited(text: str, client: "Client", name: str, entry: dict[str, Any]) -> tuple[str, bool]:
+    """Give the text with this entry, and whether there was one by this name.
+
+    Fields of the entry that we do not set stay as they are. Refuses with a
+    Mistake a text with a mistake, and one that could only be rewritten.
+    """
+    before = _read(text, client)
+    servers = before.get(client.key, {})
+    if not isinstance(servers, dict):
+        raise Mistake(f"{client.key} is no table of servers")
+    old = servers.get(name)
+    kept = old if isinstance(old, dict) and not any(key in old for key in _ELSEWHERE) else None
+    after = deepcopy(before)
+    after.setdefault(client.key, {})[name] = _merged(kept, entry)
+    new = _toml(text, client, name, old, after) if client.toml else _json(text, client, name, kept, after)
+    if _read(new, client) != after:
+        raise Mistake("its form does not allow to add something and leave all else as it is")
+    return new, old is not None
+
+
+def by_hand(client: "Client", name: str, entry: dict[str, Any]) -> str:
+    """Give what to write, for people."""
+    if client.toml:
+        return tomltext.put("", (client.key, name), entry)
+    return jsontext.put("", (client.key, name), entry)
+
+
+def _read(text: str, client: "Client") -> dict[str, Any]:
+    if client.toml:
+        return tomltext.read(text)
+    found = jsontext.read(text, strict=client.strict) if text.strip() else {}
+    if not isinstance(found, dict):
+        raise Mistake("it is no object", 1)
+    return found
+
+
+def _merged(old: dict[str, Any] | None, entry: dict[str, Any]) -> dict[str, Any]:
+    found = {**(old or {}), **entry}
+    variables = (old or {}).get("env")
+    if "env" in entry and isinstance(variables, dict):
+        found["env"] = {**variables, **entry["env"]}
+    return found
+
+
+def _json(text: str, client: "Client", name: str, old: dict[str, Any] | None, after: dict[str, Any]) -> str:
+    path, new = (client.key, name), after[client.key][name]
+    if old is None:
+        return jsontext.put(text, path, new, strict=client.strict)
+    for field, value in new.items():
+        if field not in old or old[field] != value:
+            text = jsontext.put(text, (*path, field), value, strict=client.strict)
+    return text
+
+
+def _toml(text: str, client: "Client", name: str, old: object, after: dict[str, Any]) -> str:
+    if isinstance(old, dict) and any(key in old for key in _ELSEWHERE):
+        raise Mistake(f"{name} is there as a server that runs elsewhere; take it out first")
+    return tomltext.put(text, (client.key, name), after[client.key][name])

@@ -1,0 +1,45 @@
+"""The folders that a client works in, if it tells: in the way of each era of the protocol."""
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
+from mcp_types import ListRootsRequest, ListRootsResult
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from agent_exec.apps.mcp.approving import ROOTS
+
+if TYPE_CHECKING:
+    from mcp.server import ServerRequestContext
+    from mcp_types import CallToolRequestParams
+
+_PATIENCE = 10.0
+
+
+async def roots_of(context: "ServerRequestContext[Any]", asked: "CallToolRequestParams") -> list[str] | None:
+    """Give the client's folders, none if it has none; None if the call has to come again with them."""
+    known = context.session.client_capabilities
+    if known is None or known.roots is None:
+        return []
+    if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        return await _asked_for(context)
+    given = (asked.input_responses or {}).get(ROOTS)
+    if given is None and asked.request_state is None:
+        return None
+    return _folders(given) if isinstance(given, ListRootsResult) else []
+
+
+async def _asked_for(context: "ServerRequestContext[Any]") -> list[str]:
+    related = ServerMessageMetadata(related_request_id=context.request_id)
+    try:
+        found = await context.session.send_request(ListRootsRequest(), ListRootsResult, _PATIENCE, related)
+    except (MCPError, ValueError):  # it says that it has some, and does not tell
+        return []
+    return _folders(found)
+
+
+def _folders(found: ListRootsResult) -> list[str]:
+    split = [urlsplit(str(root.uri)) for root in found.roots]
+    return [url2pathname(one.path) for one in split if one.scheme == "file"]

@@ -1,0 +1,1 @@
+"""The contract of jobs as tools: run, status, tail, wait, kill, list."""

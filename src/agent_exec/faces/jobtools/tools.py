@@ -1,0 +1,214 @@
+"""The tools of jobs, by their names: what a server offers, and what it does when one is called."""
+
+from agent_exec.faces import answers, defaults
+from agent_exec.faces.jobtools.checking import check
+from agent_exec.faces.jobtools.definitions import TOOLS, UNTIL, definitions
+from agent_exec.faces.workspace import Workspaces
+from agent_exec.model.errors import AgentExecError, InvalidArgument, JobNotFound, StoreFailed
+from agent_exec.model.jsonline import dump
+from agent_exec.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, Protocol
+
+    from agent_exec.faces.jobs import Jobs
+    from agent_exec.host import Interrupts
+    from agent_exec.jobs.excerpt import Excerpt
+    from agent_exec.model.command import Stream
+    from agent_exec.sandbox.profile import Profile
+
+    class Caller(Protocol):
+        """Who waits for the answer of a call."""
+
+        @property
+        def interrupts(self) -> "Interrupts":
+            """What ends our wait when the caller does not wait any more."""
+
+        def watch(self, what: str, printed: "Callable[[], tuple[int, str]]", /) -> None:
+            """Learn what is waited for: its name, how many bytes it has printed, and its newest line."""
+
+
+class Result(Value):
+    """What a call gives: the answer as a text and as an object, and whether it is an error."""
+
+    __slots__ = ("is_error", "structured", "text")
+
+    def __init__(self, answer: "dict[str, Any]") -> None:
+        self.text = dump(answer)
+        self.structured = answer
+        self.is_error = not answer["ok"]
+
+
+class JobTools:
+    """All tools of jobs; any thread may call, many at once.
+
+    Jobs run below the folders `roots`, in the first of them if nothing is
+    said, confined by `sandbox` if there is one; those that run elsewhere are
+    out of reach. No call waits longer than `longest` seconds; `usual` is how
+    long one waits that does not say.
+    """
+
+    name = "jobs"
+
+    def __init__(
+        self,
+        jobs: "Jobs",
+        roots: "Sequence[str]",
+        *,
+        sandbox: "Profile | None" = None,
+        longest: float,
+        usual: float | None = None,
+    ) -> None:
+        self.jobs = jobs
+        self.workspaces = Workspaces(roots)
+        self._sandbox = sandbox
+        self._free = sandbox is not None and sandbox.name == "full-access"
+        self._longest = longest
+        self._usual = usual
+        self._told: list[dict[str, Any]] = []
+        self._tools: dict[str, Callable[[dict[str, Any], Caller], dict[str, Any]]] = {
+            "run": self._run,
+            "status": lambda asked, _: self.jobs.status(self._known(asked)),
+            "tail": self._tail,
+            "wait": self._wait,
+            "kill": self._kill,
+            "list": self._list,
+        }
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the tools."""
+        return TOOLS
+
+    @property
+    def instructions(self) -> str:
+        """What a model is told about all of them."""
+        return (
+            "run starts a command as a durable job and gives its job_id at once or when it has ended; wait "
+            "waits for a job, tail shows its output, kill ends it, list finds it again. Jobs outlive this "
+            f"server. No call waits longer than {self._longest:g} s: call wait again for a longer one."
+        )
+
+    def definitions(self) -> "list[dict[str, Any]]":
+        """Give what a model is told about each tool."""
+        if not self._told:
+            box = self._sandbox
+            self._told = definitions(
+                longest=self._longest,
+                usual=self._usual,
+                reads_only=box is not None and box.name == "read-only",
+                open_world=box is None or box.name == "full-access" or box.net != "off",
+            )
+        return self._told
+
+    def call(self, name: str, given: object, caller: "Caller") -> Result:
+        """Do what a tool does; what goes wrong is an answer too."""
+        try:
+            schema = next(tool["parameters"] for tool in self.definitions() if tool["name"] == name)
+            return Result(self._tools[name](check(name, schema, given), caller))
+        except AgentExecError as error:
+            return Result(answers.refusal(error))
+        except OSError as error:
+            text = f"the system refused: {error.strerror or error} ({error.filename})"
+            return Result(answers.refusal(StoreFailed(text, errno=error.errno)))
+
+    def read(self, job_id: str, stream: "Stream", start: int | None, size: int) -> "Excerpt":
+        """Give some of a job's output from an offset on; None gives its end."""
+        return self.jobs.read(self._reachable(job_id), stream, start, size)
+
+    def extent(self, job_id: str, stream: "Stream") -> "tuple[int, bool]":
+        """Tell how much has come of a stream, and whether no more will."""
+        return self.jobs.extent(self._reachable(job_id), stream)
+
+    def recent(self, limit: int) -> "list[dict[str, Any]]":
+        """Tell of the newest jobs of the workspace."""
+        found: list[dict[str, Any]] = self.jobs.list(limit=limit, within=self.workspaces.holds)["jobs"]
+        return found
+
+    def close(self) -> None:
+        """Do nothing: jobs go on."""
+
+    def _run(self, asked: "dict[str, Any]", caller: "Caller") -> "dict[str, Any]":
+        stdin, file = asked.get("stdin"), asked.get("stdin_file")
+        return self.jobs.run(
+            asked["command"],
+            cwd=self.workspaces.resolve(asked.get("cwd") or ".", "cwd"),
+            env=asked.get("env"),
+            stdin=None if stdin is None else stdin.encode("utf-8", "surrogateescape"),
+            stdin_file=None if file is None else self._input(file),
+            timeout=asked.get("timeout") or None,
+            observe=self._patience(asked, UNTIL),
+            sandbox=None if self._free else self._sandbox,
+            interrupts=caller.interrupts,
+            on_begin=lambda job_id: self._watched(job_id, caller),
+        )
+
+    def _tail(self, asked: "dict[str, Any]", _caller: "Caller") -> "dict[str, Any]":
+        return self.jobs.tail(
+            self._known(asked),
+            tail_lines=_whole(asked, "lines"),
+            max_bytes=_whole(asked, "max_bytes") or defaults.MAX_BYTES,
+            cursor=asked.get("cursor"),
+        )
+
+    def _wait(self, asked: "dict[str, Any]", caller: "Caller") -> "dict[str, Any]":
+        job_id = self._known(asked)
+        self._watched(job_id, caller)
+        seconds = self._patience(asked, defaults.WAIT)
+        return self.jobs.wait(job_id, seconds=seconds, interrupts=caller.interrupts)
+
+    def _kill(self, asked: "dict[str, Any]", caller: "Caller") -> "dict[str, Any]":
+        """End a job, and watch it end, unless it has longer for that than a call may wait."""
+        job_id = self._known(asked)
+        grace = (self.jobs.status(job_id).get("kill_after_ms") or 0) / 1000
+        return self.jobs.kill(job_id, wait=grace < self._longest, interrupts=caller.interrupts)
+
+    def _list(self, asked: "dict[str, Any]", _caller: "Caller") -> "dict[str, Any]":
+        limit = _whole(asked, "limit")
+        return self.jobs.list(
+            cwd=self.workspaces.resolve(asked["cwd"], "cwd") if asked.get("cwd") else None,
+            states=[asked["state"]] if "state" in asked else (),
+            tags=[asked["tag"]] if asked.get("tag") else (),
+            limit=defaults.LIST_LIMIT if limit is None else limit,
+            within=self.workspaces.holds,
+        )
+
+    def _watched(self, job_id: str, caller: "Caller") -> None:
+        caller.watch(f"job {job_id}", lambda: self.jobs.printed(job_id))
+
+    def _patience(self, asked: "dict[str, Any]", usual: float) -> float:
+        """Give how long a call waits: more than it may is lowered."""
+        default = usual if self._usual is None else self._usual
+        return min(float(asked.get("until", default)), self._longest)
+
+    def _known(self, asked: "dict[str, Any]") -> str:
+        return self._reachable(asked["job_id"])
+
+    def _reachable(self, job_id: str) -> str:
+        """Give the id of a job, if it runs in the workspace."""
+        cwd = self.jobs.cwd_of(job_id)
+        if not self.workspaces.holds(cwd):
+            raise JobNotFound(
+                f"job {job_id} runs in {cwd}, outside of the workspace {', '.join(self.workspaces.roots)}; "
+                "have the server started with --workspace for that folder",
+                job_id=job_id,
+            )
+        return job_id
+
+    def _input(self, file: str) -> str:
+        """Give the path of a file of input; what a command could not read, we do not read for it."""
+        real = self.workspaces.resolve(file, "stdin_file")
+        if self._sandbox is not None:
+            from agent_exec.sandbox.confine import planned
+
+            plan = planned(self._sandbox)
+            hidden = (*plan.masks, *plan.absent)
+            if any(real == mask or real.startswith(f"{mask}/") for mask in hidden):
+                raise InvalidArgument(f"stdin_file {file!r} is hidden by the sandbox; name another file")
+        return real
+
+
+def _whole(asked: "dict[str, Any]", name: str) -> int | None:
+    return int(asked[name]) if name in asked else None

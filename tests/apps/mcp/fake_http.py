@@ -1,0 +1,26 @@
+"""The server of small tools over HTTP, any port: `python fake_http.py FOLDER [IDLE]`."""
+
+import os
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from agent_exec.apps.mcp.httpwhere import Where
+from agent_exec.apps.mcp.main import serve
+from apps.mcp.fake import Fake
+
+if __name__ == "__main__":
+    from agent_exec.apps.mcp import httpclients, httpconnection, httpgate, server
+
+    server.PROGRESS_EVERY = 0.05
+    for word in os.environ.get("FAKE_HTTP", "").split():
+        name, _, value = word.partition("=")
+        module, _, name = name.partition(".")
+        setattr(
+            {"clients": httpclients, "connection": httpconnection, "gate": httpgate}[module],
+            name,
+            float(value),
+        )
+    idle = float(sys.argv[2]) if len(sys.argv) > 2 else 600.0
+    os._exit(serve(lambda: Fake(Path(sys.argv[1])), Where(port=0, idle=idle)))

@@ -1,0 +1,240 @@
+"""What the rules ask for is asked at the client, in both eras of the protocol, before anything is done."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apps.mcp.talking import ERAS, Client, bare, jobs, talk, text
+from support import wait_until
+
+pytest.importorskip("mcp")
+
+from mcp_types import ElicitRequestFormParams, ElicitResult
+
+RULES = '[[rule]]\nprefix = ["touch"]\nverdict = "ask"\nreason = "it makes files"\n'
+
+
+class Person:
+    """Somebody at the client, who answers always the same, and remembers what was asked."""
+
+    def __init__(self, answer: str | None, action: str = "accept") -> None:
+        self.answer = answer
+        self.action = action
+        self.asked: list[str] = []
+
+    async def __call__(self, _context: object, params: ElicitRequestFormParams) -> ElicitResult:
+        assert params.requested_schema["properties"]["answer"]["enum"] == ["once", "session", "always", "no"]
+        self.asked.append(params.message)
+        content: Any = None if self.answer is None else {"answer": self.answer}
+        return ElicitResult(action=self.action, content=content)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a file of rules in which something asks."""
+    monkeypatch.setenv("AGENT_EXEC_ROOT", str(tmp_path / "jobs"))
+    monkeypatch.delenv("AGENT_EXEC_APPROVAL_POLICY", raising=False)
+    file = tmp_path / "rules.toml"
+    file.write_text(RULES)
+    return file
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Give a workspace."""
+    found = tmp_path / "work"
+    found.mkdir()
+    return found
+
+
+CALLS = pytest.mark.parametrize(
+    ("toolset", "tool", "arguments"),
+    [
+        ("jobs", "run", {"command": ["touch", "made"]}),
+        ("session", "exec_command", {"cmd": "touch made", "login": False}),
+        ("oneshot", "exec_command", {"cwd": ".", "command": ["touch", "made"], "shell_mode": "direct"}),
+        ("executor", "execute_command", {"command": "touch", "args": ["made"]}),
+    ],
+)
+
+
+@ERAS
+@CALLS
+def test_a_yes_lets_it_run(
+    rules: Path, folder: Path, toolset: str, tool: str, arguments: dict[str, Any], mode: str
+) -> None:
+    person = Person("once")
+
+    async def work(client: Client) -> None:
+        for _ in range(2):
+            result = await client.call_tool(tool, arguments)
+            assert not result.is_error, text(result)
+
+    words = jobs("--toolset", toolset, "--workspace", folder, "--policy", rules)
+    talk(work, *words, mode=mode, elicitation_callback=person)
+    assert (folder / "made").exists()
+    assert len(person.asked) == 2
+    assert "touch made" in person.asked[0]
+    assert f"In {folder}." in person.asked[0]
+    assert "it makes files" in person.asked[0]
+    assert "No rule can be added that would allow it" in person.asked[0]
+    assert rules.read_text() == RULES
+
+
+@ERAS
+@CALLS
+def test_a_no_refuses_it(
+    rules: Path, folder: Path, toolset: str, tool: str, arguments: dict[str, Any], mode: str
+) -> None:
+    refused(Person("no"), rules, folder, toolset, tool, arguments, mode)
+
+
+@ERAS
+@pytest.mark.parametrize("person", [Person(None, "decline"), Person(None, "cancel"), Person("perhaps")])
+def test_all_else_is_a_no(rules: Path, folder: Path, person: Person, mode: str) -> None:
+    refused(person, rules, folder, "jobs", "run", {"command": ["touch", "made"]}, mode)
+
+
+def refused(
+    person: Person, rules: Path, folder: Path, toolset: str, tool: str, arguments: dict[str, Any], mode: str
+) -> None:
+    """See that a command is refused because of what somebody answers."""
+
+    async def work(client: Client) -> None:
+        result = await client.call_tool(tool, arguments)
+        assert result.is_error
+        assert "It was asked for, and the answer was no" in text(result)
+
+    words = jobs("--toolset", toolset, "--workspace", folder, "--policy", rules)
+    talk(work, *words, mode=mode, elicitation_callback=person)
+    assert not (folder / "made").exists()
+
+
+@ERAS
+def test_nobody_can_be_asked(rules: Path, folder: Path, mode: str) -> None:
+    """The refusal names the rule that would allow it."""
+
+    async def work(client: Client) -> str:
+        result = await client.call_tool("run", {"command": ["touch", "made"]})
+        assert result.is_error
+        assert result.structured_content["error"]["code"] == "approval_required"
+        return str(result.structured_content["error"]["message"])
+
+    words = jobs("--workspace", folder, "--rules", rules)
+    why = "Nobody can be asked here: there is no approver; allow it by a rule"
+    assert f"it makes files. {why}: the one that asks is at {rules}:1" in talk(work, *words, mode=mode)
+    rules.write_text('approval_policy = "untrusted"\n')
+    message = talk(work, *words, mode=mode)
+    assert f'{why}, such as\n[[rule]]\nprefix = ["touch", "made"]' in message
+    assert message.endswith('verdict = "allow"')
+    assert not (folder / "made").exists()
+
+
+@ERAS
+@pytest.mark.parametrize("answer", ["session", "always"])
+def test_who_says_yes_for_longer_is_asked_once(rules: Path, folder: Path, mode: str, answer: str) -> None:
+    person = Person(answer)
+    rules.write_text('approval_policy = "untrusted"\n')
+
+    async def work(client: Client) -> None:
+        for _ in range(3):
+            assert not (await client.call_tool("run", {"command": ["touch", "made"]})).is_error
+
+    talk(work, *jobs("--workspace", folder, "--rules", rules), mode=mode, elicitation_callback=person)
+    assert len(person.asked) == 1
+    assert 'Always would add:\n[[rule]]\nprefix = ["touch", "made"]' in person.asked[0]
+    assert ('verdict = "allow"' in rules.read_text()) is (answer == "always")
+
+
+@ERAS
+def test_out_of_the_sandbox(rules: Path, folder: Path, mode: str) -> None:
+    """Two questions in one call: whether it may run, and whether without the sandbox."""
+    person = Person("once")
+    asked = {
+        "cmd": f"touch made; echo out > {folder.parent}/outside",
+        "login": False,
+        "sandbox_permissions": "require_escalated",
+        "justification": "Shall it write there?",
+    }
+
+    async def work(client: Client) -> None:
+        result = await client.call_tool("exec_command", asked)
+        assert not result.is_error, text(result)
+
+    words = jobs(
+        "--toolset", "session", "--workspace", folder, "--rules", rules, "--sandbox", "workspace-write"
+    )
+    talk(work, *words, mode=mode, elicitation_callback=person)
+    assert (folder.parent / "outside").read_text() == "out\n"
+    assert len(person.asked) == 2
+    assert "Shall it write there?" in person.asked[1]
+
+
+@ERAS
+def test_who_cannot_be_asked_is_not_told_that_one_can(rules: Path, folder: Path, mode: str) -> None:
+    """A sandbox that somebody may lift is no promise; one that nobody can lift is."""
+
+    async def work(client: Client) -> bool | None:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert tools["exec_command"].annotations is not None
+        return tools["exec_command"].annotations.read_only_hint
+
+    words = jobs("--toolset", "session", "--workspace", folder, "--rules", rules, "--sandbox", "read-only")
+    assert talk(work, *words, mode=mode) is True
+    assert talk(work, *words, mode=mode, elicitation_callback=Person("no")) is False
+
+
+def test_a_call_that_is_cancelled_while_somebody_is_asked(rules: Path, folder: Path) -> None:
+    """Nothing has been done, nothing is, and the server goes on and has nothing to complain of."""
+    hello = {"protocolVersion": "2025-11-25", "clientInfo": {"name": "test", "version": "0"}}
+    with bare(*jobs("--workspace", folder, "--rules", rules)) as server:
+        server.send("initialize", hello | {"capabilities": {"elicitation": {"form": {}}}})
+        server.hear()
+        server.send("notifications/initialized", notify=True)
+        server.call("run", command=["touch", "made"])
+        assert server.hear()["method"] == "elicitation/create"
+        server.send("notifications/cancelled", {"requestId": server.last}, notify=True)
+        server.call("list")
+        while (answer := server.hear()).get("id") != server.last or "result" not in answer:
+            pass
+        assert answer["result"]["structuredContent"]["jobs"] == []
+        server.hang_up()
+        assert server.process.wait(20) == 0
+        assert server.process.stderr is not None
+        assert server.process.stderr.read() == b""
+    assert not (folder / "made").exists()
+
+
+def test_an_answer_is_for_the_call_it_was_asked_in(rules: Path, folder: Path) -> None:
+    """2026-07-28, in bare lines: a yes for one command is no yes for another, and none is taken twice."""
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
+    }
+    yes = {"approval": {"action": "accept", "content": {"answer": "once"}}}
+    with bare(*jobs("--workspace", folder, "--rules", rules)) as server:
+
+        def call(name: str, **more: object) -> dict[str, Any]:
+            arguments = {"command": ["touch", name]}
+            server.send("tools/call", {"_meta": meta, "name": "run", "arguments": arguments, **more})
+            answer = server.hear()
+            assert "result" in answer, answer
+            found: dict[str, Any] = answer["result"]
+            return found
+
+        first = call("one")
+        assert first["resultType"] == "input_required"
+        assert "touch one" in json.dumps(first["inputRequests"]["approval"])
+        word = first["requestState"]
+        assert call("two", inputResponses=yes, requestState=word)["resultType"] == "input_required"
+        assert call("one", inputResponses=yes, requestState=word)["resultType"] == "input_required"
+        assert call("one", inputResponses=yes)["resultType"] == "input_required"
+        assert call("one", inputResponses=yes, requestState="guess")["resultType"] == "input_required"
+        assert not list(folder.iterdir())
+        word = call("one")["requestState"]
+        assert call("one", inputResponses=yes, requestState=word)["isError"] is False
+        wait_until((folder / "one").exists)
+        assert call("one", inputResponses=yes, requestState=word)["resultType"] == "input_required"
+    assert not (folder / "two").exists()

@@ -1,0 +1,224 @@
+"""Every promise of the protocol over real HTTP, with a client of each of its eras."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from apps.mcp.talking import Client, anyio, text, until
+from apps.mcp.talking_http import FAKE_HTTP, Served, over_http, served, talk
+from support import exists, processes_marked, wait_until
+
+ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
+
+
+@ERAS
+def test_a_client_lists_and_calls(tmp_path: Path, mode: str) -> None:
+    with served(*FAKE_HTTP, tmp_path) as server:
+
+        async def work() -> None:
+            async with server.client(mode) as client:
+                assert client.instructions == "Only for tests."
+                assert len((await client.list_tools()).tools) == 8
+                result = await client.call_tool("say", {"text": "hé\n\0"})
+                assert (text(result), result.is_error) == ("hé\n\0", False)
+                assert result.structured_content == {"text": "hé\n\0", "nothing": None}
+                for name in ("refuse", "crash", "leave", "nothing"):
+                    assert (await client.call_tool(name)).is_error
+                assert text(await client.call_tool("noise")) == ""
+
+        talk(work)
+        if mode == "legacy":  # which says that it goes
+            wait_until((tmp_path / "closed").exists)
+        end(server)
+        assert (tmp_path / "closed").exists()
+
+
+def end(server: Served, number: int = signal.SIGTERM) -> None:
+    server.process.send_signal(number)
+    assert server.process.wait(20) == 128 + number
+
+
+@ERAS
+def test_progress_is_heard_while_the_call_runs(tmp_path: Path, mode: str) -> None:
+    heard: list[float] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        assert total is None
+        assert message
+        heard.append(progress)
+
+    with served(*FAKE_HTTP, tmp_path) as server:
+
+        async def work() -> None:
+            async with server.client(mode) as client:
+                result = await client.call_tool("wait", {"seconds": 0.5}, progress_callback=note)
+                assert text(result) == "done"
+
+        talk(work)
+    assert len(heard) >= 2
+    assert heard == sorted(heard)
+
+
+@ERAS
+def test_a_cancelled_call_is_told(tmp_path: Path, mode: str) -> None:
+    with served(*FAKE_HTTP, tmp_path) as server:
+
+        async def work() -> None:
+            async with server.client(mode) as client:
+                async with anyio.create_task_group() as group:
+                    group.start_soon(client.call_tool, "wait")
+                    await until((tmp_path / "waits").exists)
+                    group.cancel_scope.cancel()
+                await until((tmp_path / "cancelled").exists)
+                assert text(await client.call_tool("say", {"text": "still here"})) == "still here"
+
+        talk(work)
+
+
+@ERAS
+def test_fifty_calls_at_once(tmp_path: Path, mode: str) -> None:
+    with served(*FAKE_HTTP, tmp_path) as server:
+
+        async def work() -> None:
+            async with server.client(mode) as client:
+                done = []
+
+                async def meet() -> None:
+                    done.append(text(await client.call_tool("meet")))
+
+                async with anyio.create_task_group() as group:
+                    for _ in range(50):
+                        group.start_soon(meet)
+                assert done == ["done"] * 50
+
+        talk(work)
+
+
+@ERAS
+def test_who_goes_in_the_middle_is_forgotten(tmp_path: Path, mode: str) -> None:
+    """A client that is cut off while it waits: its call ends with it, at once or when it counts as gone."""
+    env = {"FAKE_HTTP": "clients.GONE_AFTER=0.3"}
+    with served(*FAKE_HTTP, tmp_path, 600 if mode == "legacy" else 0.5, env=env) as server:
+
+        async def work() -> None:
+            with anyio.CancelScope() as scope:
+                async with server.client(mode) as client, anyio.create_task_group() as group:
+                    group.start_soon(client.call_tool, "wait")
+                    await until((tmp_path / "waits").exists)
+                    scope.cancel()
+            await until((tmp_path / "cancelled").exists)
+            await until((tmp_path / "closed").exists)
+            async with server.client(mode) as client:
+                assert text(await client.call_tool("say", {"text": "again"})) == "again"
+
+        talk(work)
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_ten_megabytes_of_output(tmp_path: Path, mode: str) -> None:
+    with served(*over_http("--toolset", "oneshot", "--workspace", tmp_path)) as server:
+
+        async def work() -> None:
+            async with server.client(mode) as client:
+                line = ["sh", "-c", "head -c 10485760 /dev/zero | tr '\\0' x; echo end >&2"]
+                arguments = {"cwd": ".", "command": line, "shell_mode": "direct"}
+                data = (await client.call_tool("exec_command", arguments)).structured_content["data"]
+                assert (data["exit_code"], data["stderr"], data["stdout_truncated"]) == (0, "end\n", True)
+
+        talk(work)
+        end(server)
+
+
+@ERAS
+@pytest.mark.parametrize("way", ["name", "path"])
+def test_sessions_of_one_client_are_not_those_of_another(tmp_path: Path, mode: str, way: str) -> None:
+    with served(
+        *over_http("--toolset", "session", "--workspace", tmp_path, "--sandbox", "full-access")
+    ) as server:
+        names = [{way: "one"}, {way: "two"}] if way == "name" else [{way: "/one"}, {way: "/two"}]
+
+        async def work() -> None:
+            async with server.client(mode, **names[0]) as one, server.client(mode, **names[1]) as two:
+                pid = await start(one, tmp_path / "pid")
+                for client, count in ((one, 1), (two, 0)):
+                    found = (await client.call_tool("list_sessions", {})).structured_content["sessions"]
+                    assert len(found) == count
+                assert exists(pid)
+            if mode == "legacy":
+                await until(lambda: not exists(pid))
+
+        talk(work)
+        wait_until(lambda: not zombies(server.process.pid))
+        end(server)
+
+
+def zombies(parent: int) -> list[str]:
+    """Give the children of a process that have ended and are still there."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, above, *_ = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if (state, above) == ("Z", str(parent)):
+            found.append(stat.parent.name)
+    return found
+
+
+async def start(client: Client, file: Path) -> int:
+    """Start a command that stays, with something that tries to escape; give its pid."""
+    line = f"echo $$ > {file}.new; setsid sleep 1000 & mv {file}.new {file}; sleep 1000"
+    arguments = {"cmd": line, "login": False, "yield_time_ms": 250}
+    result = await client.call_tool("exec_command", arguments)
+    assert "session_id" in result.structured_content
+    await until(file.exists)
+    return int(file.read_text())
+
+
+def test_one_client_that_goes_leaves_the_commands_of_others_alone(tmp_path: Path) -> None:
+    with served(*over_http("--toolset", "oneshot", "--workspace", tmp_path)) as server:
+
+        async def work() -> None:
+            async with server.client(name="stays") as stays, anyio.create_task_group() as group:
+                found = []
+
+                async def slow() -> None:
+                    line = "echo > begun; while [ ! -e go ]; do sleep 0.01; done; echo fine"
+                    arguments = {"cwd": ".", "command": ["sh", "-c", line], "shell_mode": "direct"}
+                    found.append((await stays.call_tool("exec_command", arguments)).structured_content)
+
+                group.start_soon(slow)
+                await until((tmp_path / "begun").exists)
+                async with server.client(name="goes") as goes:
+                    arguments = {"cwd": ".", "command": ["true"]}
+                    assert not (await goes.call_tool("exec_command", arguments)).is_error
+                await anyio.sleep(0.2)
+                (tmp_path / "go").touch()
+            assert found[0]["data"]["stdout"] == "fine\n"
+
+        talk(work)
+        end(server)
+
+
+@pytest.mark.parametrize("way", ["SIGTERM", "SIGINT", "SIGKILL"])
+@ERAS
+def test_nothing_survives_the_server(tmp_path: Path, nothing_left: str, mode: str, way: str) -> None:
+    with served(
+        *over_http("--toolset", "session", "--workspace", tmp_path, "--sandbox", "full-access")
+    ) as server:
+
+        async def work() -> None:
+            with pytest.raises(BaseException):  # noqa: B017, PT011 - the server goes under its client
+                async with server.client(mode) as client:
+                    pid = await start(client, tmp_path / "pid")
+                    number = getattr(signal, way)
+                    os.kill(server.process.pid, number)
+                    expected = -9 if way == "SIGKILL" else 128 + number
+                    await until(lambda: server.process.poll() == expected)
+                    await until(lambda: not exists(pid))
+                    raise ConnectionError
+            await until(lambda: not processes_marked(nothing_left))
+
+        talk(work)

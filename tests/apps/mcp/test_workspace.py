@@ -1,0 +1,165 @@
+"""Where commands run: in the folders that were named, or the client's roots, and what confines them there."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apps.mcp.talking import ERAS, Client, jobs, talk, text
+
+pytest.importorskip("mcp")
+
+from mcp_types import ErrorData, ListRootsResult, Root
+
+
+@pytest.fixture(autouse=True)
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep jobs in a folder of the test's own."""
+    monkeypatch.setenv("AGENT_EXEC_ROOT", str(tmp_path / "jobs"))
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> tuple[Path, Path, Path]:
+    """Give some folders."""
+    found = tmp_path / "a b", tmp_path / "b", tmp_path / "c"
+    for one in found:
+        one.mkdir()
+    return found
+
+
+class Roots:
+    """A client that has these roots, and counts how often it is asked."""
+
+    def __init__(self, *uris: str) -> None:
+        self.uris = uris
+        self.asked = 0
+
+    async def __call__(self, _context: object) -> ListRootsResult | ErrorData:
+        self.asked += 1
+        if not self.uris:
+            return ErrorData(code=-32603, message="not today")
+        return ListRootsResult(roots=[Root(uri=uri) for uri in self.uris])  # type: ignore[arg-type]
+
+
+TOOLSETS = pytest.mark.parametrize(
+    ("toolset", "tool", "folder", "asked"),
+    [
+        ("jobs", "run", "cwd", {"command": ["pwd"]}),
+        ("session", "exec_command", "workdir", {"cmd": "pwd", "login": False}),
+        ("oneshot", "exec_command", "cwd", {"command": ["pwd"], "cwd": "."}),
+        ("executor", "execute_command", "cwd", {"command": "pwd"}),
+    ],
+)
+
+
+@TOOLSETS
+def test_several_workspaces_and_nothing_outside(
+    folders: tuple[Path, Path, Path], toolset: str, tool: str, folder: str, asked: dict[str, Any]
+) -> None:
+    first, second, other = folders
+
+    async def work(client: Client) -> None:
+        assert client.instructions is not None
+        assert str(first) in client.instructions
+        for where, seen in ((None, first), (str(second), second), ("../b", second)):
+            result = await client.call_tool(tool, asked if where is None else {**asked, folder: where})
+            assert not result.is_error, text(result)
+            assert str(seen) in text(result)
+        for where in (str(other), "..", "/"):
+            result = await client.call_tool(tool, {**asked, folder: where})
+            assert result.is_error
+            assert "outside of" in text(result)
+
+    words = jobs("--toolset", toolset, "--workspace", first, "--workspace", second)
+    talk(work, *words, cwd=other)
+
+
+@ERAS
+@TOOLSETS
+def test_the_roots_of_the_client(
+    folders: tuple[Path, Path, Path], toolset: str, tool: str, folder: str, asked: dict[str, Any], mode: str
+) -> None:
+    first, second, other = folders
+    roots = Roots(first.as_uri(), "file:///no/such/folder", second.as_uri())
+
+    async def work(client: Client) -> None:
+        assert roots.asked == 0
+        for where, seen in ((None, first), (str(second), second)):
+            result = await client.call_tool(tool, asked if where is None else {**asked, folder: where})
+            assert not result.is_error, text(result)
+            assert str(seen) in text(result)
+        result = await client.call_tool(tool, {**asked, folder: str(other)})
+        assert "outside of" in text(result)
+        assert roots.asked == 1
+
+    talk(work, *jobs("--toolset", toolset), mode=mode, cwd=other, list_roots_callback=roots)
+
+
+@ERAS
+def test_roots_that_are_not_to_be_had(folders: tuple[Path, Path, Path], mode: str) -> None:
+    first, second, _ = folders
+
+    async def work(client: Client) -> str:
+        result = await client.call_tool("run", {"command": ["pwd"]})
+        return str(result.structured_content["stdout"])
+
+    assert talk(work, *jobs(), mode=mode, cwd=second) == f"{second}\n"
+    if mode == "legacy":
+        assert talk(work, *jobs(), mode=mode, cwd=second, list_roots_callback=Roots()) == f"{second}\n"
+    named = Roots(second.as_uri())
+    assert talk(work, *jobs("--workspace", first), mode=mode, list_roots_callback=named) == f"{first}\n"
+    assert named.asked == 0
+
+
+def test_a_sandbox_unless_it_is_told_otherwise(folders: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    first, second, _ = folders
+    line = f"echo x > inside; echo x > '{second}/also'; echo x > {tmp_path}/outside"
+
+    async def work(client: Client) -> dict[str, Any]:
+        assert client.instructions is not None
+        told = client.instructions
+        result = await client.call_tool("run", {"command": ["sh", "-c", line]})
+        return {"told": told, **result.structured_content}
+
+    found = talk(work, *jobs("--workspace", first, "--workspace", second))
+    if "none works on this machine" in found["told"]:
+        pytest.skip(found["told"])  # nothing here can confine
+    assert "confined by the sandbox profile workspace-write" in found["told"]
+    assert f"They may write to {first}, {second}, but not to any .git. The network is off." in found["told"]
+    assert found["sandbox"]["profile"] == "workspace-write"
+    assert ((first / "inside").exists(), (second / "also").exists()) == (True, True)
+    assert not (tmp_path / "outside").exists()
+    found = talk(work, *jobs("--workspace", first, "--sandbox", "full-access"))
+    assert "not confined: the sandbox profile is full-access" in found["told"]
+    assert (tmp_path / "outside").exists()
+
+
+def test_roots_are_what_the_sandbox_lets_be_written(folders: tuple[Path, Path, Path]) -> None:
+    first, _, other = folders
+    line = f"echo x > inside; echo x > {other}/outside"
+
+    async def work(client: Client) -> None:
+        result = await client.call_tool("run", {"command": ["sh", "-c", line]})
+        if "sandbox" not in result.structured_content:
+            pytest.skip("nothing here can confine")
+
+    talk(work, *jobs(), cwd=other, list_roots_callback=Roots(first.as_uri()))
+    assert (first / "inside").exists()
+    assert not (other / "outside").exists()
+
+
+def test_a_machine_without_a_sandbox_says_so(
+    folders: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from agent_exec.apps.mcp.confining import Default
+    from agent_exec.apps.mcp.toolset import Settings
+    from agent_exec.engine import confinement
+    from agent_exec.sandbox.profile import Profile
+
+    monkeypatch.setattr(confinement, "among", ("none of them",))
+    settings = Settings((str(folders[0]),), Profile("workspace-write", roots=[str(folders[0])]))
+    default = Default(settings)
+    default.begin()
+    found = default.settings()
+    assert found.sandbox is None
+    assert "none works on this machine: nothing can confine a command here" in found.note
