@@ -76,3 +76,8 @@ def test_a_server_is_not_asked(windows: Workspace, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(ntpath, "realpath", looked_at)
     assert not windows.holds(windows.real("\\\\server\\share"))
+
+
+def test_a_folder_named_twice_is_one(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+    assert workspace.Workspaces([str(tmp_path), str(tmp_path / "link"), "/"]).roots == (str(tmp_path), "/")

@@ -60,7 +60,7 @@ class Workspaces:
     __slots__ = ("_all",)
 
     def __init__(self, roots: "Sequence[str]") -> None:
-        self._all = tuple(map(Workspace, roots))
+        self._all = tuple({one.root: one for one in map(Workspace, roots)}.values())
 
     @property
     def roots(self) -> tuple[str, ...]:
