@@ -156,20 +156,12 @@ def _used(folder: Path) -> int:
 
 
 def test_one_endless_line_is_bounded_in_memory(cli: Cli) -> None:
-    job_id = cli.start("head", "-c", str(200 << 20), "/dev/zero")
-    supervisor = supervisor_of(cli, job_id)
-    peak = 0
-
-    def over() -> bool:
-        nonlocal peak
-        try:
-            peak = max(peak, int(status_line(supervisor, "VmHWM").split()[0]))
-        except (OSError, StopIteration):
-            return True
-        return False
-
-    wait_until(over)
+    line = f"head -c {200 << 20} /dev/zero; touch printed; until [ -e seen ]; do sleep 0.01; done"
+    job_id = cli.start("sh", "-c", line)
+    wait_until((cli.cwd / "printed").exists)
+    peak = int(status_line(supervisor_of(cli, job_id), "VmHWM").split()[0])  # the most it has ever had
     assert 0 < peak < 64 << 10, f"{peak} KiB"
+    (cli.cwd / "seen").touch()
     assert cli("wait", job_id)["stdout_total_bytes"] == 200 << 20
 
 

@@ -178,6 +178,8 @@ def test_cancelling_a_call_ends_the_wait_and_not_the_job(store: Cli, mode: str) 
             await until((store.cwd / "runs").exists)
             group.cancel_scope.cancel()
         (job,) = answer(await client.call_tool("list"))["jobs"]
+        while job["state"] == "created":  # its command has begun, and its supervisor is about to say so
+            (job,) = answer(await client.call_tool("list"))["jobs"]
         assert job["state"] == "running"
         async with anyio.create_task_group() as group:
             group.start_soon(client.call_tool, "wait", {"job_id": job["job_id"], "until": 50})
@@ -204,6 +206,7 @@ def test_jobs_outlive_the_server_and_sessions_do_not(store: Cli, nothing_left: s
         else:
             getattr(server.process, way)()
         server.process.wait(20)
+    wait_until(lambda: store("list")["jobs"][0]["state"] != "created")  # its command began a moment ago
     (job,) = store("list")["jobs"]
     assert job["state"] == "running"
     wait_until(lambda: not any("sleep 1000" in line for line in _commands(nothing_left)))
