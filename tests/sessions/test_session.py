@@ -293,3 +293,35 @@ def test_an_interrupt_at_the_worst_moment(engine: Engine, tmp_path: Path) -> Non
     assert session.wait(60).cause == "input"
     session.run.kill()
     assert session.wait(60, Wanted(only_exit=True)).cause == "exit"
+
+
+def test_who_types_and_waits_has_the_terminal_to_itself(engine: Engine, tmp_path: Path) -> None:
+    """From before the program can answer; whoever leaves without waiting gives it back."""
+    session = new(tmp_path, python("while line := input('more? '): print(line * 3)"), tty=True)
+    readers: list[str] = []
+
+    class Noted(Transcript):
+        def write(self, chunk: bytes) -> None:
+            readers.append(threading.current_thread().name)
+            super().write(chunk)
+
+    session.transcript = Noted(str(tmp_path / "noted"))
+    session.start(engine)
+    assert session.wait(60).cause == "input"
+    readers.clear()
+    for _ in range(50):
+        session.type(b"ab\n", attentive=True)
+        assert session.wait(60).cause == "input"
+        session.leave()
+    assert set(readers) == {threading.current_thread().name}
+    session.take()
+    session.type(b"cd\n", attentive=True)
+    session.leave()
+    session.leave()
+    wait_until(lambda: b"cdcdcd" in b"".join(session.transcript.peek()))
+    assert readers[-1] == "agent-exec"
+    session.type(b"ef\n", attentive=True)
+    session.run.kill()
+    session.run.wait()
+    session.leave()
+    assert session.wait(60).cause == "exit"

@@ -143,7 +143,7 @@ class Run:
             raise InputClosed(
                 "this command takes no input: start it with interactive=True or tty=True to write to it"
             )
-        if not isinstance(data, bytes | bytearray | memoryview):
+        if not isinstance(data, _BYTES):
             raise InvalidArgument(f"write takes bytes; encode the text first. Got {type(data).__name__}")
         if self.done:
             raise InputClosed("this command has ended and takes no more input")
@@ -475,6 +475,7 @@ def _number(name: str | int) -> int:
     return number
 
 
+_BYTES = (bytes, bytearray, memoryview)
 _INSIST = 1.0
 """How often the force is repeated: whoever stops those who bring it may do so after they were roused."""
 

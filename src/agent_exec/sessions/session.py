@@ -91,6 +91,7 @@ class Session:
         self._run: Run | None = None
         self._engine: Engine | None = None
         self._gaze: Gaze | None = None
+        self._eyes: Gaze | None = None  # of a thread that has typed, and waits next
         self._matcher: Matcher | None = None
         self._chunks = 0
         self._heeded = False  # whether somebody may have to be woken by output
@@ -174,13 +175,25 @@ class Session:
         text = data.decode("utf-8", "replace").rstrip()
         return total, text.rpartition("\n")[2].rpartition("\r")[2]
 
-    def type(self, data: bytes) -> None:
-        """Type something on its terminal."""
+    def type(self, data: bytes, *, attentive: bool = False) -> None:
+        """Type something on its terminal; `attentive` by a thread that waits next, and calls `leave` at last.
+
+        Such a thread has the terminal to itself before the program can answer.
+        """
         if not self.command.tty:
             raise InputClosed("this command has no terminal to type on")
-        self._typed = monotonic()
-        self._look_at = monotonic() + _AFTER_TYPING
+        if attentive and (gaze := self._gaze) is not None:
+            self._eyes = gaze
+            gaze.attend()
+        self._typed = now = monotonic()
+        self._look_at = now + _AFTER_TYPING
         self.run.write(data)
+
+    def leave(self) -> None:
+        """Let the engine read what is printed, if it is this thread that does; harmless when repeated."""
+        eyes, self._eyes = self._eyes, None
+        if eyes is not None:
+            eyes.leave()
 
     def wait(self, seconds: float, wanted: "Wanted" = NOTHING) -> Ending:
         """Wait until there is something to say, for at most so long.

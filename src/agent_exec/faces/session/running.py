@@ -151,6 +151,7 @@ class Sessions:
                 cancelled,
             )
         finally:
+            session.leave()
             session.turn.release()
 
     def kill(self, number: int, cancelled: "Cancelled | None" = None) -> Answer:
@@ -361,7 +362,7 @@ class Sessions:
             session.run.signal("INT")
             return
         try:
-            session.type(asked.data(session.view.application_keys))
+            session.type(asked.data(session.view.application_keys), attentive=True)
         except InputClosed:
             if not session.ended:
                 raise write_failed() from None
@@ -430,7 +431,7 @@ class Sessions:
             omitted=omitted(taken),
             cut=None if output is text else cut(text, tokens, covered, exact=view.is_exact(render)),
             of=session.number,
-            notes=self._notes(session, text, again=again),
+            notes=() if outcome is None else self._notes(session, text, again=again),
             streams=within(session.take_streams(), tokens),
             cursor=taken.end,
         )

@@ -102,6 +102,8 @@ class Gaze:
 
     def attend(self) -> bool:
         """Begin to read from this thread; say whether that can be. Whoever tries calls `leave` at last."""
+        if self._attender == get_ident():
+            return True
         with self._lock:
             if self._attender or self._closed:
                 return False
