@@ -73,28 +73,14 @@ def rules_place(
     environ: "Mapping[str, str] | None" = None, platform: str = sys.platform, home: str | None = None
 ) -> str:
     """Give where the system keeps the user's own rules."""
-    found = os.environ if environ is None else environ
-    if base := found.get("XDG_CONFIG_HOME"):
-        return os.path.join(base, "agent-exec", "rules.toml")
-    place = os.path.expanduser("~") if home is None else home
-    if platform == "win32":
-        roaming = found.get("APPDATA") or os.path.join(place, "AppData", "Roaming")
-        return os.path.join(roaming, "agent-exec", "rules.toml")
-    return os.path.join(place, ".config", "agent-exec", "rules.toml")
+    return _place("rules.toml", "XDG_CONFIG_HOME", (".config",), "Roaming", environ, platform, home)
 
 
 def history_place(
     environ: "Mapping[str, str] | None" = None, platform: str = sys.platform, home: str | None = None
 ) -> str:
     """Give where the system keeps what was typed: a file for this user alone."""
-    found = os.environ if environ is None else environ
-    if base := found.get("XDG_STATE_HOME"):
-        return os.path.join(base, "agent-exec", "history")
-    place = os.path.expanduser("~") if home is None else home
-    if platform == "win32":
-        local = found.get("LOCALAPPDATA") or os.path.join(place, "AppData", "Local")
-        return os.path.join(local, "agent-exec", "history")
-    return os.path.join(place, ".local", "state", "agent-exec", "history")
+    return _place("history", "XDG_STATE_HOME", (".local", "state"), "Local", environ, platform, home)
 
 
 def jobs_root(
@@ -112,13 +98,7 @@ def jobs_root(
         return option
     if root := found.get("AGENT_EXEC_ROOT"):
         return root
-    if base := found.get("XDG_DATA_HOME"):
-        return os.path.join(base, "agent-exec", "jobs")
-    place = os.path.expanduser("~") if home is None else home
-    if platform == "win32":
-        local = found.get("LOCALAPPDATA") or os.path.join(place, "AppData", "Local")
-        return os.path.join(local, "agent-exec", "jobs")
-    return os.path.join(place, ".local", "share", "agent-exec", "jobs")
+    return _place("jobs", "XDG_DATA_HOME", (".local", "share"), "Local", environ, platform, home)
 
 
 def jobs_store(root: str | None = None) -> "Store":
@@ -126,3 +106,25 @@ def jobs_store(root: str | None = None) -> "Store":
     from agent_exec.jobs.store import Store
 
     return Store(jobs_root(root))
+
+
+def _place(
+    name: str,
+    variable: str,
+    below_home: tuple[str, ...],
+    kind: str,
+    environ: "Mapping[str, str] | None",
+    platform: str,
+    home: str | None,
+) -> str:
+    """Give where something of ours is: below what a variable says, or in the system's place for its kind."""
+    found = os.environ if environ is None else environ
+    place = os.path.expanduser("~") if home is None else home
+    if base := found.get(variable):
+        pass
+    elif platform == "win32":
+        variable = "APPDATA" if kind == "Roaming" else "LOCALAPPDATA"
+        base = found.get(variable) or os.path.join(place, "AppData", kind)
+    else:
+        base = os.path.join(place, *below_home)
+    return os.path.join(base, "agent-exec", name)

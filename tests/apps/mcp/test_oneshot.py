@@ -89,8 +89,8 @@ def test_a_sandbox_confines(tmp_path: Path) -> None:
         tools = (await client.list_tools()).tools
         assert all(tool.annotations is not None and tool.annotations.read_only_hint for tool in tools)
         result = await client.call_tool("exec_command", {"cwd": ".", "command": ["touch", "x"]})
-        if result.is_error:
-            pytest.skip(text(result))  # nothing here can confine
+        if "sandbox_unavailable" in text(result):
+            pytest.skip("nothing here can confine")
         assert result.structured_content["data"]["exit_code"] != 0
 
     talk(work, *oneshot("--workspace", tmp_path, "--sandbox", "read-only"))
@@ -186,8 +186,8 @@ def test_the_files_that_decide_stay_as_they_are(tmp_path: Path) -> None:
     async def work(client: Client) -> None:
         line = "for f in profile.json rules.toml; do echo x > $f; mv $f $f.old; done; echo x > fine"
         result = await client.call_tool("exec_command", {"cwd": ".", "command": ["sh", "-c", line]})
-        if result.is_error:
-            pytest.skip(text(result))  # nothing here can confine
+        if "sandbox_unavailable" in text(result):
+            pytest.skip("nothing here can confine")
 
     talk(work, *oneshot("--workspace", tmp_path, "--sandbox", profile, "--rules", rules))
     assert {path.name for path in tmp_path.iterdir()} == {"profile.json", "rules.toml", "fine"}

@@ -36,8 +36,8 @@ def test_with_one(opened: Callable[..., Caller], work: Path, tmp_path: Path) -> 
     assert "escalated" not in said
     said = opened(sandbox=Profile("read-only", roots, net="on")).tools.instructions
     assert "They may write nothing but temporary files. The network is on." in said
-    said = opened(sandbox=Profile("workspace-write", roots, net=["pypi.org"])).tools.instructions
-    assert "they reach only pypi.org" in said
+    said = opened(sandbox=Profile("workspace-write", roots, net=["packages.example"])).tools.instructions
+    assert "they reach only packages.example" in said
     said = opened(sandbox=Profile("full-access", roots)).tools.instructions
     assert "not confined" in said
 
@@ -70,7 +70,7 @@ def test_hints_are_true(opened: Callable[..., Caller], work: Path) -> None:
         ({"name": "workspace-write"}, False, False),
         ({"name": "read-only"}, True, False),
         ({"name": "read-only", "net": "on"}, True, True),
-        ({"name": "workspace-write", "net": ["pypi.org"]}, False, True),
+        ({"name": "workspace-write", "net": ["packages.example"]}, False, True),
         ({"name": "full-access"}, False, True),
     ],
 )

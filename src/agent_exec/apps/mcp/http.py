@@ -20,7 +20,7 @@ from agent_exec.apps.mcp.httpclients import Clients
 from agent_exec.apps.mcp.httpconnection import Connection
 from agent_exec.apps.mcp.httpgate import PATH, Gate
 from agent_exec.apps.mcp.httptoken import new_token, token_of_file
-from agent_exec.apps.mcp.serving import listen_for_signals
+from agent_exec.apps.signals import listen_for_signals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +56,7 @@ async def _run(
         caught.append(number)
         asked.set()
 
-    listen_for_signals(end)
+    listen_for_signals(asyncio.get_running_loop(), end)
     spare = [await run_sync(open_toolset)]  # now, so that what is wrong is told at once
 
     def opened() -> "Toolset":

@@ -1,10 +1,8 @@
 """The verb `mcp`: serves a toolset until the client hangs up, or over HTTP; or tells a client of us."""
 
 import os
-import sys
 
-from agent_exec.apps.cli.usage import UsageError, here
-from agent_exec.model.errors import AgentExecError
+from agent_exec.apps.cli.usage import UsageError, end_after, here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,21 +31,13 @@ def mcp(asked: "Parsed") -> "dict[str, Any]":
 
     if asked.words:
         raise UsageError(f"{asked.words[0]!r} is one word too many", "mcp")
-    try:
+
+    def work() -> int:
         names = toolsets(asked)
         settings, prepare = settings_of(asked)
-        http = where(asked)
-        status = serve(lambda: _open(names, settings()), http, prepare)
-    except AgentExecError as error:
-        raise UsageError(error.message, "mcp") from None
-    except UsageError:
-        raise
-    except KeyboardInterrupt:
-        status = 130
-    except BaseException as error:
-        sys.excepthook(type(error), error, error.__traceback__)
-        status = 1
-    os._exit(status)  # a call that was given up may still have a thread
+        return serve(lambda: _open(names, settings()), where(asked), prepare)
+
+    return end_after("mcp", work)
 
 
 def serve(

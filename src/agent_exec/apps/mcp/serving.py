@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import signal
 from typing import TYPE_CHECKING
 
 import anyio
@@ -10,14 +9,13 @@ from anyio.to_thread import run_sync
 
 from agent_exec.apps.mcp.server import build
 from agent_exec.apps.mcp.stdio import serve
+from agent_exec.apps.signals import listen_for_signals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agent_exec.apps.mcp.toolset import Toolset
     from agent_exec.apps.mcp.wire import Wire
-
-_ASKING = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 def run(open_toolset: "Callable[[], Toolset]", wire: "Wire") -> int:
@@ -36,7 +34,7 @@ async def _run(open_toolset: "Callable[[], Toolset]", wire: "Wire") -> int:
         caught.append(number)
         hung_up.cancel()
 
-    listen_for_signals(end)  # first: what is opened is closed, whenever one comes
+    listen_for_signals(asyncio.get_running_loop(), end)  # first: what is opened is closed, whenever one comes
     toolset = open_toolset()
     gc.freeze()  # what is loaded stays; collections need not look at it
     gc.enable()  # which a call of the program has no time for
@@ -46,20 +44,3 @@ async def _run(open_toolset: "Callable[[], Toolset]", wire: "Wire") -> int:
         with anyio.CancelScope(shield=True):
             await run_sync(toolset.close)
     return 128 + caught[0] if caught else 0
-
-
-def listen_for_signals(end: "Callable[[int], None]") -> None:
-    """Have `end` called in the event loop for each signal that asks us to end, but not for ignored ones."""
-    loop = asyncio.get_running_loop()
-
-    def pass_on(number: int, _frame: object) -> None:
-        loop.call_soon_threadsafe(end, number)
-
-    for name in _ASKING:
-        number = getattr(signal, name, None)
-        if number is None or signal.getsignal(number) is signal.SIG_IGN:
-            continue
-        try:
-            loop.add_signal_handler(number, end, int(number))
-        except NotImplementedError:  # Windows
-            signal.signal(number, pass_on)

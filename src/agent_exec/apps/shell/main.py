@@ -2,10 +2,8 @@
 
 import gc
 import os
-import sys
 
-from agent_exec.apps.cli.usage import UsageError, here
-from agent_exec.model.errors import AgentExecError
+from agent_exec.apps.cli.usage import UsageError, end_after, here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,24 +20,16 @@ def shell(asked: "Parsed") -> "NoReturn":
     Refuses with a UsageError what makes no sense, and what cannot be shown.
     """
     gc.enable()  # which a call of the program has no time for
-    try:
+
+    def work() -> int:
         settings = settings_of(asked)
         if "web" in asked.options:
-            status = _serve(asked, settings)
-        elif "port" in asked.options:
+            return _serve(asked, settings)
+        if "port" in asked.options:
             raise UsageError("--port goes with --web", "shell")
-        else:
-            status = run(settings)
-    except AgentExecError as error:
-        raise UsageError(error.message, "shell") from None
-    except UsageError:
-        raise
-    except KeyboardInterrupt:
-        status = 130
-    except BaseException as error:
-        sys.excepthook(type(error), error, error.__traceback__)
-        status = 1
-    os._exit(status)  # what still runs ends with us
+        return run(settings)
+
+    end_after("shell", work)
 
 
 def run(settings: "Settings") -> int:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from agent_exec.faces.slash.permission import ShellPermission
 
 _OURS = ("web", "port")
-_ASKING = ("SIGINT", "SIGTERM", "SIGHUP")
 _LAST_PORT = 65535
 _WAITING = 16
 
@@ -96,26 +95,14 @@ def _listen_for_signals(asked: "asyncio.Future[int]") -> None:
 
     A second one ends us at once: what still runs is ended by its keepers.
     """
-    import signal
-
-    loop = asked.get_loop()
+    from agent_exec.apps.signals import listen_for_signals
 
     def note(number: int) -> None:
         if asked.done():
             os._exit(128 + number)
         asked.set_result(number)
 
-    def pass_on(number: int, _frame: object) -> None:
-        loop.call_soon_threadsafe(note, number)
-
-    for name in _ASKING:
-        number = getattr(signal, name, None)
-        if number is None or signal.getsignal(number) is signal.SIG_IGN:
-            continue
-        try:
-            loop.add_signal_handler(number, note, int(number))
-        except NotImplementedError:  # Windows
-            signal.signal(number, pass_on)
+    listen_for_signals(asked.get_loop(), note)
 
 
 def _passed_on(asked: "Parsed") -> list[str]:

@@ -4,6 +4,7 @@ import os
 from _thread import RLock
 from time import monotonic
 
+from agent_exec.engine.cancelling import SLICE, outcome_while_wanted
 from agent_exec.engine.engine import Engine, run_command
 from agent_exec.faces.executor.config import ON_LIMIT, TIMEOUT_MS, CommandExecutorConfig, milliseconds
 from agent_exec.faces.executor.errors import (
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
     from concurrent.futures import Future
     from types import TracebackType
-    from typing import Protocol, Self
+    from typing import Self
 
+    from agent_exec.engine.cancelling import Cancelled
     from agent_exec.faces.executor.journal import Logger
     from agent_exec.faces.executor.result import CommandExecutionResult, CommandValidationResult
     from agent_exec.model.command import OnOutput
@@ -34,16 +36,6 @@ if TYPE_CHECKING:
 
     Step = Future[None] | Command
     Steps = Generator[Step, Outcome | None, CommandExecutionResult]
-
-    class Cancelled(Protocol):
-        """Whether the caller has lost interest, as a threading.Event tells it."""
-
-        def is_set(self) -> bool:
-            """Tell whether it has."""
-
-
-_SLICE = 0.1
-"""How often it is asked whether the caller is still there."""
 
 
 class CommandExecutor:
@@ -290,16 +282,7 @@ class CommandExecutor:
         if cancelled is None:
             return run_command(command, sandbox=self.config.sandbox)
         run = self._serving().start(command, sandbox=self.config.sandbox)
-        try:
-            while not run.wait(_SLICE):
-                if cancelled.is_set():
-                    run.stop()
-                    break
-            return run.outcome()
-        finally:
-            if not run.done:  # we are interrupted ourselves
-                run.kill()
-                run.wait()
+        return outcome_while_wanted(run, cancelled)
 
     def _serving(self) -> Engine:
         """Give the engine of all that is awaited, made when first needed."""
@@ -318,7 +301,7 @@ def _turn(turn: "Future[None]", cancelled: "Cancelled | None") -> None:
     """Wait for one's turn; raise InvalidState if the caller goes first."""
     while True:
         try:
-            turn.result(None if cancelled is None else _SLICE)
+            turn.result(None if cancelled is None else SLICE)
             return
         except TimeoutError:
             if cancelled is not None and cancelled.is_set():

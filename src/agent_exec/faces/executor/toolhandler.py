@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from agent_exec.faces.executor.executor import Cancelled, CommandExecutor
+    from agent_exec.engine.cancelling import Cancelled
+    from agent_exec.faces.executor.executor import CommandExecutor
     from agent_exec.faces.executor.result import CommandExecutionResult
 
 TOOLS = ("execute_command",)

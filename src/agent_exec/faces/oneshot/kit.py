@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, Never
 
+    from agent_exec.engine.cancelling import Cancelled
     from agent_exec.engine.gate import Approver
     from agent_exec.faces.oneshot.definitions import Definition
-    from agent_exec.faces.oneshot.runner import Cancelled, Runner
+    from agent_exec.faces.oneshot.runner import Runner
     from agent_exec.faces.oneshot.secure import Answer
     from agent_exec.model.command import Command
     from agent_exec.model.outcome import Outcome

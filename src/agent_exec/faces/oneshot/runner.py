@@ -2,27 +2,19 @@
 
 from _thread import allocate_lock
 
+from agent_exec.engine.cancelling import outcome_while_wanted
 from agent_exec.model.errors import InvalidState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Protocol
-
+    from agent_exec.engine.cancelling import Cancelled
     from agent_exec.engine.engine import Engine
     from agent_exec.model.command import Command
     from agent_exec.model.outcome import Outcome
     from agent_exec.sandbox.plan import Plan
 
-    class Cancelled(Protocol):
-        """Whether the caller has lost interest, as a threading.Event tells it."""
-
-        def is_set(self) -> bool:
-            """Tell whether it has."""
-
 
 SLOTS = 1024
-_SLICE = 0.1
-"""How often it is asked whether the caller is still there."""
 
 
 class Runner:
@@ -40,16 +32,7 @@ class Runner:
         if cancelled.is_set():
             raise InvalidState("this call was cancelled before its command was started; nothing was run")
         run = self._started().start(command, sandbox=sandbox)
-        try:
-            while not run.wait(_SLICE):
-                if cancelled.is_set():
-                    run.stop()
-                    break
-            return run.outcome()
-        finally:
-            if not run.done:  # we are interrupted ourselves
-                run.kill()
-                run.wait()
+        return outcome_while_wanted(run, cancelled)
 
     def close(self) -> None:
         """End all that runs, and wait until it is gone; harmless when repeated."""
