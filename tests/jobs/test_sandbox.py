@@ -14,8 +14,10 @@ import agent_exec
 from agent_exec.jobs.boxed import ROOM, bounded
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.jsonline import dump
+from agent_exec.sandbox.survey import known
 from cli import PROGRAM, Cli, check
 from jobs.seen import Gate, below, kill_and_wait, printed, stat, supervisor_of
+from sandbox.trees import repository
 from support import exists, processes_marked, wait_until
 
 SOURCE = Path(agent_exec.__file__).parent.parent
@@ -137,6 +139,54 @@ def test_the_library(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert not (tmp_path / "out").exists()
     assert told["sandbox"]["policy"] == profile.digest
     assert jobs.status(told["job_id"])["sandbox"] == told["sandbox"]
+
+
+def test_what_is_known_of_a_root_is_known_to_the_next_job_and_no_more(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent_exec.sandbox.survey._SETTLED_NS", 0)
+    jobs = agent_exec.open_jobs(str(cli.root))
+    profile = agent_exec.Profile("workspace-write", [cli.cwd])
+    hook = cli.cwd / "inner" / ".git" / "hooks" / "pre-commit"
+    hook.parent.parent.parent.mkdir()
+
+    def changes(line: str) -> list[dict[str, str]]:
+        told = jobs.run(["sh", "-c", line], cwd=str(cli.cwd), sandbox=profile, observe=None)
+        found: list[dict[str, str]] = told["sandbox"]["protected_changes"]
+        return found
+
+    assert changes("true") == []
+    assert known(str(cli.cwd))
+    shutil.copytree(repository(cli.cwd.parent / "theirs") / ".git", hook.parent.parent)
+    assert changes(f"echo x > {hook}; mkdir -p new/.git") == [
+        {"path": str(cli.cwd / "new" / ".git"), "what": "appeared"}
+    ]
+    assert not hook.exists()
+    assert changes("echo x > new/.git/config") == []
+    assert not (cli.cwd / "new" / ".git" / "config").exists()
+
+
+def test_a_box_that_cannot_be_planned_is_the_jobs_failure(cli: Cli) -> None:
+    jobs = agent_exec.open_jobs(str(cli.root))
+    (cli.cwd / ".git").symlink_to("/elsewhere")
+    told = jobs.run(["true"], cwd=str(cli.cwd), sandbox=agent_exec.Profile("workspace-write", [cli.cwd]))
+    assert (told["state"], told["reason"]) == ("failed", "spawn_failed")
+    assert "symbolic link" in told["message"]
+
+
+@pytest.mark.parametrize("who", ["the supervisor", "its factory"])
+def test_whoever_is_killed_leaves_nothing(cli: Cli, who: str) -> None:
+    jobs = agent_exec.open_jobs(str(cli.root))
+    profile = agent_exec.Profile("workspace-write", [cli.cwd])
+    job_id = str(jobs.run(["sh", "-c", SPREAD], cwd=str(cli.cwd), sandbox=profile, observe=0)["job_id"])
+    wait_until(lambda: len(members(job_id)) >= 4)
+    supervisor = supervisor_of(cli, job_id)
+    helpers = below(supervisor)
+    factory = next(pid for pid in helpers if int(stat(pid)[1]) == supervisor)
+    kill_and_wait(supervisor if who == "the supervisor" else factory)
+    if who == "its factory":
+        assert jobs.kill(job_id)["state"] == "killed"
+    wait_until(lambda: not members(job_id) and not any(map(exists, helpers)))
 
 
 def test_the_users_rules_are_safe_from_the_librarys_jobs(

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from agent_exec.model.errors import InvalidArgument
-from agent_exec.sandbox.gitdirs import Guarded, guard, locate, survey
+from agent_exec.sandbox.gitdirs import Guarded, guard, locate
+from agent_exec.sandbox.survey import survey
 from sandbox.trees import git, repository
 
 
@@ -19,75 +20,6 @@ def guarded(root: Path, dotgit: str = ".git", *, commit: bool = False, home: str
 
 def names(root: Path, paths: tuple[str, ...]) -> set[str]:
     return {os.path.relpath(path, root) for path in paths}
-
-
-def test_a_git_is_found_at_any_depth_and_links_are_not_followed(tmp_path: Path) -> None:
-    root = tmp_path / "root"
-    deep = root.joinpath(*"abcdefghijklmnop")
-    for place in (root, root / "a", deep, root / "odd [*]\n\udcff", tmp_path / "outside"):
-        (place / ".git").mkdir(parents=True)
-    (root / "file").mkdir()
-    (root / "file" / ".git").write_text("gitdir: x")
-    (root / "link").symlink_to(tmp_path / "outside")
-    (root / "loop").symlink_to(root)
-    (root / "not.git").mkdir()
-    found = survey(str(root))
-    wanted = {".git", "a/.git", "file/.git", "odd [*]\n\udcff/.git", f"{'/'.join('abcdefghijklmnop')}/.git"}
-    assert names(root, found.gits) == wanted
-    assert found.unscanned == ()
-    assert found.unscanned_count == 0
-
-
-def test_what_lies_beyond_the_bound_is_told(tmp_path: Path) -> None:
-    for number in range(30):
-        (tmp_path / f"d{number:02}" / "deeper" / ".git").mkdir(parents=True)
-    found = survey(str(tmp_path), bound=40)
-    assert found.gits == ()
-    assert found.unscanned_count == 20 + 10
-    assert len(found.unscanned) == 5
-    assert all(Path(path).is_dir() for path in found.unscanned)
-    assert survey(str(tmp_path), bound=90).unscanned_count == 0
-    assert len(survey(str(tmp_path), bound=90).gits) == 30
-
-
-def test_upper_folders_come_first(tmp_path: Path) -> None:
-    (tmp_path / "z" / ".git").mkdir(parents=True)
-    for number in range(50):
-        (tmp_path / "a" / f"b{number}" / "c").mkdir(parents=True)
-    assert names(tmp_path, survey(str(tmp_path), bound=20).gits) == {"z/.git"}
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser reads everything")
-def test_a_folder_that_cannot_be_read_is_told(tmp_path: Path) -> None:
-    (tmp_path / "shut").mkdir(mode=0)
-    assert survey(str(tmp_path)).unscanned == (str(tmp_path / "shut"),)
-
-
-def test_a_path_too_long_for_the_system_is_told(tmp_path: Path) -> None:
-    before = os.open(".", os.O_RDONLY)
-    os.chdir(tmp_path)
-    try:
-        for _ in range(20):
-            os.mkdir("x" * 250)
-            os.chdir("x" * 250)
-    finally:
-        os.fchdir(before)
-        os.close(before)
-    found = survey(str(tmp_path))
-    assert found.unscanned_count == 1
-    assert "xxx" in found.unscanned[0]
-
-
-def test_files_with_further_names_are_counted(tmp_path: Path) -> None:
-    (tmp_path / "out").write_text("")
-    root = tmp_path / "root"
-    (root / ".git").mkdir(parents=True)
-    for number in range(8):
-        os.link(tmp_path / "out", root / f"in{number}")
-    os.link(tmp_path / "out", root / ".git" / "object")
-    assert survey(str(root)).linked_count == 8
-    assert len(survey(str(root)).linked) == 5
-    assert survey(str(root), into_git=True).linked_count == 9
 
 
 def test_a_repository_is_protected_whole(tmp_path: Path) -> None:

@@ -23,6 +23,9 @@ _proven: set[str] = set()
 _useless: dict[str, str] = {}
 """Backends that do not work here, while a strong one does."""
 
+_MOST_RECENT = 8
+_recent: list[Plan] = []
+
 among: tuple[str, ...] = ()
 """The names of the only backends to be tried, for operators and tests; all of them by default."""
 
@@ -117,4 +120,11 @@ def _try(one: Backend, plan: Plan, spawner: "Spawner") -> None:
 
 
 def _for(plan: Plan, one: Backend) -> Plan:
-    return plan.replace(backend=one.name, unenforced=(*plan.unenforced, *one.gaps(plan)))
+    """Give a plan as a backend carries it out; the one of before, if it is equal, whose order is known."""
+    made = plan.replace(backend=one.name, unenforced=(*plan.unenforced, *one.gaps(plan)))
+    for known in _recent:
+        if known == made:
+            return known
+    _recent.insert(0, made)
+    del _recent[_MOST_RECENT:]
+    return made

@@ -75,7 +75,7 @@ class Jobs:
         job; `on_begin` is told its id as soon as there is one.
         """
         from agent_exec.engine.engine import shared_spawner
-        from agent_exec.jobs.run import Launcher
+        from agent_exec.jobs.run import BOXED, SUPERVISOR, Launcher
 
         if stdin is not None and stdin_file is not None:
             raise InvalidArgument("stdin and stdin_file contradict each other; give one of them")
@@ -89,10 +89,20 @@ class Jobs:
             self._gate.admit(words, os.path.realpath(os.fsdecode(order.cwd)), order.env_keys)
         input_fd = self._input(stdin, stdin_file)
         try:
-            launcher = Launcher(shared_spawner().detach, input_fd)
+            launcher = Launcher(
+                shared_spawner().detach, input_fd, SUPERVISOR if order.sandbox is None else BOXED
+            )
         finally:
             if input_fd >= 0:
                 os.close(input_fd)
+        if sandbox is not None and order.sandbox is not None:
+            from agent_exec.jobs.boxed import ahead
+
+            try:  # it gets ready meanwhile
+                order.sandbox |= ahead(sandbox, self._own, self.root)
+            except BaseException:
+                launcher.close()
+                raise
         job = launcher.start(self.root, order)
         return verbs.run(
             self._store,

@@ -7,13 +7,19 @@ supervisor, however that ends, and all that is in it with it.
 import os
 
 from agent_exec.engine.confinement import settle
+from agent_exec.engine.engine import shared_spawner
 from agent_exec.host import Spawner, prepare
+from agent_exec.jobs import supervise
+from agent_exec.model.errors import AgentExecError
 from agent_exec.model.jsonline import dump
 from agent_exec.model.output import Tail
+from agent_exec.sandbox.backends import backends
 from agent_exec.sandbox.changes import compare, snapshot
-from agent_exec.sandbox.confine import confine
+from agent_exec.sandbox.confine import box, confine
+from agent_exec.sandbox.plan import Plan
 from agent_exec.sandbox.profile import Profile
 from agent_exec.sandbox.report import block
+from agent_exec.sandbox.survey import known, learn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +31,6 @@ if TYPE_CHECKING:
     from agent_exec.model.command import Command, Launch
     from agent_exec.model.outcome import Outcome
     from agent_exec.sandbox.changes import Snapshot
-    from agent_exec.sandbox.plan import Plan
 
 ROOM = 1 << 15
 """How long what is told of a box may be, in bytes: so much is reserved in the record for it."""
@@ -34,13 +39,51 @@ _EVIDENCE = 1 << 16
 _MORE = " (more was found than is told here)"
 
 
-class BoxedSpawner:
-    """Gives one launch a process in a box, planned when it is started; `stdin` is its input.
+def main(fds: list[int]) -> None:
+    """Be the supervisor of a job in a box."""
+    supervise.main(fds)
 
-    `sandbox` is the order's; no root may hold the folder `state`.
+
+def preload() -> None:
+    """Load all that such a supervisor and its box will need, for a process that forks many."""
+    import hashlib  # noqa: F401 - boxes and snapshots are known by their hashes
+
+    supervise.preload()
+    for one in backends()[:1]:
+        if one.entry:
+            __import__(one.entry)
+
+
+def ahead(profile: Profile, own: "Sequence[str]", state: str) -> "dict[str, Any]":
+    """Plan a box for an order, in a process that may have looked at its roots before, and send what it knows.
+
+    What cannot be planned is left to the supervisor, which records why.
+    """
+    try:
+        plan = settle(profile, shared_spawner(), own=own, state=[state])
+    except AgentExecError:
+        return {}
+    return {"plan": plan.to_fields(), "known": {root.path: known(root.path) for root in plan.roots}}
+
+
+class BoxedSpawner:
+    """Gives one launch a process in a box; `stdin` is its input.
+
+    `sandbox` is the order's; no root may hold the folder `state`. A box that
+    was planned ahead is begun at once, and made while the job is.
     """
 
-    __slots__ = ("_before", "_cwd", "_plan", "_process", "_sandbox", "_spawner", "_state", "_stdin")
+    __slots__ = (
+        "_before",
+        "_cwd",
+        "_plan",
+        "_process",
+        "_sandbox",
+        "_spawner",
+        "_state",
+        "_stdin",
+        "_wanted",
+    )
 
     room = ROOM
     boxed = True
@@ -53,12 +96,18 @@ class BoxedSpawner:
     def __init__(self, stdin: int, sandbox: "dict[str, Any]", state: str) -> None:
         self._sandbox = sandbox
         self._state = state
-        self._spawner = Spawner()
+        self._spawner = Spawner(forks=True)
         self._stdin = stdin
         self._plan: Plan | None = None
         self._before: Snapshot | None = None
         self._process: Process | None = None
         self._cwd = "/"
+        self._wanted: Profile | Plan = Profile.from_json(sandbox["text"])
+        if "plan" in sandbox:
+            for root, folders in sandbox["known"].items():
+                learn(root, folders)
+            self._wanted = Plan.from_fields(self._wanted, sandbox["plan"])
+            self._spawner.begin(box(self._wanted))
 
     @property
     def keep(self) -> Tail:
@@ -72,9 +121,8 @@ class BoxedSpawner:
         env: "Mapping[str, str] | Mapping[bytes, bytes]",  # noqa: ARG002
     ) -> tuple[int, int] | None:
         """Plan and make the box, and look at what it protects; the command has to wait for its run."""
-        profile = Profile.from_json(self._sandbox["text"])
         self._cwd = os.path.realpath(os.fsdecode(cwd))
-        self._plan = settle(profile, self._spawner, own=self._sandbox["own"], state=[self._state])
+        self._plan = settle(self._wanted, self._spawner, own=self._sandbox["own"], state=[self._state])
         self._before = snapshot(self._plan, scan=True)
         return None
 

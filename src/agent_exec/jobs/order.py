@@ -80,7 +80,7 @@ class Order:
         self.mark = bool(mark)
         """Whether the command is told, by a variable, whose job it is."""
         self.sandbox: dict[str, object] | None = None
-        """The profile by its name, its hash (`policy`) and its whole text, and `own`."""
+        """The profile by its name, its hash (`policy`) and its whole text, `own`, and what is known of it."""
         if sandbox is not None:
             self._confine(sandbox, own)
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     Detach = Callable[[str, Sequence[int]], None]
 
 SUPERVISOR = "agent_exec.jobs.supervise"
+BOXED = "agent_exec.jobs.boxed"
+"""The same, with what a box needs loaded by who forks it."""
 
 _LONGEST = 1.0
 """How long a supervisor is listened to before it is looked after."""
@@ -36,13 +38,13 @@ class Launcher:
 
     __slots__ = ("_order", "_report")
 
-    def __init__(self, detach: "Detach", stdin: int = -1) -> None:
+    def __init__(self, detach: "Detach", stdin: int = -1, entry: str = SUPERVISOR) -> None:
         from agent_exec.host import Report
 
         self._report = Report()
         reader, self._order = os.pipe()
         try:
-            detach(SUPERVISOR, [reader, self._report.fd, stdin])
+            detach(entry, [reader, self._report.fd, stdin])
         except BaseException:
             self.close()
             raise

@@ -4,8 +4,9 @@ import os
 import stat
 
 from agent_exec.model.value import Value
-from agent_exec.sandbox.gitdirs import BOUND, parts, survey
+from agent_exec.sandbox.gitdirs import parts
 from agent_exec.sandbox.paths import inside
+from agent_exec.sandbox.survey import BOUND, survey
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Every repository below a root, and which of its parts a command may not change; git itself is never run."""
+"""Where a repository is, and which of its parts a command may not change; git itself is never run."""
 
 import os
 
@@ -10,42 +10,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-BOUND = 200_000
-"""How many entries of a root are looked at."""
-
 FIXED = ("config", "config.worktree", "hooks", "commondir", "gitdir", "info/attributes")
 """Parts of a repository that make git run or read something else; a commit changes none of them."""
 
-_NAMED = 5
 _LINKS = ("commondir", "config.worktree", "gitdir")
-
-
-class Survey(Value):
-    """What was found below a root: paths of every `.git`, and what may matter besides.
-
-    `linked` are regular files that have further names, perhaps outside;
-    `unscanned` are folders that were not looked into. Of both, the first few
-    are kept, and all are counted.
-    """
-
-    __slots__ = ("entries", "gits", "linked", "linked_count", "unscanned", "unscanned_count")
-
-    def __init__(
-        self,
-        *,
-        gits: tuple[str, ...],
-        linked: tuple[str, ...],
-        linked_count: int,
-        unscanned: tuple[str, ...],
-        unscanned_count: int,
-        entries: int,
-    ) -> None:
-        self.gits = gits
-        self.linked = linked
-        self.linked_count = linked_count
-        self.unscanned = unscanned
-        self.unscanned_count = unscanned_count
-        self.entries = entries
 
 
 class Guarded(Value):
@@ -59,59 +27,6 @@ class Guarded(Value):
         self.protected = protected
         self.missing = missing
         self.unenforced = unenforced
-
-
-def survey(root: str, *, bound: int = BOUND, into_git: bool = False) -> Survey:
-    """Look at a root and all below it, upper folders first, links not followed, until the bound is reached.
-
-    What lies in a `.git` is looked at only if asked: it is protected whole.
-    """
-    gits: list[str] = []
-    linked: list[str] = []
-    unscanned: list[str] = []
-    links = left = entries = 0
-    level = [root]
-    while level:
-        following: list[str] = []
-        for folder in level:
-            try:
-                if entries >= bound:
-                    raise OSError
-                with os.scandir(folder) as listed:
-                    for entry in listed:
-                        entries += 1
-                        if entry.name == ".git" or (len(entry.name) == 4 and entry.name.lower() == ".git"):
-                            gits.append(entry.path)
-                            if not into_git:
-                                continue
-                        if entry.is_dir(follow_symlinks=False):
-                            following.append(entry.path)
-                        elif entry.is_file(follow_symlinks=False) and _names(entry) > 1:
-                            links += 1
-                            if len(linked) < _NAMED:
-                                linked.append(entry.path)
-            except (FileNotFoundError, NotADirectoryError):
-                continue  # gone since it was seen
-            except OSError:
-                left += 1
-                if len(unscanned) < _NAMED:
-                    unscanned.append(folder)
-        level = following
-    return Survey(
-        gits=tuple(sorted(gits)),
-        linked=tuple(linked),
-        linked_count=links,
-        unscanned=tuple(unscanned),
-        unscanned_count=left,
-        entries=entries,
-    )
-
-
-def _names(entry: "os.DirEntry[str]") -> int:
-    try:
-        return entry.stat(follow_symlinks=False).st_nlink
-    except OSError:
-        return 0
 
 
 class Places(Value):

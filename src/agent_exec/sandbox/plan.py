@@ -6,14 +6,15 @@ import sys
 
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.value import Value
-from agent_exec.sandbox.gitdirs import BOUND
 from agent_exec.sandbox.masks import find_masks
 from agent_exec.sandbox.paths import identity, inside, outermost, settle
 from agent_exec.sandbox.protections import find_protections
+from agent_exec.sandbox.survey import BOUND
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from agent_exec.sandbox.profile import Profile
 
@@ -94,6 +95,19 @@ class Plan(Value):
         self.own = own
         self.state = state
         self.backend = backend
+
+    def to_fields(self) -> dict[str, object]:
+        """Give all but the profile, in a form that can be sent to another process."""
+        fields = {name: getattr(self, name) for name in self.__slots__ if name != "profile"}
+        for name in ("roots", "visible"):
+            fields[name] = tuple((root.path, root.device, root.inode) for root in fields[name])
+        return fields
+
+    @classmethod
+    def from_fields(cls, profile: "Profile", fields: "dict[str, Any]") -> "Plan":
+        """Give the plan that was sent."""
+        roots = {name: tuple(Root(*root) for root in fields[name]) for name in ("roots", "visible")}
+        return cls(profile, **(fields | roots))
 
 
 def own_paths() -> tuple[str, ...]:

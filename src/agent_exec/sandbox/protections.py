@@ -3,8 +3,9 @@
 import os
 
 from agent_exec.model.errors import InvalidArgument
-from agent_exec.sandbox.gitdirs import Places, Survey, guard, locate, survey
+from agent_exec.sandbox.gitdirs import Places, guard, locate
 from agent_exec.sandbox.paths import below, inside, outermost, settle
+from agent_exec.sandbox.survey import Survey, survey
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

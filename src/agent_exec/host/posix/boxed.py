@@ -26,6 +26,15 @@ if TYPE_CHECKING:
             """Take away what a command has left; tell whether the box is as it was."""
 
 
+def load(entry: str) -> None:
+    """Load what boxes need into the process that forks them; what is wrong with it each of them tells."""
+    try:
+        for name in (*_NEEDED, entry):
+            __import__(name)
+    except Exception:
+        return
+
+
 def enter(owner: "_socket.socket", requests: wire.Requests, pidfd: int) -> "Inside":
     """Confine this process as its first request says; return only inside, as the first process of a box.
 

@@ -29,19 +29,23 @@ CONTROL = 3
 
 def main() -> None:
     """Serve the owner named by the arguments until it is gone."""
-    owner_pid = int(sys.argv[1])
     os.closerange(CONTROL + 1, 1 << 20)
-    os.set_inheritable(CONTROL, False)
     try:
         if os.fork():
             os._exit(0)
     except OSError as error:
         os._exit(error.errno or 1)  # which the owner reads
+    gc.collect()
+    become(int(sys.argv[1]))
+
+
+def become(owner_pid: int) -> None:
+    """Be the factory of an owner, in a process with no other descriptors; does not return."""
+    os.set_inheritable(CONTROL, False)
     owner = _watch(owner_pid)
     signals.forget_all()
     os.chdir("/")
     tree.become_reaper()
-    gc.collect()
     gc.disable()
     gc.freeze()
     control = _socket.socket(fileno=CONTROL)
@@ -104,11 +108,15 @@ class Factory:
             if data[:1] == wire.DETACH:
                 self._detach(data[1:].decode(), sock)
             else:
-                self._hatch(sock, boxed=data == wire.BOX)
+                self._hatch(sock, data[1:].decode())
         return bool(data)
 
-    def _hatch(self, sock: int, *, boxed: bool) -> None:
-        """Fork a keeper onto its socket, or say there why not."""
+    def _hatch(self, sock: int, entry: str) -> None:
+        """Fork a keeper onto its socket, or say there why not; it is a box if there is a module to enter."""
+        if entry:
+            from agent_exec.host.posix.boxed import load
+
+            load(entry)
         try:
             pid = os.fork()
         except OSError as error:
@@ -125,7 +133,7 @@ class Factory:
             tree.become_reaper()
             owner = _socket.socket(fileno=sock)
             requests = wire.Requests(owner)
-            if not boxed:
+            if not entry:
                 Keeper(owner, self._owner, self._say_left).serve(requests)
             from agent_exec.host.posix.boxed import enter
 

@@ -8,7 +8,7 @@ import sys
 from _thread import RLock
 
 from agent_exec.host.posix import descriptors, wire
-from agent_exec.host.posix.factory import CONTROL
+from agent_exec.host.posix.factory import CONTROL, become
 from agent_exec.host.posix.process import Process
 from agent_exec.host.posix.program import box_ended, box_error
 from agent_exec.host.posix.surroundings import own_environment
@@ -145,9 +145,11 @@ class Keeper:
 class Spawner:
     """Gives each launch a process in the hands of a keeper; any thread may use it."""
 
-    __slots__ = ("_closed", "_control", "_handed", "_idle", "_lock", "_owner", "_warm")
+    __slots__ = ("_closed", "_control", "_forks", "_handed", "_idle", "_lock", "_owner", "_warm")
 
-    def __init__(self) -> None:
+    def __init__(self, *, forks: bool = False) -> None:
+        """Make one; with `forks`, helpers are copies of this process, which is small and has no threads."""
+        self._forks = forks
         self._lock = RLock()
         self._idle: dict[str, list[Keeper]] = {}
         self._warm: dict[str, int] = {}
@@ -186,6 +188,14 @@ class Spawner:
         """Have a box wait for the next command, unless one does; raise why it cannot be made."""
         self._wait_for(box, self._fill(box, 1))
 
+    def begin(self, box: "Box", count: int = 1) -> None:
+        """Have so many boxes made for the next commands, without waiting; failures show in their use."""
+        try:
+            for keeper in self._fill(box, count):
+                self.give_back(keeper)
+        except (InvalidState, LaunchFailed):
+            return  # whoever needs one tries again
+
     def warm(self, box: "Box", count: int) -> None:
         """Have so many boxes of a kind wait, now and after each command; raise why one cannot be made."""
         with self._lock:
@@ -214,15 +224,9 @@ class Spawner:
         keeper.begin(box, fds)
 
     def refill(self, box: "Box") -> None:
-        """Make the boxes that are to wait, without waiting for them; failures show when they are used."""
-        wanted = self._warm.get(box.digest, 0)
-        if wanted:
-            try:
-                made = self._fill(box, wanted)
-            except (InvalidState, LaunchFailed):
-                return  # whoever needs one tries again
-            for keeper in made:
-                self.give_back(keeper)
+        """Make the boxes that are to wait, after one was used."""
+        if wanted := self._warm.get(box.digest, 0):
+            self.begin(box, wanted)
 
     def _fill(self, box: "Box", count: int) -> list[Keeper]:
         """Begin the boxes that are missing for so many to wait; give all that are not known to be ready."""
@@ -332,7 +336,7 @@ class Spawner:
 
     def _fork(self, box: "Box | None") -> Keeper:
         """Have the factory fork a keeper; it need not be there yet for its first request."""
-        sock = self._ask_factory(wire.HATCH if box is None else wire.BOX)
+        sock = self._ask_factory(wire.HATCH if box is None else wire.BOX + box.entry.encode())
         assert self._control is not None
         if box is not None:
             wire.send_request(sock, (wire.CONFINE, box.entry, box.spec))
@@ -366,8 +370,12 @@ class Spawner:
             ours, theirs = wire.pair()
             descriptors.hold(ours.fileno())
             try:
-                # It forks and is gone at once, so that a caller that waits for its children never meets ours.
-                problem = _exit_code(_spawn_factory(theirs))
+                problem = 0
+                if self._forks:
+                    _fork_factory(theirs)
+                else:
+                    # It forks and is gone at once: a caller that waits for its children never meets ours.
+                    problem = _exit_code(_spawn_factory(theirs))
             except OSError as error:
                 descriptors.release(ours.fileno())
                 ours.close()
@@ -435,6 +443,22 @@ def _spawn_factory(control: "_socket.socket") -> int:
         setsid=True,
         setsigmask=(),
     )
+
+
+def _fork_factory(control: "_socket.socket") -> None:
+    """Have a copy of this process become the factory."""
+    owner = os.getpid()
+    if os.fork():
+        return
+    try:
+        os.setsid()
+        os.dup2(control.fileno(), CONTROL)
+        os.closerange(CONTROL + 1, 1 << 20)
+        become(owner)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        os._exit(1)
 
 
 def _exit_code(pid: int) -> int:

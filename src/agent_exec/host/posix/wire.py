@@ -38,7 +38,7 @@ OWNER = 7
 HATCH = b"k"
 """a keeper"""
 BOX = b"b"
-"""a keeper that is to confine itself first"""
+"""followed by the name of a module: a keeper that is to confine itself first, by that"""
 DETACH = b"d"
 """followed by the name of a module: a process that lives on without its owner"""
 

@@ -20,7 +20,9 @@ class Spawner:
     stdin = -1
     name: str | None = None
 
-    def __init__(self) -> None:
+    def __init__(self, *, forks: bool = False) -> None:
+        """Make one; there are no helpers here, and so none that it `forks`."""
+        del forks
         self._closed = False
 
     def process(self, launch: "Launch", loop: "Loop", sink: "Sink", feed: int = -1) -> Process:
@@ -32,6 +34,10 @@ class Spawner:
     def ready(self, box: "Box") -> None:
         """Refuse: there are no boxes here."""
         raise SandboxUnavailable(f"there is no sandbox for this system yet, and none for {box.entry}")
+
+    def begin(self, box: "Box") -> None:
+        """Refuse: there are no boxes here."""
+        self.ready(box)
 
     def warm(self, box: "Box", count: int) -> None:
         """Refuse: there are no boxes here."""

@@ -1,0 +1,206 @@
+"""What lies below a root: every `.git`, and what may matter besides; looked at anew where it has changed.
+
+A folder is known by who it is and when it last changed, which no command can
+set back. What was found in one is kept, unless it had changed so shortly
+before that another change may bear the same time.
+"""
+
+import os
+from time import time_ns
+
+from agent_exec.model.value import Value
+from agent_exec.sandbox.paths import inside
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    Stamp = tuple[int, int, int]
+    """Device, inode, and when it was last changed."""
+
+    Found = tuple[Stamp, int, tuple[str, ...], tuple[str, ...], tuple[str, ...], int]
+    """A folder: its stamp, how many entries, the paths of other folders in it, of each `.git`, and of files
+    with further names, the first few, and how many of these."""
+
+BOUND = 200_000
+"""How many entries of a root are looked at."""
+
+_NAMED = 5
+_MOST_ROOTS = 16
+_SETTLED_NS = 3 * 10**9
+"""How long a folder must have been as it is: the clocks of file systems go by up to two seconds."""
+
+_HONEST = frozenset({"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"})
+"""File systems whose time of the last change is the kernel's own, and not what a command may have set."""
+
+_known: "dict[str, Mapping[str, Found]]" = {}
+"""What was found below a root, by folder."""
+
+_honest: dict[tuple[str, int], bool] = {}
+
+
+class Survey(Value):
+    """What was found below a root: paths of every `.git`, and what may matter besides.
+
+    `linked` are regular files that had further names, perhaps outside, when
+    their folder was looked at; `unscanned` are folders that were not looked
+    into. Of both, the first few are kept, and all are counted.
+    """
+
+    __slots__ = ("entries", "gits", "linked", "linked_count", "unscanned", "unscanned_count")
+
+    def __init__(
+        self,
+        *,
+        gits: tuple[str, ...],
+        linked: tuple[str, ...],
+        linked_count: int,
+        unscanned: tuple[str, ...],
+        unscanned_count: int,
+        entries: int,
+    ) -> None:
+        self.gits = gits
+        self.linked = linked
+        self.linked_count = linked_count
+        self.unscanned = unscanned
+        self.unscanned_count = unscanned_count
+        self.entries = entries
+
+
+def survey(root: str, *, bound: int = BOUND, into_git: bool = False) -> Survey:
+    """Look at a root and all below it, upper folders first, links not followed, until the bound is reached.
+
+    What lies in a `.git` is looked at only if asked: it is protected whole.
+    """
+    gits: list[str] = []
+    linked: list[str] = []
+    unscanned: list[str] = []
+    links = left = entries = 0
+    known = _known.get(root, {})
+    kept: dict[str, Found] = {}
+    device = _device(root)
+    settled = time_ns() - _SETTLED_NS
+    level = [root]
+    while level:
+        following: list[str] = []
+        for folder in level:
+            try:
+                if entries >= bound:
+                    raise OSError
+                stamp = _stamp(folder)
+                found = known.get(folder)
+                if found is None or found[0] != stamp:
+                    found = _look(folder, stamp)
+            except (FileNotFoundError, NotADirectoryError):
+                continue  # gone since it was seen
+            except OSError:
+                left += 1
+                if len(unscanned) < _NAMED:
+                    unscanned.append(folder)
+                continue
+            if stamp[0] == device and stamp[2] < settled:
+                kept[folder] = found
+            _, count, folders, repositories, further, many = found
+            entries += count
+            following += folders
+            if repositories:
+                gits += repositories
+                if into_git:
+                    following += repositories
+            if many:
+                links += many
+                linked += further[: _NAMED - len(linked)]
+        level = following
+    _keep(root, kept)
+    return Survey(
+        gits=tuple(sorted(gits)),
+        linked=tuple(linked),
+        linked_count=links,
+        unscanned=tuple(unscanned),
+        unscanned_count=left,
+        entries=entries,
+    )
+
+
+def known(root: str) -> "dict[str, Found]":
+    """Give what is known of a root, in a form that can be sent to another process."""
+    return dict(_known.get(root, {}))
+
+
+def learn(root: str, folders: "Mapping[str, Found]") -> None:
+    """Take what another process of ours knows of a root."""
+    _keep(root, folders)
+
+
+def _keep(root: str, folders: "Mapping[str, Found]") -> None:
+    _known.pop(root, None)
+    if len(_known) >= _MOST_ROOTS:
+        _known.pop(next(iter(_known)), None)
+    _known[root] = folders
+
+
+def _stamp(folder: str) -> "Stamp":
+    found = os.lstat(folder)
+    return found.st_dev, found.st_ino, found.st_ctime_ns
+
+
+def _look(folder: str, stamp: "Stamp") -> "Found":
+    """Give what is in a folder, which was so before."""
+    entries = links = 0
+    folders: list[str] = []
+    gits: list[str] = []
+    linked: list[str] = []
+    with os.scandir(folder) as listed:
+        for entry in listed:
+            entries += 1
+            name = entry.name
+            if name == ".git" or (len(name) == 4 and name.lower() == ".git"):
+                gits.append(entry.path)
+            elif entry.is_dir(follow_symlinks=False):
+                folders.append(entry.path)
+            elif entry.is_file(follow_symlinks=False) and _names(entry) > 1:
+                links += 1
+                if len(linked) < _NAMED:
+                    linked.append(entry.path)
+    return stamp, entries, tuple(folders), tuple(gits), tuple(linked), links
+
+
+def _names(entry: "os.DirEntry[str]") -> int:
+    try:
+        return entry.stat(follow_symlinks=False).st_nlink
+    except OSError:
+        return 0
+
+
+def _device(root: str) -> int:
+    """Give the device of a root whose file system tells truly when a folder was changed, -1 for others."""
+    try:
+        device = os.lstat(root).st_dev
+    except OSError:
+        return -1
+    known = _honest.get((root, device))
+    if known is None:
+        if len(_honest) >= _MOST_ROOTS:
+            _honest.clear()
+        known = _honest[root, device] = _file_system(root) in _HONEST
+    return device if known else -1
+
+
+def _file_system(path: str) -> str:
+    """Give the kind of the file system that a real path is on, "" if nobody tells."""
+    try:
+        with open("/proc/self/mountinfo", "rb") as file:
+            return kind_of(path, file.read())
+    except OSError:
+        return ""
+
+
+def kind_of(path: str, mounts: bytes) -> str:
+    """Give the kind of the file system that a real path is on, by the kernel's table of mounts."""
+    found, kind = "", ""
+    for line in mounts.splitlines():
+        mount, _, source = line.partition(b" - ")
+        point = os.fsdecode(mount.split(b" ")[4].decode("unicode_escape").encode("latin-1"))
+        if inside(path, point) and len(point) >= len(found):  # of two on one place, the later one
+            found, kind = point, source.split(b" ")[0].decode("ascii", "replace")
+    return kind
