@@ -5,17 +5,19 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from apps.mcp.talking import Bare, bare, jobs
+from apps.mcp.talking_http import over_http, served
 from cli import Cli
 from support import wait_until
 
 INSPECTOR = os.environ.get("MCP_INSPECTOR") or shutil.which("mcp-inspector")
-"""The inspector's program, such as node_modules/@modelcontextprotocol/inspector/cli/build/cli.js."""
+"""The inspector's program, such as node_modules/.bin/mcp-inspector."""
 
 
 @pytest.fixture
@@ -129,25 +131,38 @@ def test_one_by_hand_from_end_to_end(folder: Path, cli: Cli) -> None:
     cli("kill", live)
 
 
-@pytest.fixture
-def inspect(folder: Path) -> Any:
-    """Give the inspector as a function."""
+def inspector() -> list[str]:
+    """Give the words that start the inspector, or skip the test."""
     if INSPECTOR is None:
-        pytest.skip("the inspector is not installed: set MCP_INSPECTOR to its cli.js")
+        pytest.skip("the inspector is not installed: set MCP_INSPECTOR to its program")
     program = ["node", INSPECTOR] if INSPECTOR.endswith(".js") else [INSPECTOR]
     if shutil.which(program[0]) is None:
         pytest.skip("there is no node")
+    return [*program, "--cli"]
+
+
+@pytest.fixture(params=["stdio", "http"])
+def inspect(request: pytest.FixtureRequest, folder: Path) -> Iterator[Any]:
+    """Give the inspector as a function, over each transport."""
+    program = inspector()
 
     def run(*words: str) -> dict[str, Any]:
-        server = [sys.executable, *jobs("--workspace", folder)]
-        out = subprocess.run(
-            [*program, "--cli", *server, *words], capture_output=True, check=False, timeout=60, cwd=folder
-        )
+        out = subprocess.run([*target, *words], capture_output=True, check=False, timeout=60, cwd=folder)
         assert out.returncode == 0, (out.stdout, out.stderr)
         found: dict[str, Any] = json.loads(out.stdout)
         return found
 
-    return run
+    if request.param == "stdio":
+        target = [*program, sys.executable, *jobs("--workspace", folder)]
+        yield run
+        return
+    helped = subprocess.run([*program, "--help"], capture_output=True, check=False, timeout=60)
+    if b"--header" not in helped.stdout:
+        pytest.skip("this version of the inspector cannot send a token")
+    with served(*over_http("--workspace", folder)) as server:
+        target = [*program, server.url, "--transport", "http"]
+        target += ["--header", f"Authorization: Bearer {server.token}"]
+        yield run
 
 
 def test_the_inspector(inspect: Any, folder: Path) -> None:

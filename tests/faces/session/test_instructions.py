@@ -44,7 +44,7 @@ def test_with_one(opened: Callable[..., Caller], work: Path, tmp_path: Path) -> 
 
 def test_somebody_can_be_asked(opened: Callable[..., Caller], work: Path) -> None:
     box = Profile("read-only", [str(work)])
-    asks = "sandbox_permissions=require_escalated asks the user"
+    asks = "Where a tool takes sandbox_permissions, require_escalated asks the user"
     assert asks in opened(sandbox=box, approver=lambda _request: "no").tools.instructions
     never = Gate(None, approver=lambda _request: "no", approval="never")
     assert asks not in opened(sandbox=box, gate=never).tools.instructions

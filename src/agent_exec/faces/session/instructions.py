@@ -29,7 +29,7 @@ def confined(sandbox: "Profile | None", *, escalates: bool = False) -> str:
         said.append("They may write nothing but temporary files.")
     said.append(f"{_network(sandbox)}.")
     if escalates:
-        said.append("sandbox_permissions=require_escalated asks the user to run one outside of it.")
+        said.append("Where a tool takes sandbox_permissions, require_escalated asks the user to let it out.")
     return " ".join(said)
 
 
