@@ -13,12 +13,15 @@ from typing import Any
 
 import agent_exec
 from bench import proc
+from bench.ground import site
 from bench.worker import require, serve
 
 Call = tuple[str, dict[str, object]]
 
 OURS = ("-m", "agent_exec", "mcp", "--sandbox", "full-access")
-BOXED = ("-m", "agent_exec", "mcp", "--sandbox", "workspace-write")
+BOXED = ("-m", "agent_exec", "mcp", "--sandbox", "workspace-write", "--workspace")
+DEFAULT = ("-m", "agent_exec", "mcp", "--workspace")
+"""Confined, because that works here."""
 BARE = ("-m", "bench.workers.bare_server")
 HELLO = {
     "protocolVersion": "2025-11-25",
@@ -28,6 +31,10 @@ HELLO = {
 EXEC: Call = ("exec_command", {"cmd": "true", "shell": "sh", "login": False})
 RUN: Call = ("run", {"command": ["true"]})
 SETTLED = 1.0
+FOLDERS, FILES = 500, 10
+"""What a workspace has, and how many in each."""
+AGED = 4.0
+"""Seconds until what was just made counts as settled, which a workspace is."""
 
 
 class Server:
@@ -104,16 +111,31 @@ def starting(*words: str) -> Callable[[], None]:
     return once
 
 
-def engine() -> Callable[[], None]:
-    """Give the same by the engine alone, on a thread as a server has it."""
+def engine(*roots: str) -> Callable[[], None]:
+    """Give the same by the engine alone, on a thread as a server has it; confined, if there are roots."""
     found = agent_exec.Engine()
     atexit.register(found.close)
-    command = agent_exec.Command(["sh", "-c", "true"])
+    command = agent_exec.Command(["sh", "-c", "true"], cwd=roots[0] if roots else None)
+    box = agent_exec.Profile("workspace-write", roots) if roots else None
 
     def once() -> None:
-        require(found.start(command).outcome().exit_code == 0, "it failed")
+        require(found.start(command, sandbox=box).outcome().exit_code == 0, "it failed")
 
     return once
+
+
+def workspace(folder: str) -> str:
+    """Make a repository of some thousand files, and wait until nothing in it is new."""
+    place = os.path.join(folder, "work")
+    for number in range(FOLDERS):
+        there = os.path.join(place, f"package{number // 20}", f"module{number}")
+        os.makedirs(there)
+        for file in range(FILES):
+            with open(os.path.join(there, f"{file}.py"), "w") as made:
+                made.write("pass\n")
+    subprocess.run(["git", "init", "-q", place], check=True)
+    time.sleep(AGED)
+    return place
 
 
 def memory(*words: str) -> dict[str, object]:
@@ -132,27 +154,29 @@ def memory(*words: str) -> dict[str, object]:
     return told
 
 
-CONTESTANTS: dict[str, Callable[[], Callable[[], None]]] = {
-    "engine": engine,
-    "bare": lambda: calling(BARE, "nothing", {}),
-    "exec": lambda: calling((*OURS, "--toolset", "session"), *EXEC),
-    "exec-boxed": lambda: calling((*BOXED, "--toolset", "session"), *EXEC),
-    "exec-20": lambda: calling((*OURS, "--toolset", "session"), *EXEC, at_once=20),
-    "run": lambda: calling(OURS, *RUN),
-    "run-boxed": lambda: calling(BOXED, *RUN),
-    "start": lambda: starting(*OURS),
-    "start-boxed": lambda: starting("-m", "agent_exec", "mcp"),
-    "start-bare": lambda: starting(*BARE),
+CONTESTANTS: dict[str, Callable[[str], Callable[[], None]]] = {
+    "engine": lambda _: engine(),
+    "engine-boxed": lambda folder: engine(workspace(folder)),
+    "bare": lambda _: calling(BARE, "nothing", {}),
+    "exec": lambda _: calling((*OURS, "--toolset", "session"), *EXEC),
+    "exec-boxed": lambda folder: calling((*BOXED, workspace(folder), "--toolset", "session"), *EXEC),
+    "exec-20": lambda _: calling((*OURS, "--toolset", "session"), *EXEC, at_once=20),
+    "run": lambda _: calling(OURS, *RUN),
+    "run-boxed": lambda folder: calling((*BOXED, workspace(folder)), *RUN),
+    "start": lambda _: starting(*OURS),
+    "start-boxed": lambda folder: starting(*DEFAULT, workspace(folder)),
+    "start-bare": lambda _: starting(*BARE),
 }
+"""What is measured, each given a folder that a box sees."""
 
 
 def main(contestant: str) -> None:
-    with tempfile.TemporaryDirectory(prefix="bench-jobs-") as root:
+    with tempfile.TemporaryDirectory(prefix="bench-jobs-") as root, site() as folder:
         os.environ["AGENT_EXEC_ROOT"] = root
         if contestant == "memory":
             serve(lambda count: memory(*OURS) if count else {})
             return
-        once = CONTESTANTS[contestant]()
+        once = CONTESTANTS[contestant](folder)
 
         def block(count: int) -> dict[str, object]:
             seconds: list[float] = []

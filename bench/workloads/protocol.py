@@ -7,19 +7,21 @@ from bench.stage import Stage
 from bench.table import Goal, Result, milli, ratio, times
 from bench.worker import Misbehaved, Worker, python
 
+BOXED = ", workspace-write"
 ENGINE, BARE = "Engine, `sh -c true`, no server", "bare SDK server, a tool that does nothing"
 EXEC, RUN, MANY = "exec_command of `true`", "run of `true`", "exec_command of `true`, 20 at once, all"
 _WARM = {
     ENGINE: "engine",
+    ENGINE + BOXED: "engine-boxed",
     BARE: "bare",
     EXEC: "exec",
-    f"{EXEC}, workspace-write": "exec-boxed",
+    EXEC + BOXED: "exec-boxed",
     MANY: "exec-20",
     RUN: "run",
-    f"{RUN}, workspace-write": "run-boxed",
+    RUN + BOXED: "run-boxed",
 }
 OURS, THEIRS = "start to the list of tools", "start to the list of tools, bare SDK server"
-_STARTS = {OURS: "start", f"{OURS}, workspace-write by default": "start-boxed", THEIRS: "start-bare"}
+_STARTS = {OURS: "start", OURS + BOXED: "start-boxed", THEIRS: "start-bare"}
 
 
 def measure(stage: Stage) -> Result:
@@ -35,13 +37,17 @@ def measure(stage: Stage) -> Result:
     _show(result, starts, THEIRS)
     result.goals += [
         Goal(f"{EXEC}, over the engine's own time", _over(warm[EXEC], warm[ENGINE]), 3, 2, "ms"),
+        Goal(f"the same{BOXED}", _over(warm[EXEC + BOXED], warm[ENGINE + BOXED]), 3, 2, "ms"),
         Goal(RUN, _over(warm[RUN]), 10, 5, "ms"),
         Goal(f"{MANY} / one", ratio(warm[MANY].sum, warm[EXEC].sum), 20, 12),
         at_most(f"{OURS} / bare SDK", starts[OURS], starts[THEIRS], 1.2, 1.1),
     ]
     if there:
         _memory(stage, result)
-    result.notes.append("Without a sandbox, unless it is said; the client writes and reads bare lines.")
+    result.notes.append(
+        "Without a sandbox, unless it is said; then in a repository of 5 000 files in 526 folders, planned "
+        "anew for each command. The client writes and reads bare lines."
+    )
     return result
 
 

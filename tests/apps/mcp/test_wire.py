@@ -23,11 +23,18 @@ def test_a_line_that_is_no_message_is_answered(tmp_path: Path) -> None:
             (b"[]", -32600, None),
             (b'{"id": 7, "method": "tools/list"}', -32600, 7),
             (b'{"id": true}', -32600, None),
+            (b'{"jsonrpc": "2.0", "id": "\\ud800", "method": "ping"}', -32600, None),
+            (b'{"jsonrpc": "2.0", "id": "\xed\xa0\x80", "method": "ping"}', -32600, None),
+            (b'{"jsonrpc": "2.0", "id": "a\\n", "method": "\\ud800"}', -32600, "a\n"),
+            (b'{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}', -32600, None),
+            (b'{"jsonrpc": "2.0", "id": 1e999, "method": "ping"}', -32600, None),
+            (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', -32600, None),
         ):
             server.say(line)
             answer = server.hear()
             assert (answer["id"], answer["error"]["code"]) == (of, code), line
         server.say(b"\r")
+        server.say(b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"id": "id"}}')
         server.send("ping")
         assert server.hear()["result"] == {}
         server.send("tools/call", {"name": "say", "arguments": 5})

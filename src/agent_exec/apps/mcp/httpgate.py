@@ -47,6 +47,8 @@ class Gate:
             await _finish(refused, scope, receive, send)
             return
         try:
+            if _declared(scope) > LARGEST:
+                raise _TooLarge
             with fail_after(PATIENCE):
                 body = await _body(receive)
         except TimeoutError:
@@ -130,6 +132,12 @@ def _host(field: str) -> str:
     if host.startswith("[") and host.endswith("]"):
         return host[1:-1].lower()
     return "" if ":" in host else host.lower()
+
+
+def _declared(scope: "Scope") -> int:
+    """Give how long the body is to be, as far as that was said; the server has seen that it is a number."""
+    said = _fields(scope, b"content-length")
+    return int(said[0][:16]) if said else 0
 
 
 async def _body(receive: "Receive") -> bytes | None:

@@ -17,7 +17,14 @@ from anyio import (
 )
 from anyio.to_thread import run_sync
 from mcp.shared.message import SessionMessage
-from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+from mcp_types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    jsonrpc_message_adapter,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,16 +123,27 @@ def _message(line: bytes) -> SessionMessage | JSONRPCError | None:
     if len(line) > LONGEST:
         return _refusal(INVALID_REQUEST, f"a message may have {LONGEST} bytes, not more")
     try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValueError:
-        pass
+        message = None
+    # An id that is none makes a notification of a request, whose sender would wait for ever.
+    if message is not None and not (isinstance(message, JSONRPCNotification) and b'"id"' in line):
+        return SessionMessage(message)
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
         return _refusal(PARSE_ERROR, "this line is no JSON")
+    if message is not None and "id" not in found:
+        return SessionMessage(message)
     asked = found.get("id") if isinstance(found, dict) else None
-    of = asked if isinstance(asked, int | str) and not isinstance(asked, bool) else None
-    return _refusal(INVALID_REQUEST, "this line is no message of JSON-RPC 2.0", of)
+    return _refusal(INVALID_REQUEST, "this line is no message of JSON-RPC 2.0", _id(asked))
+
+
+def _id(value: object) -> int | str | None:
+    """Give the id of a request, if it can be one and can be told."""
+    if isinstance(value, str):
+        return None if any("\ud800" <= letter <= "\udfff" for letter in value) else value
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _refusal(code: int, message: str, of: int | str | None = None) -> JSONRPCError:
