@@ -192,3 +192,20 @@ def test_a_pipe_in_the_place_of_a_file_stops_nobody(cli: Cli) -> None:
             ("gc",),
         ):
             cli(*verb)
+
+
+def _refuses(path: str) -> bool:
+    try:
+        os.readlink(path)
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+@pytest.mark.skipif(not _refuses("/proc/1/cwd"), reason="every link can be read here")
+def test_a_directory_behind_a_link_that_cannot_be_read_is_told(cli: Cli) -> None:
+    told = cli("run", "--cwd", "/proc/1/cwd", "--", "true")
+    assert (told["error"]["code"], told["state"], told.code) == ("workdir_forbidden", "failed", 1)
+    assert cli("list", "--cwd", "/proc/1/cwd")["jobs"][0]["job_id"] == told["job_id"]

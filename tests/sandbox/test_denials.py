@@ -112,3 +112,22 @@ def test_limits_are_told_only_where_there_are_any(plan: Plan) -> None:
 def test_a_refused_host_is_named() -> None:
     told = {"kind": "net.connect", "host": "evil.test", "port": 443, "rule": "not in allow-list"}
     assert human([told]) == "[sandbox] blocked: connect evil.test:443 (not in allow-list)"
+
+
+def test_a_command_may_print_any_path(shared: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some are links that nobody may read, as those of /proc are, and some no names at all."""
+    real = os.path.realpath
+
+    def refusing(path: str) -> str:
+        if path.endswith("/fd/0"):
+            raise PermissionError(13, "Permission denied", path)
+        return real(path)
+
+    monkeypatch.setattr(os.path, "realpath", refusing)
+    path = tmp_path / "outside" / "x"
+    lines = [
+        "ls: cannot read symbolic link '/proc/1/fd/0': Permission denied",
+        "touch: cannot touch '/a\0b': Permission denied",
+        f"touch: cannot touch '{path}': Read-only file system",
+    ]
+    assert [one["path"] for one in denials(shared, "\n".join(lines), "/")] == [str(path)]

@@ -85,8 +85,10 @@ class Jobs:
             argv, cwd, env, stdin, timeout, grace, tags, leftovers, max_log_bytes, sandbox, self._own
         )
         if self._gate is not None:
+            from agent_exec.jobs.store import place_of
+
             words = [os.fsdecode(word) for word in order.argv]
-            self._gate.admit(words, os.path.realpath(os.fsdecode(order.cwd)), order.env_keys)
+            self._gate.admit(words, place_of(order.cwd), order.env_keys)
         input_fd = self._input(stdin, stdin_file)
         try:
             launcher = Launcher(

@@ -238,8 +238,9 @@ def list_(
     `within` says of which others, by their working directories.
     """
     from agent_exec.jobs.list import list_jobs
+    from agent_exec.jobs.store import place_of
 
-    scope = None if cwd is None else os.path.realpath(cwd)
+    scope = None if cwd is None else place_of(cwd)
     listing = list_jobs(store, cwd=scope, states=states, tags=tags, limit=limit, within=within)
     fields: Answer = {"root": store.root}
     if scope is not None:
@@ -261,8 +262,9 @@ def delete(store: "Store", job_id: str, *, dry_run: bool = False) -> "Answer":
 def delete_all(store: "Store", cwd: str, *, dry_run: bool = False) -> "Answer":
     """Take away all jobs of a working directory that have ended."""
     from agent_exec.jobs.delete import delete_all as remove
+    from agent_exec.jobs.store import place_of
 
-    scope = os.path.realpath(cwd)
+    scope = place_of(cwd)
     return answers.removals(store, remove(store, scope, dry_run=dry_run), dry_run=dry_run, cwd=scope)
 
 

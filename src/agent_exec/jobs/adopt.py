@@ -9,7 +9,7 @@ import os
 
 from agent_exec.host import Adopted
 from agent_exec.jobs.ids import new_id
-from agent_exec.jobs.store import Store
+from agent_exec.jobs.store import Store, place_of
 from agent_exec.jobs.supervise import Supervisor, refuse, take_order
 from agent_exec.jobs.supervise import preload as preload_supervisor
 from agent_exec.model.errors import AgentExecError
@@ -120,4 +120,4 @@ class AdoptedJob(Supervisor):
 
     def withdraw(self) -> None:
         """Take the job away: there is none."""
-        self._store.remove(self._id, os.path.realpath(self._order["cwd"]))
+        self._store.remove(self._id, place_of(self._order["cwd"]))

@@ -10,6 +10,7 @@ from agent_exec.engine.confinement import settle
 from agent_exec.engine.engine import shared_spawner
 from agent_exec.host import Spawner, prepare
 from agent_exec.jobs import supervise
+from agent_exec.jobs.store import place_of
 from agent_exec.model.errors import AgentExecError
 from agent_exec.model.jsonline import dump
 from agent_exec.model.output import Tail
@@ -121,7 +122,7 @@ class BoxedSpawner:
         env: "Mapping[str, str] | Mapping[bytes, bytes]",  # noqa: ARG002
     ) -> tuple[int, int] | None:
         """Plan and make the box, and look at what it protects; the command has to wait for its run."""
-        self._cwd = os.path.realpath(os.fsdecode(cwd))
+        self._cwd = place_of(os.fsdecode(cwd))
         self._plan = settle(self._wanted, self._spawner, own=self._sandbox["own"], state=[self._state])
         self._before = snapshot(self._plan, scan=True)
         return None

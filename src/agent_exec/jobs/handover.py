@@ -5,7 +5,7 @@ import os
 from agent_exec.host import Report
 from agent_exec.jobs.run import Started, send_order
 from agent_exec.jobs.stdin import spooled
-from agent_exec.jobs.store import Store
+from agent_exec.jobs.store import Store, place_of
 from agent_exec.model.errors import LaunchFailed
 
 TYPE_CHECKING = False
@@ -44,7 +44,7 @@ def hand_over(
             return _give(orders, job, (root, order.fields(), handed.facts, pieces))
         except LaunchFailed:
             if job.id:  # whoever would have withdrawn it is gone
-                Store(root).remove(job.id, os.path.realpath(order.cwd))
+                Store(root).remove(job.id, place_of(order.cwd))
             raise
     finally:
         os.close(orders)  # without a word on it, there is no job

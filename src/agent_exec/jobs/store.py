@@ -25,6 +25,14 @@ _ATTEMPTS = 8  # an index may be taken away, when its last entry goes, just befo
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0)
 
 
+def place_of(cwd: str) -> str:
+    """Give where a working directory really is, by which its jobs are found; as named, if we may not see."""
+    try:
+        return os.path.realpath(cwd)
+    except OSError:
+        return os.path.abspath(cwd)
+
+
 class Store:
     """A folder of jobs; nothing is made or changed by looking."""
 

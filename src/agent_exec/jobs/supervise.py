@@ -16,7 +16,7 @@ from agent_exec.jobs.clock import stamp
 from agent_exec.jobs.ids import created, new_id
 from agent_exec.jobs.order import ENDED, JOB, MARK, REFUSED, SIGNAL, STARTED
 from agent_exec.jobs.record import CONTROL, LOCK, RecordWriter
-from agent_exec.jobs.store import Store, broken
+from agent_exec.jobs.store import Store, broken, place_of
 from agent_exec.logs.stream import STREAMS, LogWriter
 from agent_exec.model.errors import AgentExecError, KeeperLost, SandboxUnavailable
 
@@ -158,7 +158,7 @@ class Supervisor:
         self._terminated = False
         self._discard = False
         self._elsewhere = False  # whether the command's pid means nothing here
-        cwd = os.path.realpath(order["cwd"])
+        cwd = place_of(order["cwd"])
         self._folder = store.make(job_id, cwd)
         try:
             self._lock = FileLock(os.path.join(self._folder, LOCK))

@@ -89,8 +89,12 @@ def _writes(plan: "Plan", line: str, refusal: str, cwd: str) -> "list[Denial]":
     quoted = [next(filter(None, groups)) for groups in _QUOTED.findall(line)]
     for name in quoted or reversed(_BARE.findall(line)):
         path = os.path.normpath(os.path.join(cwd, name))
-        rule = forbids(plan, path)
-        if rule and _would_be_allowed(path):
+        try:
+            rule = forbids(plan, path)
+            counts = rule and _would_be_allowed(path)
+        except (OSError, ValueError):
+            continue  # a link that nobody may read, or no name for a file: a command may print anything
+        if counts:
             return [
                 {
                     "kind": "fs.write",

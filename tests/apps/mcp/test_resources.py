@@ -77,7 +77,7 @@ def test_what_cannot_be_read_says_what_can(folder: Path, mode: str) -> None:
         for uri, said in (
             ("agent-exec://jobs/01J8ZQ4KFN2M8YV3R7XDT0W5QC/stdout", "job_not_found"),
             ("agent-exec://jobs/x/other", "read agent-exec://jobs/{id}/stdout{?from,max} or"),
-            ("agent-exec://sessions/99/transcript", "Unknown process id 99"),
+            ("agent-exec://sessions/99/transcript", "there is no session '99'; list_sessions shows"),
             ("agent-exec://sessions/a/transcript", "list_sessions shows those there are"),
             ("agent-exec://jobs/x/stdout?from=-1", "a range is from=OFFSET and max=BYTES"),
             ("agent-exec://jobs/x/stdout?lines=1", "a range is from=OFFSET and max=BYTES"),

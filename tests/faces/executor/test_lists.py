@@ -242,6 +242,14 @@ def test_a_relative_target_is_seen_from_where_the_command_would_run(tmp_path: Pa
     assert "removes the root" in caught.value.details["reason"]
 
 
+def test_a_link_that_may_not_be_read_leads_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: str) -> str:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(os.path, "realpath", refuse)
+    assert CommandExecutor().validate_command("rm", ["-rf", "/proc/1/cwd"]) == VALID
+
+
 def test_a_relative_target_is_not_known_without_a_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -166,6 +166,10 @@ def test_chunks_have_names() -> None:
             ),
         ),
         (failures.exec_failed(["ls"], "rejected by user"), "exec_command failed for `ls`: rejected by user"),
+        (
+            failures.exec_failed(["a" * 5000], "no"),
+            f"exec_command failed for `{'a' * 1000} … 3000 characters … {'a' * 1000}`: no",
+        ),
         (failures.missing_command_line(), "missing command line for unified exec request"),
         (failures.foreign_path("file:///C:/x", "linux"), "file:///C:/x is not valid on linux"),
         (

@@ -5,6 +5,7 @@ from shlex import join
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
+from agent_exec.faces.session.failures import ToolFailure
 from agent_exec.model.errors import AgentExecError, InvalidArgument
 
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
     from agent_exec.apps.mcp.toolset import Toolset
     from agent_exec.faces.jobtools.tools import JobTools
+    from agent_exec.faces.session.rendering import Seen
     from agent_exec.faces.session.tools import SessionTools
     from agent_exec.model.command import Stream
 
@@ -20,6 +22,8 @@ USUAL = 65_536
 """How many bytes are given if nothing is said."""
 MOST = 1 << 20
 _LISTED = 20
+_ABOUT = 200
+"""How many characters of a command tell what an output is of."""
 
 
 class Piece(NamedTuple):
@@ -81,9 +85,8 @@ class JobLogs:
         for job in self._tools.recent(_LISTED):
             for part in self.parts:
                 name = f"{part} of job {job['short_job_id']}"
-                yield Listed(
-                    uri(self.kind, job["job_id"], part), name, f"{job['state']}: {join(job['command'])}"
-                )
+                about = _beginning(f"{job['state']}: {join(job['command'])}")
+                yield Listed(uri(self.kind, job["job_id"], part), name, about)
 
     def read(self, name: str, part: str, start: int | None, size: int) -> Piece:
         """Give some of a stream, whole characters."""
@@ -109,11 +112,11 @@ class Transcripts:
         """Give those of all sessions that can be read."""
         for one in (*self._sessions.registry.live(), *self._sessions.registry.ended()):
             name = f"transcript of session {one.number}"
-            yield Listed(uri(self.kind, str(one.number), "transcript"), name, one.text)
+            yield Listed(uri(self.kind, str(one.number), "transcript"), name, _beginning(one.text))
 
     def read(self, name: str, part: str, start: int | None, size: int) -> Piece:  # noqa: ARG002 - one part
         """Give some of a transcript, whole characters."""
-        session = self._sessions.find(_number(name), "read_output")
+        session = self._find(name)
         total = session.transcript.total
         begin, data = session.read(max(0, total - size) if start is None else start, size)
         decoder = getincrementaldecoder("utf-8")("replace")
@@ -122,8 +125,14 @@ class Transcripts:
 
     def state(self, name: str, part: str) -> State:  # noqa: ARG002 - one part
         """Tell how far a transcript has come."""
-        session = self._sessions.find(_number(name), "read_output")
+        session = self._find(name)
         return State(session.transcript.total, session.ended)
+
+    def _find(self, name: str) -> "Seen":
+        try:
+            return self._sessions.find(_number(name), "read_output")
+        except ToolFailure:
+            raise InvalidArgument(_no_session(name)) from None
 
 
 class Resources:
@@ -194,11 +203,19 @@ def _sources(toolset: Any) -> "Iterator[Source]":
             yield Transcripts(one)
 
 
+def _beginning(text: str) -> str:
+    return text if len(text) <= _ABOUT else f"{text[:_ABOUT]}…"
+
+
 def _stream(part: str) -> "Stream":
     return "stdout" if part == "stdout" else "stderr"
 
 
 def _number(name: str) -> int:
     if not (name.isascii() and name.isdecimal() and len(name) < 19):
-        raise InvalidArgument(f"{name!r} is no session; list_sessions shows those there are")
+        raise InvalidArgument(_no_session(name))
     return int(name)
+
+
+def _no_session(name: str) -> str:
+    return f"there is no session {_beginning(name)!r}; list_sessions shows those there are"

@@ -107,5 +107,8 @@ def _is_root(target: str | None, cwd: str | None) -> bool:
     folder, last = os.path.split(target)
     if last not in {"", ".", ".."} and _PATTERN.issuperset(last):
         target = folder
-    real = os.path.realpath(os.path.join(cwd or os.sep, target))
+    try:
+        real = os.path.realpath(os.path.join(cwd or os.sep, target))
+    except OSError:
+        return False  # a link that we may not read, and so may not follow either
     return real == os.path.dirname(real)

@@ -6,6 +6,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_LONGEST = 2000
+"""How much of a command its author is shown again."""
+
 NETWORK_DENIED = "Network access was denied by the sandbox network proxy."
 
 
@@ -75,10 +78,14 @@ def taken(session_id: int) -> ToolFailure:
 
 
 def exec_failed(argv: "Sequence[str]", problem: str) -> ToolFailure:
-    """Say why a command was not run."""
+    """Say why a command was not run; of a long one, only its ends are repeated."""
     import shlex
 
-    return ToolFailure(f"exec_command failed for `{shlex.join(argv)}`: {problem}")
+    line = shlex.join(argv)
+    if len(line) > _LONGEST:
+        half = _LONGEST // 2
+        line = f"{line[:half]} … {len(line) - 2 * half} characters … {line[-half:]}"
+    return ToolFailure(f"exec_command failed for `{line}`: {problem}")
 
 
 def spawn_failed(argv: "Sequence[str]", message: str) -> ToolFailure:
