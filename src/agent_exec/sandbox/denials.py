@@ -32,10 +32,15 @@ _EXHAUSTED = {
     "file_mb": ("File too large",),
     "open_files": ("Too many open files",),
 }
-_QUOTED = re.compile("'([^'\n]+)'|\"([^\"\n]+)\"|\u2018([^\u2019\n]+)\u2019")
+_QUOTED = re.compile("'([^'\n]+)'|\"([^\"\n]+)\"|\u2018([^\u2018\u2019\n]+)\u2019")
+"""A name in quotes; to look through a text takes no longer than it is, for a command may print any."""
 _BARE = re.compile(r"(?:^|[\s:])([\w.@%+~-]*(?:/[\w.@%+~-]*)+)(?=[:\s]|$)")
 """A path without quotes must have a slash: a word may be anything."""
 _MOST = 20
+_NAMES = 8
+"""How many names of a line are looked at."""
+_LONGEST = 4096
+"""No path is longer."""
 _LINES = 2000
 
 
@@ -87,7 +92,9 @@ def _what(denial: "Denial") -> str:
 
 def _writes(plan: "Plan", line: str, refusal: str, cwd: str) -> "list[Denial]":
     quoted = [next(filter(None, groups)) for groups in _QUOTED.findall(line)]
-    for name in quoted or reversed(_BARE.findall(line)):
+    for name in quoted[:_NAMES] or _BARE.findall(line)[: -_NAMES - 1 : -1]:
+        if len(name) > _LONGEST:
+            continue
         path = os.path.normpath(os.path.join(cwd, name))
         try:
             rule = forbids(plan, path)
