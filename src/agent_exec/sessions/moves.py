@@ -69,6 +69,8 @@ def _up(text: "Lines", count: int, _: str) -> None:
             if width and size > width:
                 text.start = (size - 1) // width * width
                 text.column += text.start
+        else:
+            return
 
 
 def _down(text: "Lines", count: int, _: str) -> None:
