@@ -42,6 +42,7 @@ def test_a_command_and_its_refusals(tmp_path: Path, mode: str) -> None:
                 "has no argument 'shell'; it has command,",
             ),
             ({"command": "ls", "cwd": ".."}, "invalid_argument", "is outside of the workspace"),
+            ({"command": "ls", "cwd": "none"}, "EXECUTION_FAILED", "no working directory"),
         ):
             result = await client.call_tool("execute_command", arguments)
             assert result.is_error
@@ -50,6 +51,15 @@ def test_a_command_and_its_refusals(tmp_path: Path, mode: str) -> None:
             assert said in told["error"]
 
     talk(work, *executor("--workspace", tmp_path), mode=mode)
+
+
+def test_a_command_that_ran_is_no_error(tmp_path: Path) -> None:
+    async def work(client: Client) -> None:
+        lost = {"command": "python3", "args": ["-c", "import os; os.abort()"]}
+        result = await client.call_tool("execute_command", lost)
+        assert (result.is_error, answer(result)["signal"]) == (False, "SIGABRT")
+
+    talk(work, *executor("--workspace", tmp_path, "--sandbox", "full-access"))
 
 
 def test_no_command_runs_longer_than_a_call_may(tmp_path: Path) -> None:

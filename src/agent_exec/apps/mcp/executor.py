@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Any
 from agent_exec.apps.mcp.toolset import Result
 from agent_exec.faces.executor.config import CommandExecutorConfig
 from agent_exec.faces.executor.definitions import definition
-from agent_exec.faces.executor.errors import CONCURRENT_LIMIT_EXCEEDED, CommandExecutionError
+from agent_exec.faces.executor.errors import (
+    CONCURRENT_LIMIT_EXCEEDED,
+    EXECUTION_FAILED,
+    CommandExecutionError,
+)
 from agent_exec.faces.executor.executor import CommandExecutor
 from agent_exec.faces.executor.toolhandler import ToolHandler
 from agent_exec.faces.executor.validation import checked, words_of
@@ -69,7 +73,8 @@ class Executor:
                     "others run, and its turn did not come; try again later",
                 )
             return _refused(error.code, error.message)
-        return Result(json.dumps(result, ensure_ascii=False), result)
+        never_ran = result.get("code") == EXECUTION_FAILED and "signal" not in result
+        return Result(json.dumps(result, ensure_ascii=False), result, never_ran)
 
     def close(self) -> None:
         """End all that runs, and wait until it is gone."""
