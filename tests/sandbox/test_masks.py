@@ -16,7 +16,10 @@ def test_secrets_of_the_home_are_masked_where_they_really_are(home: Path, root: 
     (home / ".ssh").symlink_to("elsewhere")
     (home / ".netrc").write_text("")
     plan = planned(home, root)
-    assert names(home, plan.masks) == {"elsewhere", ".netrc"}
+    assert names(home, tuple(mask for mask in plan.masks if mask.startswith(str(home)))) == {
+        "elsewhere",
+        ".netrc",
+    }
     assert str(home / ".aws") in plan.absent
     assert unmasked(plan) == []
     (home / ".aws").mkdir()

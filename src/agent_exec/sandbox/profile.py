@@ -26,7 +26,9 @@ SECRETS = (
     "~/.gnupg",
     "~/.kube",
     "~/.config/gh",
+    "~/.config/glab-cli",
     "~/.config/gcloud",
+    "~/.config/op",
     "~/.config/git/credentials",
     "~/.git-credentials",
     "~/.netrc",
@@ -34,10 +36,16 @@ SECRETS = (
     "~/.vault-token",
     "~/.docker/config.json",
     "~/.cargo/credentials.toml",
+    "~/.terraform.d/credentials.tfrc.json",
     "~/.local/share/keyrings",
     "~/.password-store",
+    "~/.claude/.credentials.json",
+    "~/.codex/auth.json",
+    "~/.gemini/oauth_creds.json",
+    "/etc/shadow",
+    "/etc/gshadow",
 )
-"""Where people keep what opens other doors."""
+"""Where people, their agents and their system keep what opens other doors."""
 
 _YEAR = 366 * 86400
 

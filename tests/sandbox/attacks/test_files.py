@@ -292,6 +292,18 @@ for name in (".ssh/id", ".aws/credentials", ".netrc", ".config/gh/hosts.yml", ".
     assert world.python(code, args={"home": str(home)}).out.count("the secret") == 0
 
 
+@pytest.mark.skipif(not os.access("/etc/shadow", os.R_OK), reason="it is hidden from us anyway")
+def test_the_passwords_of_the_system_are_hidden_by_default(world: World) -> None:
+    """Root in a container reads them; root in a box does not."""
+    code = """
+try:
+    print(len(open("/etc/shadow").read()))
+except OSError:
+    print(0)
+"""
+    assert world.python(code).out.strip() == "0"
+
+
 def test_a_hard_link_made_before_is_told(world: World) -> None:
     """Case 7: no box can see it; so the plan says so."""
     os.link(world.out / "v01", world.root / "alias")
