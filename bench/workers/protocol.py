@@ -7,7 +7,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -30,6 +31,11 @@ HELLO = {
 }
 EXEC: Call = ("exec_command", {"cmd": "true", "shell": "sh", "login": False})
 RUN: Call = ("run", {"command": ["true"]})
+PEERS: dict[str, Call] = {
+    "mcp-shell-server": ("shell_execute", {"command": ["true"], "directory": "/"}),
+    "desktop-commander": ("start_process", {"command": "true", "timeout_ms": 5000, "shell": "sh"}),
+}
+"""The servers of others by their programs, where they are installed, and what they are asked."""
 SETTLED = 1.0
 FOLDERS, FILES = 500, 10
 """What a workspace has, and how many in each."""
@@ -38,11 +44,15 @@ AGED = 4.0
 
 
 class Server:
-    """A server that is spoken to in lines."""
+    """A server that is spoken to in lines; of what it says, only answers are heard."""
 
-    def __init__(self, *words: str) -> None:
+    def __init__(self, *words: str, variables: Mapping[str, str] | None = None) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [*((sys.executable,) if words[0] == "-m" else ()), *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=None if variables is None else subprocess.DEVNULL,
+            env={**os.environ, **(variables or {})},
         )
         self._last = 0
 
@@ -57,7 +67,9 @@ class Server:
 
     def hear(self) -> dict[str, Any]:
         assert self.process.stdout is not None
-        message: dict[str, Any] = json.loads(self.process.stdout.readline())
+        message: dict[str, Any] = {}
+        while "id" not in message:
+            message = json.loads(self.process.stdout.readline())
         require("result" in message, f"it answered {message}")
         found: dict[str, Any] = message["result"]
         return found
@@ -72,7 +84,7 @@ class Server:
 
     def good(self) -> None:
         told = self.hear()
-        structured = told.get("structuredContent") or {"exit_code": 0}
+        structured = told.get("structuredContent") or {"exit_code": 0}  # a peer has none
         require(not told.get("isError") and structured["exit_code"] == 0, f"it answered {told}")
 
     def close(self) -> None:
@@ -82,10 +94,14 @@ class Server:
 
 
 def calling(
-    words: tuple[str, ...], name: str, arguments: dict[str, object], at_once: int = 1
+    words: tuple[str, ...],
+    name: str,
+    arguments: dict[str, object],
+    at_once: int = 1,
+    variables: Mapping[str, str] | None = None,
 ) -> Callable[[], None]:
     """Give what calls a tool of a warm server; so many at once, if so."""
-    server = Server(*words)
+    server = Server(*words, variables=variables)
     atexit.register(server.close)
     server.greet()
 
@@ -154,6 +170,13 @@ def memory(*words: str) -> dict[str, object]:
     return told
 
 
+def peer(program: str, folder: str) -> Callable[[], None]:
+    """Give what has another's server run `true`, with a home of its own."""
+    name, arguments = PEERS[program]
+    variables = {"HOME": folder, "ALLOW_COMMANDS": "true"}
+    return calling((program,), name, arguments, variables=variables)
+
+
 CONTESTANTS: dict[str, Callable[[str], Callable[[], None]]] = {
     "engine": lambda _: engine(),
     "engine-boxed": lambda folder: engine(workspace(folder)),
@@ -163,6 +186,7 @@ CONTESTANTS: dict[str, Callable[[str], Callable[[], None]]] = {
     "exec-20": lambda _: calling((*OURS, "--toolset", "session"), *EXEC, at_once=20),
     "run": lambda _: calling(OURS, *RUN),
     "run-boxed": lambda folder: calling((*BOXED, workspace(folder)), *RUN),
+    **{program: partial(peer, program) for program in PEERS},
     "start": lambda _: starting(*OURS),
     "start-boxed": lambda folder: starting(*DEFAULT, workspace(folder)),
     "start-bare": lambda _: starting(*BARE),

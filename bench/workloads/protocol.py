@@ -1,6 +1,7 @@
 """What the Model Context Protocol adds: calls over stdin and stdout, the start of a server, its memory."""
 
 from importlib.util import find_spec
+from shutil import which
 
 from bench.blocks import Contestant, Measured, at_most, errors, interleave, remarks
 from bench.stage import Stage
@@ -20,6 +21,7 @@ _WARM = {
     RUN: "run",
     RUN + BOXED: "run-boxed",
 }
+_PEERS = {"mcp-shell-server, `true`": "mcp-shell-server", "Desktop Commander, `true`": "desktop-commander"}
 OURS, THEIRS = "start to the list of tools", "start to the list of tools, bare SDK server"
 _STARTS = {OURS: "start", OURS + BOXED: "start-boxed", THEIRS: "start-bare"}
 
@@ -31,7 +33,11 @@ def measure(stage: Stage) -> Result:
         ("what", "median ms", "p10 ms", "x bare SDK", "n"),
     )
     there = find_spec("mcp") is not None
-    warm = interleave(_contestants(_WARM, there=there), stage.gate, rounds=stage.pick(20, 6), count=10)
+    contestants = _contestants(_WARM, there=there) + [
+        Contestant(name, python("protocol", program) if which(program) else None)
+        for name, program in _PEERS.items()
+    ]
+    warm = interleave(contestants, stage.gate, rounds=stage.pick(20, 6), count=10)
     starts = interleave(_contestants(_STARTS, there=there), stage.gate, rounds=stage.pick(10, 3), count=1)
     _show(result, warm, BARE)
     _show(result, starts, THEIRS)
