@@ -28,6 +28,7 @@ class Terminal:
             "TMUX_TMPDIR": self.place,
             "HOME": str(home),
             "LANG": "C.UTF-8",
+            "SHELL": "/bin/sh",  # that of the account may let nobody in
             "OX_ALLOW_SHELL": "1",
             "OX_SAFE_ENV": f"PATH,HOME,{name}",
             name: value,
