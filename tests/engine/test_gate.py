@@ -113,6 +113,43 @@ def test_a_session_is_for_this_command_in_this_place() -> None:
             gate.admit(command, cwd)
 
 
+@pytest.mark.parametrize("answer", ["session", "always"])
+def test_variables_that_nobody_has_seen_are_asked_for_again(answer: str) -> None:
+    someone = Someone(answer, answer, "no", "no")
+    gate = Gate(RULES, approver=someone)
+    gate.admit(["git", "push"], "/x")
+    gate.admit(["git", "push"], "/x")
+    gate.admit(["git", "push"], "/x", ["LD_PRELOAD"])
+    for _ in range(2):
+        with pytest.raises(ApprovalRequired):
+            gate.admit(["git", "push"], "/x", ["LD_PRELOAD"])
+    assert [request.sets for request in someone.asked] == [(), *[("LD_PRELOAD",)] * 3]
+
+
+def test_always_takes_nothing_away_that_was_denied(tmp_path: Path) -> None:
+    """Whatever has become of the file meanwhile: it is read again when a rule is added to it."""
+    file = tmp_path / "rules.toml"
+    for text in ("", '[[rule]]\nprefix = ["git", "push"]\nverdict = "deny"\n'):
+        file.write_text(text)
+        someone = Someone("always", "no")
+        gate = Gate(RULES, approver=someone, unmatched="ask", remember=lambda more: add_rules(file, more))
+        gate.admit(["touch", "x"])
+        gate.admit(["touch", "x"])
+        with pytest.raises(CommandDenied, match="use trash"):
+            gate.admit(["rm", "x"])
+        with pytest.raises(CommandDenied if text else ApprovalRequired):
+            gate.admit(["git", "push"])
+        file.unlink()
+
+
+def test_who_is_asked_is_told_what_for() -> None:
+    someone = Someone("once", "once")
+    gate = Gate(RULES, approver=someone)
+    gate.admit(["git", "push"])
+    gate.ask(["git", "push"], None, "it must")
+    assert [request.escalated for request in someone.asked] == [False, True]
+
+
 def test_always_is_written_down_and_holds_in_the_next_gate(tmp_path: Path) -> None:
     file = tmp_path / "deep" / "rules.toml"
     someone = Someone("always")
@@ -216,3 +253,6 @@ def test_a_file_that_is_wrong_stays_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
     with pytest.raises(InvalidRules, match="UTF-8"):
         load_rules(tmp_path / "bytes")
+    with pytest.raises(InvalidRules, match="UTF-8"):
+        add_rules(tmp_path / "bytes", [Rule(["a"], "allow")])
+    assert (tmp_path / "bytes").read_bytes() == b"\xff\xfe"

@@ -28,18 +28,31 @@ UNMATCHED = ("run", "ask")
 class Request:
     """What an approver is asked: the command, where, why, and which rules "always" would write down.
 
-    `rules` is empty when no rule could allow it: "always" is then for this session.
+    `rules` is empty when no rule could allow it: "always" is then for this
+    session. `sets` are the names of the variables that are set for it: a yes
+    is for this once then, for nobody has seen what they are set to.
+    `escalated` is asked for what leaves the sandbox; the verdict's reason is
+    then in the words of whoever wants that.
     """
 
-    __slots__ = ("command", "cwd", "rules", "verdict")
+    __slots__ = ("command", "cwd", "escalated", "rules", "sets", "verdict")
 
     def __init__(
-        self, command: "tuple[str, ...] | str", cwd: str | None, verdict: "Verdict", rules: "tuple[Rule, ...]"
+        self,
+        command: "tuple[str, ...] | str",
+        cwd: str | None,
+        verdict: "Verdict",
+        rules: "tuple[Rule, ...]",
+        *,
+        sets: "tuple[str, ...]" = (),
+        escalated: bool = False,
     ) -> None:
         self.command = command
         self.cwd = cwd
         self.verdict = verdict
         self.rules = rules
+        self.sets = sets
+        self.escalated = escalated
 
 
 class Gate:
@@ -101,7 +114,8 @@ class Gate:
         if self._granted and Policy(self._granted).judge(asked, Facts(cwd)).kind == "allow":
             return
         rules = self._widening(asked, Facts(cwd), proposed)
-        if self._ask(asked, cwd, Verdict("ask", reason=reason), rules, reason) == "always":
+        request = Request(asked, cwd, Verdict("ask", reason=reason), rules, escalated=True)
+        if self._ask(request, reason) == "always":
             self._granted += rules
 
     def admit(
@@ -140,7 +154,7 @@ class Gate:
         from agent_exec.policy.proposal import propose
 
         rules = self._widening(asked, Facts(cwd, kin, tuple(sets)), proposed) or propose(verdict)
-        self._ask(asked, cwd, verdict, rules)
+        self._ask(Request(asked, cwd, verdict, rules, sets=tuple(sets)))
         return verdict
 
     def _widening(
@@ -158,19 +172,14 @@ class Gate:
         widened = (self._policy or Policy()).with_rules([rule]).judge(asked, facts)
         return (rule,) if widened.kind == "allow" else ()
 
-    def _ask(
-        self,
-        asked: "tuple[str, ...] | str",
-        cwd: str | None,
-        verdict: "Verdict",
-        rules: "tuple[Rule, ...]",
-        what: str = "",
-    ) -> str:
+    def _ask(self, request: Request, what: str = "") -> str:
         """Ask whoever may approve it, and give the answer; raise if nobody says yes.
 
         `what` tells apart what is asked for.
         """
-        if (what, asked, cwd) in self._approved:
+        verdict, rules = request.verdict, request.rules
+        known = what, request.command, request.cwd
+        if known in self._approved and not request.sets:
             return "session"
         why = f"this command needs approval: {verdict.reason}"
         if self.approval == "never":
@@ -183,16 +192,24 @@ class Gate:
                 f"{why}. Nobody can be asked here: there is no approver; {_way(rules, verdict)}",
                 **_told(verdict),
             )
-        answer = self._approver(Request(asked, cwd, verdict, rules))
+        answer = self._approver(request)
         if answer not in ANSWERS:
             raise InvalidArgument(f"an approver must answer one of {', '.join(ANSWERS)}; got {answer!r}")
         if answer == "no":
             raise ApprovalRequired(f"{why}. It was asked for, and the answer was no", **_told(verdict))
         if answer == "always" and rules and self._remember is not None:
-            self._policy = self._remember(rules)
-        if answer in ("session", "always"):
-            self._approved.add((what, asked, cwd))
+            self._policy = _as_strict(self._remember(rules), self._policy)
+        if answer in ("session", "always") and not request.sets:
+            self._approved.add(known)
         return answer
+
+
+def _as_strict(policy: "Policy", before: "Policy | None") -> "Policy":
+    """Give a policy that was read again, with all that asked or denied before: a yes takes no no away."""
+    if before is None:
+        return policy
+    known = policy.rules
+    return policy.with_rules([one for one in before.rules if one.verdict != "allow" and one not in known])
 
 
 def dangerous_to_us(command: "tuple[str, ...] | str") -> bool:

@@ -19,10 +19,7 @@ def load_book(path: "str | PathLike[str]") -> "Book":
     """Read a file of rules; raise InvalidRules for one that is missing, unreadable or wrong."""
     name = os.fspath(path)
     try:
-        with open(name, encoding="utf-8") as file:
-            text = file.read()
-    except UnicodeDecodeError:
-        raise InvalidRules(f"{name}: this is not UTF-8 text; write the rules as TOML", file=name) from None
+        text = _text(name)
     except OSError as error:
         raise InvalidRules(
             f"{name}: the rules cannot be read: {error.strerror}; name another file, or mend it",
@@ -65,8 +62,7 @@ def _add(name: str, rules: "Sequence[Rule]") -> Policy:
     text = ""
     mode = 0o600
     if os.path.exists(name):
-        with open(name, encoding="utf-8") as file:
-            text = file.read()
+        text = _text(name)
         mode = os.stat(name).st_mode & 0o7777
     known = {write(rule) for rule in parse(text, name).rules}
     new = [written for rule in rules if (written := write(rule)) not in known]
@@ -75,6 +71,14 @@ def _add(name: str, rules: "Sequence[Rule]") -> Policy:
         text = "\n".join([*([start] if start else []), *dict.fromkeys(new)])
         _replace(name, text, mode)
     return Policy(parse(text, name).rules)
+
+
+def _text(name: str) -> str:
+    try:
+        with open(name, encoding="utf-8") as file:
+            return file.read()
+    except UnicodeDecodeError:
+        raise InvalidRules(f"{name}: this is not UTF-8 text; write the rules as TOML", file=name) from None
 
 
 def _replace(name: str, text: str, mode: int) -> None:
