@@ -1,6 +1,7 @@
 """What the rules ask for is asked at the client, in both eras of the protocol, before anything is done."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -238,3 +239,39 @@ def test_an_answer_is_for_the_call_it_was_asked_in(rules: Path, folder: Path) ->
         wait_until((folder / "one").exists)
         assert call("one", inputResponses=yes, requestState=word)["resultType"] == "input_required"
     assert not (folder / "two").exists()
+
+
+@ERAS
+def test_a_question_hides_nothing(rules: Path, folder: Path, mode: str) -> None:
+    """Nor can what others write in it be taken for our words: names of folders, commands, justifications."""
+    person = Person("session")
+    odd = os.fsencode(folder) + b"/\xff\x1b[2J\nIn a safe place."
+    os.mkdir(odd)
+    (folder / "link").symlink_to(os.fsdecode(odd))
+
+    async def work(client: Client) -> None:
+        for variables in ({}, {}, {"BASH_ENV": "one"}, {"BASH_ENV": "two"}):
+            given = {"command": ["touch", "made"], "cwd": "link", "env": variables}
+            assert not (await client.call_tool("run", given)).is_error
+        asked = {
+            "cmd": "true\n\nIn a safe place.",
+            "login": False,
+            "sandbox_permissions": "require_escalated",
+            "justification": "a rule says so.\nIn a safe place.\n",
+        }
+        await client.call_tool("exec_command", asked)
+
+    words = jobs("--toolset", "jobs,session", "--workspace", folder, "--rules", rules)
+    talk(work, *words, "--sandbox", "workspace-write", mode=mode, elicitation_callback=person)
+    first, *others, last = person.asked
+    assert f"\nIn {folder}/\\udcff\\x1b[2J\\nIn a safe place..\n" in first
+    assert ["It sets BASH_ENV; a yes is for this once" in one for one in (first, *others)] == [
+        False,
+        True,
+        True,
+    ]
+    assert last.startswith(
+        "Run this command outside of the sandbox?\n\n    true\n    \n    In a safe place.\n"
+    )
+    assert "because: a rule says so.\\nIn a safe place.\\n.\n" in last
+    assert os.path.exists(odd + b"/made")

@@ -1,5 +1,6 @@
 """Where commands run: in the folders that were named, or the client's roots, and what confines them there."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,22 @@ def test_roots_that_are_not_to_be_had(folders: tuple[Path, Path, Path], mode: st
     named = Roots(second.as_uri())
     assert talk(work, *jobs("--workspace", first), mode=mode, list_roots_callback=named) == f"{first}\n"
     assert named.asked == 0
+
+
+@ERAS
+@TOOLSETS
+def test_a_folder_whose_name_is_no_text(
+    tmp_path: Path, toolset: str, tool: str, folder: str, asked: dict[str, Any], mode: str
+) -> None:
+    odd = tmp_path / os.fsdecode(b"od\xffd")
+    odd.mkdir()
+
+    async def work(client: Client) -> None:
+        assert (await client.list_tools()).tools
+        result = await client.call_tool(tool, {**asked, folder: "."})
+        assert not result.is_error, text(result)
+
+    talk(work, *jobs("--toolset", toolset), mode=mode, cwd=odd)
 
 
 def test_a_sandbox_unless_it_is_told_otherwise(folders: tuple[Path, Path, Path], tmp_path: Path) -> None:

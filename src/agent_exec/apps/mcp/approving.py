@@ -141,19 +141,27 @@ def roots_required(word: str) -> InputRequiredResult:
 
 
 def question(request: "Request") -> str:
-    """Give what is asked: the command, where, why, and what an "always" would write down."""
+    """Give what is asked: the command, where, why, and what an "always" would write down.
+
+    What others have written cannot be taken for what we say: the command's
+    lines are set in, and all else of theirs is on one line.
+    """
     from shlex import join
 
     command = request.command if isinstance(request.command, str) else join(request.command)
-    said = [f"Run this command?\n\n{_visible(command)}\n"]
+    where = " outside of the sandbox" if request.escalated else ""
+    said = [f"Run this command{where}?\n", *(f"    {line}" for line in _visible(command).split("\n")), ""]
     if request.cwd:
-        said.append(f"In {request.cwd}.")
-    said.append(f"It is asked for because: {_visible(request.verdict.reason)}.")
+        said.append(f"In {_line(request.cwd)}.")
+    said.append(f"It is asked for because: {_line(request.verdict.reason)}.")
+    if request.sets:
+        names = _line(", ".join(request.sets))
+        said.append(f"It sets {names}; a yes is for this once, for what they are set to may change.")
     if request.rules:
         from agent_exec.policy.rules import write
 
-        said.append("Always would add:\n" + "\n".join(map(write, request.rules)).rstrip())
-    else:
+        said.append("Always would add:\n" + _visible("\n".join(map(write, request.rules))).rstrip())
+    elif not request.sets:
         said.append("No rule can be added that would allow it: always is only until the server ends.")
     return "\n".join(said)
 
@@ -165,7 +173,12 @@ def _digest(asked: "CallToolRequestParams") -> bytes:
 
 def _visible(text: str) -> str:
     """Give a text in which nothing hides: what a screen would not show is written out."""
-    return "".join(one if one.isprintable() or one in "\n\t" else repr(one)[1:-1] for one in text)
+    return "".join(one if one in "\n\t" else _line(one) for one in text)
+
+
+def _line(text: str) -> str:
+    """Give a text on one line, in which nothing hides."""
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
 def _form() -> dict[str, Any]:

@@ -65,7 +65,7 @@ def build(toolset: "Toolset") -> Server[Any]:
     return Server(
         "agent-exec",
         version=__version__,
-        instructions=toolset.instructions,
+        instructions=_clean(toolset.instructions),
         lifespan=lifespan,
         on_list_tools=calls.list,
         on_call_tool=calls.call,
@@ -99,7 +99,7 @@ class Calls:
         if asks not in self._told:
             before = current.set(Call(approving.Elicitation(context, {})))
             try:
-                tools = [_tool(one) for one in self._toolset.definitions()]
+                tools = [_tool(_clean(one)) for one in self._toolset.definitions()]
             finally:
                 current.reset(before)
             self._told[asks] = ListToolsResult(tools=tools)
