@@ -129,13 +129,14 @@ class Bare:
 
 
 @contextmanager
-def bare(*words: object) -> Iterator[Bare]:
+def bare(*words: object, cwd: Path | None = None) -> Iterator[Bare]:
     """Start a server that is spoken to in lines; end it by force if it has not ended."""
     with subprocess.Popen(
         [sys.executable, *map(str, words)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        cwd=cwd,
     ) as process:
         try:
             yield Bare(process)

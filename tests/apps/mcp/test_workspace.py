@@ -1,12 +1,13 @@
 """Where commands run: in the folders that were named, or the client's roots, and what confines them there."""
 
+import json
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from apps.mcp.talking import ERAS, Client, jobs, talk, text
+from apps.mcp.talking import ERAS, Client, bare, jobs, talk, text
 
 pytest.importorskip("mcp")
 
@@ -110,6 +111,85 @@ def test_roots_that_are_not_to_be_had(folders: tuple[Path, Path, Path], mode: st
     named = Roots(second.as_uri())
     assert talk(work, *jobs("--workspace", first), mode=mode, list_roots_callback=named) == f"{first}\n"
     assert named.asked == 0
+
+
+@ERAS
+def test_what_is_printed_in_the_roots_of_the_client_can_be_read(
+    folders: tuple[Path, Path, Path], mode: str
+) -> None:
+    first, _, other = folders
+    roots = Roots(first.as_uri())
+
+    async def work(client: Client) -> None:
+        await client.list_resources()
+        job = await client.call_tool("run", {"command": ["echo", "of a job"]})
+        session = await client.call_tool("exec_command", {"cmd": "echo of a session; cat", "login": False})
+        assert (job.is_error, session.is_error) == (False, False)
+        seen = ""
+        for one in (await client.list_resources()).resources:
+            seen += (await client.read_resource(one.uri)).contents[0].text  # type: ignore[union-attr]
+        assert "of a job" in seen
+        assert "of a session" in seen
+
+    talk(work, *jobs("--toolset", "jobs,session"), mode=mode, cwd=other, list_roots_callback=roots)
+
+
+@ERAS
+@TOOLSETS
+def test_roots_that_nothing_can_run_in(
+    folders: tuple[Path, Path, Path], toolset: str, tool: str, folder: str, asked: dict[str, Any], mode: str
+) -> None:
+    """No call runs elsewhere instead; and they are asked for again, since the client may have others by then."""
+    first, _, other = folders
+    roots = Roots("file:///")
+
+    async def work(client: Client) -> None:
+        for number in (1, 2):
+            result = await client.call_tool(tool, {**asked, folder: "."})
+            assert result.is_error
+            assert "the client's roots cannot be worked in: roots must not be '/'" in text(result)
+            assert roots.asked == number
+        roots.uris = (first.as_uri(),)
+        assert str(first) in text(await client.call_tool(tool, {**asked, folder: "."}))
+
+    talk(work, *jobs("--toolset", toolset), mode=mode, cwd=other, list_roots_callback=roots)
+
+
+def test_roots_that_are_no_folders_of_this_machine_hide_no_others(folders: tuple[Path, Path, Path]) -> None:
+    first, _, other = folders
+    uris = ["vscode-vfs://github/a/b", "file://[", "file://elsewhere/tmp", "file:.", first.as_uri()]
+    hello = {"protocolVersion": "2025-11-25", "clientInfo": {"name": "test", "version": "0"}}
+    with bare(*jobs("--sandbox", "full-access"), cwd=other) as server:
+        server.send("initialize", hello | {"capabilities": {"roots": {}}})
+        server.hear()
+        server.send("notifications/initialized", notify=True)
+        server.call("run", command=["pwd"])
+        asked = server.hear()
+        assert asked["method"] == "roots/list"
+        answer = {"roots": [{"uri": uri} for uri in uris]}
+        server.say(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answer}).encode())
+        assert server.hear()["result"]["structuredContent"]["stdout"] == f"{first}\n"
+
+
+def test_who_calls_while_roots_come_does_not_slip_by(
+    folders: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from agent_exec.apps.mcp.offer import Offer
+    from agent_exec.apps.mcp.toolset import TOOLSETS, Settings, Toolset
+
+    first, second, _ = folders
+    monkeypatch.chdir(second)
+    offer = Offer(["jobs"], Settings())
+    wanted: list[bool] = []
+    jobs_of = TOOLSETS["jobs"]
+
+    def opened(settings: Settings) -> Toolset:
+        wanted.append(offer.wants_roots)
+        return jobs_of(settings)
+
+    monkeypatch.setitem(TOOLSETS, "jobs", opened)
+    offer.settle([str(first)])
+    assert (wanted, offer.wants_roots) == ([True], False)
 
 
 @ERAS

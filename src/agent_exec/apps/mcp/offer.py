@@ -56,15 +56,18 @@ class Offer:
         return self._by_tool[name].call(name, arguments, call)
 
     def settle(self, roots: "Sequence[str]") -> None:
-        """Work in the client's roots from now on, those that are folders; nothing runs yet."""
-        self.wants_roots = False
+        """Work in the client's roots from now on, those that are folders; nothing runs yet.
+
+        If that cannot be, all stays as it was, and they are wanted still.
+        """
         found = tuple(dict.fromkeys(os.path.realpath(root) for root in roots if os.path.isdir(root)))
-        if not found or found == tuple(map(os.path.realpath, self._settings.roots)):
-            return
-        self.close()
-        self._settings = self._settings.at(found)
-        self.parts = _open(self._names, self._settings)
-        self._by_tool = _joined(self.parts)
+        if found and found != tuple(map(os.path.realpath, self._settings.roots)):
+            settings = self._settings.at(found)
+            before, self.parts = self.parts, _open(self._names, settings)
+            self._settings, self._by_tool = settings, _joined(self.parts)
+            for part in before:
+                part.close()
+        self.wants_roots = False  # last: until now, who calls has to wait
 
     def close(self) -> None:
         """End all that runs, and wait until it is gone."""

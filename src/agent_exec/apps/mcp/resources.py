@@ -139,7 +139,12 @@ class Resources:
     """All outputs that the toolsets of a server have."""
 
     def __init__(self, toolset: "Toolset") -> None:
-        self._sources = {one.kind: one for one in _sources(toolset)}
+        self._toolset = toolset
+
+    @property
+    def _sources(self) -> "dict[str, Source]":
+        """Those that there are now: a toolset has others once it works in the client's roots."""
+        return {one.kind: one for one in _sources(self._toolset)}
 
     def listed(self) -> list[Listed]:
         """Give those to begin with."""

@@ -117,8 +117,11 @@ class Calls:
         if self._threads.available_tokens < 1:
             return _shown(_error("busy", f"{AT_ONCE} calls run already; wait until one of them is over"))
         answered = self._memory.take(asked)
-        if getattr(self._toolset, "wants_roots", False) and not await self._settle(context, asked):
-            return approving.roots_required(self._memory.keep(asked, answered, ""))
+        try:
+            if getattr(self._toolset, "wants_roots", False) and not await self._settle(context, asked):
+                return approving.roots_required(self._memory.keep(asked, answered, ""))
+        except AgentExecError as error:
+            return _shown(_error(error.code, f"the client's roots cannot be worked in: {error.message}"))
         asking = approving.Elicitation(context, answered)
         call = Call(asking)
         if context.meta is None or "progress_token" not in context.meta:
