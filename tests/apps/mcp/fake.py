@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from agent_exec.apps.mcp.calling import Call
 from agent_exec.apps.mcp.main import serve
 from agent_exec.apps.mcp.toolset import Cancelled, Result
 from agent_exec.model.errors import InvalidArgument
@@ -57,6 +58,8 @@ class Fake:
         if name == "noise":
             return self._noise()
         if name == "wait":
+            if arguments.get("unseen") and isinstance(cancelled, Call):
+                cancelled.watch("it", self._unseen)
             self.waiting.add(threading.get_ident())
             self._note("waits")
             if cancelled.wait(arguments.get("seconds", 60)):
@@ -68,6 +71,10 @@ class Fake:
         while self.waiting:  # all of them have been told
             time.sleep(0.005)
         self._note("closed")
+
+    def _unseen(self) -> tuple[int, str]:
+        self._note("looked")
+        raise OSError(24, "too many open files")
 
     def _note(self, word: str) -> None:
         (self.folder / word).touch()

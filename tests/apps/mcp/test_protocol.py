@@ -144,6 +144,19 @@ def test_who_asks_for_progress_hears_of_it(tmp_path: Path, mode: str) -> None:
     assert all(one[1] in ("wait has run for 0 s", "wait has run for 1 s") for one in heard)
 
 
+@ERAS
+def test_a_note_that_fails_takes_no_call_away(tmp_path: Path, mode: str) -> None:
+    async def heard(*_said: object, **_named: object) -> None:
+        raise AssertionError("there is nothing to tell")
+
+    async def work(client: Client) -> str:
+        asked = {"seconds": 0.3, "unseen": True}
+        return text(await client.call_tool("wait", asked, progress_callback=heard))
+
+    assert talk(work, *FAKE, tmp_path, mode=mode) == "done"
+    assert (tmp_path / "looked").exists()
+
+
 def test_what_is_printed_in_the_server_never_reaches_the_client(tmp_path: Path) -> None:
     """A library that prints, a child that inherits stdout; and one that reads gets nothing."""
 

@@ -1,9 +1,11 @@
 """What jobs and sessions print, as resources: in ranges, and with word of their growth to who wants it."""
 
 import re
+import threading
 import warnings
 from pathlib import Path
 from time import monotonic
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +16,10 @@ pytest.importorskip("mcp")
 
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourceUpdated
-from mcp_types import ResourceUpdatedNotification
+from mcp_types import ResourceUpdatedNotification, SubscribeRequestParams, UnsubscribeRequestParams
+
+from agent_exec.apps.mcp.resources import Resources, State
+from agent_exec.apps.mcp.watching import Watching
 
 BOTH = ("--toolset", "jobs", "--toolset", "session")
 
@@ -110,6 +115,50 @@ async def grow(client: Client, folder: Path) -> list[str]:
 async def ended(client: Client, uris: list[str]) -> None:
     """End what was started."""
     await client.call_tool("kill", {"job_id": uris[0].split("/")[3]})
+
+
+@ERAS
+def test_a_store_that_cannot_be_read_is_told(folder: Path, mode: str) -> None:
+    (folder.parent / "jobs").write_text("no folder")
+
+    async def work(client: Client) -> None:
+        with pytest.raises(MCPError, match="store_failed: the folder of jobs cannot be used"):
+            await client.list_resources()
+
+    talk(work, *jobs("--workspace", folder), mode=mode)
+
+
+def test_what_cannot_be_looked_at_now_is_looked_at_later() -> None:
+    class Busy:
+        name = "jobs"
+
+        def extent(self, _job: str, _stream: str) -> tuple[int, bool]:
+            raise OSError(24, "too many open files")
+
+    assert Resources(Busy()).state("agent-exec://jobs/1/stdout") is None  # type: ignore[arg-type]
+
+
+def test_who_leaves_before_it_was_let_in_is_forgotten() -> None:
+    """A client need not wait for one answer before it asks for the next."""
+    looks: list[str] = []
+    left = threading.Event()
+
+    def state(uri: str) -> State:
+        looks.append(uri)
+        assert len(looks) < 2 or left.wait(20)
+        return State(0, final=False)
+
+    async def work() -> None:
+        watching = Watching(state)
+        context: Any = SimpleNamespace(session=SimpleNamespace(client_params=object()))
+        async with anyio.create_task_group() as group:
+            group.start_soon(watching.subscribe, context, SubscribeRequestParams(uri="x"))
+            await until(lambda: len(looks) == 2)
+            await watching.unsubscribe(context, UnsubscribeRequestParams(uri="x"))
+            left.set()
+        assert not watching._seen
+
+    anyio.run(work)
 
 
 def test_growth_is_told_to_who_has_subscribed(folder: Path) -> None:

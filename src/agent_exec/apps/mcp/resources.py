@@ -170,11 +170,11 @@ class Resources:
         return source.read(name, part, start, min(asked.get("max", USUAL), MOST))
 
     def state(self, text: str) -> State | None:
-        """Tell how far what a URI names has come; None if that is nothing."""
+        """Tell how far what a URI names has come; None if that is nothing, or cannot be looked at now."""
         try:
             source, name, part, _ = self._find(text)
             return source.state(name, part)
-        except AgentExecError:
+        except (AgentExecError, OSError):
             return None
 
     def _find(self, text: str) -> tuple[Source, str, str, dict[str, int]]:

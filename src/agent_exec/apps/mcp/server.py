@@ -9,6 +9,7 @@ from anyio.to_thread import run_sync
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
+    INTERNAL_ERROR,
     INVALID_PARAMS,
     CallToolResult,
     InputRequiredResult,
@@ -182,7 +183,10 @@ class Outputs:
         self, _context: "ServerRequestContext[Any]", _asked: "PaginatedRequestParams | None"
     ) -> ListResourcesResult:
         """Give the outputs of the newest jobs and of all sessions."""
-        found = await run_sync(self.resources.listed)
+        try:
+            found = await run_sync(self.resources.listed)
+        except AgentExecError as error:
+            raise MCPError(INTERNAL_ERROR, f"{error.code}: {error.message}") from None
         return ListResourcesResult(
             resources=[
                 Resource(uri=one.uri, name=one.name, description=_clean(one.about), mime_type=_PLAIN)
@@ -219,8 +223,8 @@ async def _tell_progress(context: "ServerRequestContext[Any]", name: str, call: 
         await sleep(PROGRESS_EVERY)
         try:
             elapsed, message = await run_sync(call.progress, name)
-        except AgentExecError:
-            continue  # what is waited for has been taken away; its wait ends too
+        except (AgentExecError, OSError):  # it has been taken away, or cannot be looked at now
+            continue  # whoever waits for it finds out; a note takes no call away
         await context.session.report_progress(elapsed, message=_clean(message))
 
 

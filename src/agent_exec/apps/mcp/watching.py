@@ -9,7 +9,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, EmptyResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Sequence
 
     from mcp.server import ServerRequestContext
     from mcp.server.session import ServerSession
@@ -90,10 +90,11 @@ class Watching:
             if not self._seen:
                 self._wanted = Event()
 
-    async def _begin(self, uris: "Iterable[str]") -> None:
+    async def _begin(self, uris: "Sequence[str]") -> None:
         for one in uris:
             if one not in self._seen:
                 self._seen[one] = await run_sync(self._state, one)
+        self._forget(uris)  # who wanted it may have left meanwhile
         self._wanted.set()
 
     async def _look(self, one: str) -> None:
@@ -118,7 +119,7 @@ class Watching:
             self._subscribed.pop(one, None)
             self._forget([one])
 
-    def _forget(self, uris: "Iterable[str]") -> None:
+    def _forget(self, uris: "Sequence[str]") -> None:
         for one in uris:
             if one not in self._heard and one not in self._subscribed:
                 self._seen.pop(one, None)
