@@ -155,6 +155,25 @@ def test_roots_that_nothing_can_run_in(
     talk(work, *jobs("--toolset", toolset), mode=mode, cwd=other, list_roots_callback=roots)
 
 
+def test_too_many_roots(folders: tuple[Path, Path, Path]) -> None:
+    """A sandbox of thousands would take longer than any client waits."""
+    first, _, other = folders
+    many = [first / str(number) for number in range(101)]
+    for one in many:
+        one.mkdir()
+    roots = Roots(*(one.as_uri() for one in many))
+
+    async def work(client: Client) -> None:
+        result = await client.call_tool("run", {"command": ["pwd"]})
+        assert result.is_error
+        assert "roots cannot be worked in: there are 101, and 100 may be; close some of them" in text(result)
+        roots.uris = roots.uris[1:]
+        result = await client.call_tool("run", {"command": ["pwd"], "cwd": str(many[100])})
+        assert result.structured_content["stdout"] == f"{many[100]}\n"
+
+    talk(work, *jobs(), cwd=other, list_roots_callback=roots)
+
+
 def test_roots_that_are_no_folders_of_this_machine_hide_no_others(folders: tuple[Path, Path, Path]) -> None:
     first, _, other = folders
     uris = ["vscode-vfs://github/a/b", "file://[", "file://elsewhere/tmp", "file:.", first.as_uri()]

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 _TELLING = ("session", "oneshot")
 """Toolsets that tell themselves where commands run."""
 
+MOST = 100
+"""How many roots a client may have: a sandbox is made of all of them, for each command."""
+
 
 class Offer:
     """A Toolset made of those that were asked for.
@@ -61,6 +64,8 @@ class Offer:
         If that cannot be, all stays as it was, and they are wanted still.
         """
         found = tuple(dict.fromkeys(os.path.realpath(root) for root in roots if os.path.isdir(root)))
+        if len(found) > MOST:
+            raise InvalidArgument(f"there are {len(found)}, and {MOST} may be; close some of them")
         if found and found != tuple(map(os.path.realpath, self._settings.roots)):
             settings = self._settings.at(found)
             before, self.parts = self.parts, _open(self._names, settings)
