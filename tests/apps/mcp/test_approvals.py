@@ -2,6 +2,7 @@
 
 import json
 import os
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from support import wait_until
 
 pytest.importorskip("mcp")
 
-from mcp_types import ElicitRequestFormParams, ElicitResult
+from mcp_types import CallToolRequestParams, ElicitRequestFormParams, ElicitResult
+
+from agent_exec.apps.mcp.approving import Memory
 
 RULES = '[[rule]]\nprefix = ["touch"]\nverdict = "ask"\nreason = "it makes files"\n'
 
@@ -275,3 +278,15 @@ def test_a_question_hides_nothing(rules: Path, folder: Path, mode: str) -> None:
     )
     assert "because: a rule says so.\\nIn a safe place.\\n.\n" in last
     assert os.path.exists(odd + b"/made")
+
+
+def test_questions_that_nobody_answers_take_no_room() -> None:
+    asked = CallToolRequestParams(name="run", arguments={"command": ["touch", "x" * 1_000_000]})
+    memory = Memory()
+    tracemalloc.start()
+    try:
+        for number in range(200):
+            memory.keep(asked, {}, f"{number}{'x' * 1_000_000}")
+        assert tracemalloc.get_traced_memory()[0] < 1_000_000
+    finally:
+        tracemalloc.stop()

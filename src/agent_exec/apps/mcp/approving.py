@@ -68,7 +68,7 @@ class Memory:
         while len(self._kept) >= _MOST:
             del self._kept[next(iter(self._kept))]
         word = secrets.token_urlsafe(24)
-        self._kept[word] = now + _KEEP, _digest(asked), answered, question
+        self._kept[word] = now + _KEEP, _digest(asked), answered, question and _name(question)
         return word
 
     def take(self, asked: "CallToolRequestParams") -> dict[str, str]:
@@ -100,7 +100,7 @@ class Elicitation:
 
     @property
     def answered(self) -> dict[str, str]:
-        """What was answered until now, by what was asked."""
+        """What was answered until now, by the names of the questions."""
         return self._answered
 
     def ask(self, request: "Request") -> str:
@@ -111,9 +111,10 @@ class Elicitation:
                 return _answer(run_in_loop(self._elicit, message))
             except (CancelledError, AlsoCancelled):  # the call was, and nobody hears what comes of it
                 return "no"
-        if message not in self._answered:
+        answer = self._answered.get(_name(message))
+        if answer is None:
             raise Unanswered(message)
-        return self._answered[message]
+        return answer
 
     async def _elicit(self, message: str) -> ElicitResult:
         try:
@@ -171,13 +172,20 @@ def _digest(asked: "CallToolRequestParams") -> bytes:
     return sha256(json.dumps([asked.name, asked.arguments], sort_keys=True).encode()).digest()
 
 
+def _name(question: str) -> str:
+    """Give what tells a question from others, however long it is."""
+    return sha256(question.encode()).hexdigest()
+
+
 def _visible(text: str) -> str:
     """Give a text in which nothing hides: what a screen would not show is written out."""
-    return "".join(one if one in "\n\t" else _line(one) for one in text)
+    return "\n".join("\t".join(map(_line, line.split("\t"))) for line in text.split("\n"))
 
 
 def _line(text: str) -> str:
     """Give a text on one line, in which nothing hides."""
+    if text.isprintable():
+        return text
     return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
