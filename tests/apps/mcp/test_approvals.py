@@ -211,6 +211,24 @@ def test_a_call_that_is_cancelled_while_somebody_is_asked(rules: Path, folder: P
     assert not (folder / "made").exists()
 
 
+def test_an_answer_that_is_no_message_is_a_no(rules: Path, folder: Path) -> None:
+    """It is not refused under the number of the question, which may be that of another call of the client's."""
+    hello = {"protocolVersion": "2025-11-25", "clientInfo": {"name": "test", "version": "0"}}
+    with bare(*jobs("--workspace", folder, "--rules", rules)) as server:
+        server.send("initialize", hello | {"capabilities": {"elicitation": {"form": {}}}})
+        server.hear()
+        server.send("notifications/initialized", notify=True)
+        for odd in ({"result": "once"}, {"result": None}, {"error": "no"}, {}):
+            server.call("run", command=["touch", "made"])
+            asked = server.hear()
+            assert asked["method"] == "elicitation/create"
+            server.say(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **odd}).encode())
+            answer = server.hear()
+            assert answer["id"] == server.last, answer
+            assert "the answer was no" in answer["result"]["content"][0]["text"]
+    assert not (folder / "made").exists()
+
+
 def test_an_answer_is_for_the_call_it_was_asked_in(rules: Path, folder: Path) -> None:
     """2026-07-28, in bare lines: a yes for one command is no yes for another, and none is taken twice."""
     meta = {

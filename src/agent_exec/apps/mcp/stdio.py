@@ -135,8 +135,11 @@ def _message(line: bytes) -> SessionMessage | JSONRPCError | None:
         return _refusal(PARSE_ERROR, "this line is no JSON")
     if message is not None and "id" not in found:
         return SessionMessage(message)
-    asked = found.get("id") if isinstance(found, dict) else None
-    return _refusal(INVALID_REQUEST, "this line is no message of JSON-RPC 2.0", _id(asked))
+    asked = _id(found.get("id")) if isinstance(found, dict) else None
+    if asked is None or "method" in found:
+        return _refusal(INVALID_REQUEST, "this line is no message of JSON-RPC 2.0", asked)
+    # An answer to a question of ours, under our number: whoever waits for it hears that it makes no sense.
+    return SessionMessage(_refusal(INVALID_REQUEST, "this is no answer of JSON-RPC 2.0", asked))
 
 
 def _id(value: object) -> int | str | None:
