@@ -47,6 +47,10 @@ def test_without_the_extra_all_else_works(cli: Cli, without: dict[str, str]) -> 
         (["--toolset", "jobs,executor,oneshot"], "executor and oneshot cannot be served together"),
         (["--toolset", "jobs,jobs"], "'jobs' is named twice"),
         (["--workspace", ""], "--workspace takes a folder"),
+        (
+            ["--workspace", "/"],
+            "'/' is or holds your home folder, which no sandbox gives away: name a folder below",
+        ),
         (["--max-wait", "0"], "--max-wait takes a second at least"),
         (["--policy", "nowhere.toml"], "nowhere.toml"),
         (["--toolset", "oneshot", "--sandbox", "none"], "--sandbox takes read-only, workspace-write,"),

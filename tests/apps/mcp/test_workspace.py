@@ -264,6 +264,26 @@ def test_roots_are_what_the_sandbox_lets_be_written(folders: tuple[Path, Path, P
     assert not (other / "outside").exists()
 
 
+@pytest.mark.parametrize("folder", [Path("/"), Path.home()])
+def test_a_client_that_starts_us_nowhere(folders: tuple[Path, Path, Path], folder: Path) -> None:
+    """Programs with windows start servers in / or in the home folder: neither is given away."""
+    name = folders[0].parent.name
+
+    async def work(client: Client) -> dict[str, Any]:
+        told = client.instructions or ""
+        if "none works on this machine" in told:
+            pytest.skip(told)  # nothing here can confine
+        assert "add --workspace DIR" in told
+        result = await client.call_tool("run", {"command": ["sh", "-c", f"pwd; mkdir {name}"]})
+        return {**result.structured_content}
+
+    found = talk(work, *jobs(), cwd=folder)
+    assert (found["stdout"], found["exit_code"]) == (f"{folder}\n", 1)
+    assert not (folder / name).exists()
+    found = talk(work, *jobs(), cwd=folder, list_roots_callback=Roots(folders[0].as_uri()))
+    assert (found["stdout"], found["exit_code"]) == (f"{folders[0]}\n", 0)
+
+
 def test_a_machine_without_a_sandbox_says_so(
     folders: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

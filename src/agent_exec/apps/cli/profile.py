@@ -10,11 +10,12 @@ if TYPE_CHECKING:
     from agent_exec.sandbox.profile import Profile
 
 
-def profile(asked: "Parsed", option: str, root: str) -> "Profile":
+def profile(asked: "Parsed", option: str, root: str, *, rootless: bool = False) -> "Profile":
     """Give the profile that the options of these names ask for: one of ours by its name, or that of a file.
 
     The roots and hosts that are named stand in the place of the file's own;
-    where there are no roots at all, the current directory is the one.
+    where there are no roots at all, the current directory is the one. What is
+    `rootless` has those of a file, or none.
     """
     from agent_exec.sandbox.profile import NAMES, Profile
 
@@ -27,7 +28,7 @@ def profile(asked: "Parsed", option: str, root: str) -> "Profile":
     roots = asked.options.get(root, ())
     if not all(roots):
         raise UsageError(f"--{root} takes a folder", asked.verb)
-    if roots or not found.roots:
+    if not rootless and (roots or not found.roots):
         found = found.replace(roots=[os.path.realpath(folder) for folder in roots or [here()]])
     if "net" in asked.options:
         found = found.replace(net=_net(asked.options["net"], asked.verb))

@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from agent_exec.apps.mcp.httpwhere import Where
     from agent_exec.apps.mcp.toolset import Settings, Toolset
 
+_ADRIFT = (
+    "Without roots nothing can be written, for the server was started in the home folder or above it:"
+    " have the user add --workspace DIR to its arguments."
+)
+
 
 def mcp(asked: "Parsed") -> "dict[str, Any]":
     """Do it, and end the process: what it has on stdout is the protocol's, and no answer comes there.
@@ -98,13 +103,21 @@ def settings_of(asked: "Parsed") -> "tuple[Callable[[], Settings], Callable[[], 
         if not os.path.isdir(folder):
             raise UsageError(f"--workspace takes a folder that exists; got {folder!r}", "mcp")
     rules = rules_file(options.get("rules"))
-    profile = make(asked, "sandbox", "workspace")
+    wide = [folder for folder in folders or [here()] if _is_wide(folder)]
+    profile = make(asked, "sandbox", "workspace", rootless=bool(wide))
     named = options.get("sandbox", "")
+    if wide and folders and profile.name == "workspace-write":
+        raise UsageError(
+            f"--workspace {wide[0]!r} is or holds your home folder, which no sandbox gives away:"
+            " name a folder below it, or say --sandbox read-only or full-access",
+            "mcp",
+        )
     max_wait, until = _patience(asked)
     settings = Settings(
         workspaces=tuple(dict.fromkeys(map(os.path.realpath, folders))),
         sandbox=profile,
-        follows=not is_file(named) or profile.roots == (os.path.realpath(here()),),
+        follows=not is_file(named) or profile.roots in ((), (os.path.realpath(here()),)),
+        note=_ADRIFT if wide and profile.name == "workspace-write" and not profile.roots else "",
         rules=rules,
         approval=approval_policy(),
         own=(rules or rules_place(), *([os.path.abspath(named)] if is_file(named) else [])),
@@ -118,6 +131,13 @@ def settings_of(asked: "Parsed") -> "tuple[Callable[[], Settings], Callable[[], 
 
     default = Default(settings)
     return default.settings, default.begin
+
+
+def _is_wide(folder: str) -> bool:
+    """Whether a folder is or holds the home folder, which no sandbox lets commands change."""
+    from agent_exec.sandbox.paths import inside
+
+    return inside(os.path.realpath(os.path.expanduser("~")), os.path.realpath(folder))
 
 
 def _patience(asked: "Parsed") -> "tuple[float, float | None]":
