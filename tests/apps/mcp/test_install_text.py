@@ -189,6 +189,33 @@ def test_toml_that_would_have_to_be_rewritten_is_left(text: str) -> None:
         edited(text, CODEX, "us", ENTRY)
 
 
+def test_the_form_is_what_is_wrong_and_not_a_line_that_is_not_there() -> None:
+    with pytest.raises(Mistake, match="its form does not allow") as caught:
+        edited("mcp_servers = {}", CODEX, "us", ENTRY)
+    assert caught.value.line is None
+
+
+def test_toml_that_is_odd_and_right() -> None:
+    text = "a = [nan, inf, 1.50, 1979-05-27]\n"
+    assert edited(text, CODEX, "us", ENTRY)[0].startswith(text)
+    text = "[mcp_servers.us]\nenv = { A = 1979-05-27 }\n"
+    with pytest.raises(Mistake, match="1979-05-27 stands beside"):
+        edited(text, CODEX, "us", {**ENTRY, "env": {"B": "2"}})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"a = {'[' * 3000}{']' * 3000}", "nested too deeply"),
+        (f"{'.'.join('a' * 3000)} = 1", "nested too deeply"),
+        (f"a = {'1' * 5000}", "4300 digits"),
+    ],
+)
+def test_toml_that_is_too_much(text: str, said: str) -> None:
+    with pytest.raises(Mistake, match=said):
+        edited(text, CODEX, "us", ENTRY)
+
+
 def test_variables_in_a_table_of_their_own_are_left() -> None:
     text = "[mcp_servers.us]\ncommand = 'y'\n[mcp_servers.us.env]\nA = '1'\n"
     new, known = edited(text, CODEX, "us", ENTRY)
@@ -218,6 +245,13 @@ def test_our_entry_keeps_what_its_owner_added(name: str) -> None:
         assert json.loads(changed)[client.key]["us"]["env"] == {"A": "1", "B": "2"}
         assert changed.startswith(expected.partition('"A"')[0])
     assert edited(changed, client, "us", {"command": "/new", "args": ["mcp"]})[0] == changed
+
+
+def test_variables_beside_ours_stay_as_they_are_written() -> None:
+    text = '{"servers": {"us": {"env": {\n  "A": "\\ud800", // mine\n  "B": "1"\n}}}}'
+    new, _ = edited(text, CLIENTS["vscode"], "us", {**ENTRY, "env": {"B": "2", "C": "3"}})
+    assert text.partition('"B"')[0] in new
+    assert jsontext.read(new)["servers"]["us"]["env"] == {"A": "\ud800", "B": "2", "C": "3"}
 
 
 def test_an_entry_of_another_kind_is_replaced() -> None:

@@ -19,6 +19,13 @@ def edited(text: str, client: "Client", name: str, entry: dict[str, Any]) -> tup
     Fields of the entry that we do not set stay as they are. Refuses with a
     Mistake a text with a mistake, and one that could only be rewritten.
     """
+    try:
+        return _edited(text, client, name, entry)
+    except RecursionError:
+        raise Mistake("it is nested too deeply") from None
+
+
+def _edited(text: str, client: "Client", name: str, entry: dict[str, Any]) -> tuple[str, bool]:
     before = _read(text, client)
     servers = before.get(client.key, {})
     if not isinstance(servers, dict):
@@ -28,7 +35,7 @@ def edited(text: str, client: "Client", name: str, entry: dict[str, Any]) -> tup
     after = deepcopy(before)
     after.setdefault(client.key, {})[name] = _merged(kept, entry)
     new = _toml(text, client, name, old, after) if client.toml else _json(text, client, name, kept, after)
-    if _read(new, client) != after:
+    if not _says(new, client, after):
         raise Mistake("its form does not allow to add something and leave all else as it is")
     return new, old is not None
 
@@ -49,6 +56,14 @@ def _read(text: str, client: "Client") -> dict[str, Any]:
     return found
 
 
+def _says(text: str, client: "Client", meant: dict[str, Any]) -> bool:
+    try:
+        found = _read(text, client)
+    except Mistake:
+        return False
+    return found == meant or repr(found) == repr(meant)  # nan is not the same as itself
+
+
 def _merged(old: dict[str, Any] | None, entry: dict[str, Any]) -> dict[str, Any]:
     found = {**(old or {}), **entry}
     variables = (old or {}).get("env")
@@ -62,8 +77,13 @@ def _json(text: str, client: "Client", name: str, old: dict[str, Any] | None, af
     if old is None:
         return jsontext.put(text, path, new, strict=client.strict)
     for field, value in new.items():
-        if field not in old or old[field] != value:
-            text = jsontext.put(text, (*path, field), value, strict=client.strict)
+        had, where = old.get(field), (*path, field)
+        if isinstance(value, dict) and isinstance(had, dict):
+            for inner, one in value.items():  # what is beside ours in it stays as it is written
+                if inner not in had or had[inner] != one:
+                    text = jsontext.put(text, (*where, inner), one, strict=client.strict)
+        elif field not in old or had != value:
+            text = jsontext.put(text, where, value, strict=client.strict)
     return text
 
 

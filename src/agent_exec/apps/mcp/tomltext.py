@@ -34,7 +34,7 @@ def read(text: str) -> dict[str, Any]:
 
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         found = re.search(r"at line (\d+)", str(error))
         raise Mistake(str(error), int(found[1]) if found else None) from None
 
@@ -158,12 +158,14 @@ def _key(name: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    """Give a text, a list of texts or a table of texts as TOML."""
+    """Give a text, a number, a list or a table of them as TOML; refuse with a Mistake what we never write."""
     if isinstance(value, dict):
         inner = ", ".join(f"{_key(name)} = {_shown(one)}" for name, one in value.items())
         return f"{{ {inner} }}" if inner else "{}"
     if isinstance(value, list):
         return f"[{', '.join(map(_shown, value))}]"
+    if not isinstance(value, str | int):
+        raise Mistake(f"{value} stands beside what is to be changed, which is left to you")
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
