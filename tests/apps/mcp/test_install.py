@@ -199,6 +199,35 @@ def test_what_is_written_works_from_anywhere(home: Home, tmp_path: Path) -> None
     assert json.loads(out.stdout)["result"]["serverInfo"]["name"] == "agent-exec"
 
 
+def test_variables_mean_the_same_in_every_folder(home: Home) -> None:
+    (home.cli.cwd / "rules.toml").write_text("")
+    told = home.install(
+        "gemini", "--dry-run", env={"AGENT_EXEC_ROOT": "jobs", "AGENT_EXEC_RULES": "rules.toml"}
+    )
+    cwd = str(home.cli.cwd)
+    assert told["env"] == {"AGENT_EXEC_ROOT": f"{cwd}/jobs", "AGENT_EXEC_RULES": f"{cwd}/rules.toml"}
+
+
+@pytest.mark.parametrize(
+    ("env", "words", "said"),
+    [
+        ({"AGENT_EXEC_RULES": "nowhere.toml"}, [], "nowhere.toml: the rules cannot be read"),
+        ({}, ["--policy", "nowhere.toml"], "nowhere.toml: the rules cannot be read"),
+        ({"AGENT_EXEC_APPROVAL_POLICY": "maybe"}, [], "'maybe'"),
+        ({}, ["--root", os.fsdecode(b"\xff")], "is not in UTF-8"),
+        ({"HOME": ""}, [], "let HOME be the whole path"),
+        ({"HOME": "here"}, [], "let HOME be the whole path"),
+        ({"HOME": "/nowhere"}, [], "the home folder '/nowhere' is no folder"),
+    ],
+)
+def test_what_would_not_work_is_not_entered(
+    home: Home, env: dict[str, str], words: list[str], said: str
+) -> None:
+    out = home.cli.raw("mcp", "install", "--client", "cursor", "--dry-run", *words, env=env)
+    assert (out.returncode, out.stdout) == (2, b"")
+    assert said in out.stderr.decode()
+
+
 @pytest.mark.parametrize("client", ["claude-code", "codex", "vscode"])
 def test_a_broken_file_is_left_as_it_is(home: Home, client: str) -> None:
     file = home.folder / USER[client]
@@ -330,6 +359,45 @@ def test_who_changes_it_meanwhile_loses_nothing(tmp_path: Path) -> None:
     with pytest.raises(Busy):
         replace(found, "ours")
     assert not list(tmp_path.iterdir())
+
+
+def test_two_of_us_at_once_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text("theirs")
+    found = find(str(file))
+    swap = os.replace
+
+    def late(*names: str) -> None:
+        monkeypatch.undo()
+        with pytest.raises(Busy, match="try again"):
+            replace(found, "also ours")  # both have looked, and found it as it was
+        swap(*names)
+
+    monkeypatch.setattr(os, "replace", late)
+    replace(found, "ours")
+    assert everything(tmp_path) == {str(file): b"ours", f"{file}.bak": b"theirs"}
+
+
+def test_what_one_of_us_left_who_was_killed_is_in_nobodys_way(tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    Path(f"{file}.{os.getpid()}.new").write_text("half")
+    assert replace(find(str(file)), "ours") is None
+    assert file.read_text() == "ours"
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
+def test_a_copy_is_a_file_of_its_own(tmp_path: Path, kind: str) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text("theirs")
+    taken = tmp_path / "mcp.json.bak"
+    if kind == "link":
+        taken.symlink_to(file)
+    elif kind == "pipe":
+        os.mkfifo(taken)
+    else:
+        taken.mkdir()
+    assert replace(find(str(file)), "ours") == f"{taken}.1"
+    assert Path(f"{taken}.1").read_text() == "theirs"
 
 
 def test_a_failure_in_the_middle_leaves_all_as_it_was(

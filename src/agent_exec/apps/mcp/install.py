@@ -35,8 +35,9 @@ def install(asked: "Parsed") -> dict[str, Any]:
     if about.nowhere and not options.get("workspace"):
         raise UsageError(f"{about.title} works in no folder: name one with --workspace", "mcp")
     command = [*program(), *words(asked)]
-    variables = {one: value for one in _VARIABLES if (value := os.environ.get(one))}
-    around = Here(os.path.expanduser("~"), here(), os.environ, sys.platform)
+    variables = {one: _whole(one, value) for one in _VARIABLES if (value := os.environ.get(one))}
+    _check_text(*command, *variables.values())
+    around = Here(_home() if scope == "user" else "", here(), os.environ, sys.platform)
     path = place(client, scope, around)
     if path is None:
         raise UsageError(f"{about.title} has no configuration of projects; say --scope user", "mcp")
@@ -109,6 +110,29 @@ def words(asked: "Parsed") -> list[str]:
     return found
 
 
+def _whole(variable: str, value: str) -> str:
+    return value if variable == "AGENT_EXEC_APPROVAL_POLICY" else os.path.abspath(value)
+
+
+def _check_text(*words: str) -> None:
+    """Refuse what no configuration can hold."""
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise UsageError(
+                f"{word!r} is not in UTF-8, as configurations are; give it another name", "mcp"
+            ) from None
+
+
+def _home() -> str:
+    """Give the home folder; refuse one that is none, for no client would look there."""
+    home = os.path.expanduser("~") if os.environ.get("HOME") != "" else ""
+    if not (os.path.isabs(home) and os.path.isdir(home)):
+        raise UsageError(f"the home folder {home!r} is no folder: let HOME be the whole path of yours", "mcp")
+    return home
+
+
 def difference(found: "Found", text: str) -> str:
     """Give the change as people read it."""
     from difflib import unified_diff
@@ -143,6 +167,7 @@ def _check_server(asked: "Parsed") -> None:
 
     from agent_exec.apps.mcp.httpwhere import OPTIONS
     from agent_exec.apps.mcp.main import settings_of, toolsets
+    from agent_exec.settings import open_gate
 
     for name in ("http", *OPTIONS):
         if name in asked.options:
@@ -150,6 +175,7 @@ def _check_server(asked: "Parsed") -> None:
     try:
         toolsets(asked)
         settings_of(asked)
+        open_gate(asked.options.get("rules"))
     except AgentExecError as error:
         raise UsageError(error.message, "mcp") from None
     if find_spec("mcp") is None:

@@ -1,12 +1,17 @@
 """The configuration of another program as a file: read whole, written whole or not at all."""
 
 import os
+import secrets
 import stat
 import sys
+from contextlib import contextmanager
 from errno import EACCES
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from agent_exec.model.errors import Busy, ConfigFailed, InvalidConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 LARGEST = 64 << 20
 _MARK = "\ufeff"
@@ -83,13 +88,14 @@ def replace(found: Found, text: str) -> str | None:
         os.makedirs(folder, exist_ok=True)
         made = _write_beside(found, new)
         backup = _keep(found)
-        _check_unchanged(found)
-        if found.state is None:
-            _name(made, found.path)
-        else:
-            os.replace(made, found.path)
-        made = None
-    except FileExistsError:
+        with _alone(folder):
+            _check_unchanged(found)
+            if found.state is None:
+                _name(made, found.path)
+            else:
+                os.replace(made, found.path)
+            made = None
+    except (FileExistsError, BlockingIOError):
         raise _changed(found) from None
     except OSError as error:
         raise _failed(found.path, "cannot be written", error) from None
@@ -98,6 +104,27 @@ def replace(found: Found, text: str) -> str | None:
             os.unlink(made)
     _settle(folder)
     return backup
+
+
+@contextmanager
+def _alone(folder: str) -> "Iterator[None]":
+    """Keep others of us out of a folder, where that can be; raises BlockingIOError if one is there."""
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise
+        except OSError:  # folders cannot be locked here
+            pass
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _dangles(path: str) -> bool:
@@ -120,7 +147,7 @@ def _check(path: str, state: os.stat_result) -> None:
 
 def _write_beside(found: Found, data: bytes) -> str:
     """Write a file beside the other, with its rights; a new one is for the user alone."""
-    name = f"{found.path}.{os.getpid()}.new"
+    name = f"{found.path}.{secrets.token_hex(4)}.new"
     descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
     try:
         with open(descriptor, "wb") as file:
@@ -183,7 +210,10 @@ def _name(made: str, name: str) -> None:
 
 
 def _holds(path: str, data: bytes) -> bool:
+    """Whether a file of its own, and no link to what will change, has these bytes."""
     try:
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            return False
         with open(path, "rb") as file:
             return file.read(len(data) + 1) == data
     except OSError:
