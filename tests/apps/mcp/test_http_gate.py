@@ -1,6 +1,7 @@
 """Who is let in over HTTP, and what nobody can do to the others."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_exec.apps.mcp.httptoken import token_of_file
 from apps.mcp.talking import text
 from apps.mcp.talking_http import FAKE_HTTP, Served, over_http, served, talk
 from support import wait_until
@@ -255,8 +257,8 @@ def test_a_port_that_is_taken() -> None:
         (["--http", "--host", "::"], "say --allow-remote as well if you mean it"),
         (["--http", "--allow-remote"], "--allow-remote needs --host"),
         (["--http", "--host", "no such host"], "--host takes an address or a name"),
-        (["--http", "--host", ""], "--host is empty"),
-        (["--http", "--host", "192.0.2.1", "--allow-remote"], "cannot be used"),
+        (["--http", "--host", ""], "--host is empty; give it a value, or leave it out"),
+        (["--http", "--host", "192.0.2.1", "--allow-remote"], "name a --host of this machine"),
         (["--http", "--idle-timeout", "0"], "--idle-timeout takes a time"),
         (["--http", "--rules", "nowhere.toml"], "nowhere.toml"),
         (["--http", "--dry-run"], "--dry-run is for `mcp install`"),
@@ -315,4 +317,8 @@ class TestTokenFile:
         assert "is no file" in out.stderr or "Is a directory" in out.stderr
         out = run("--http", "--port", "0", "--token-file", tmp_path / "no" / "where")
         assert out.returncode == 2
-        assert "cannot be made" in out.stderr
+        assert "cannot be made: No such file or directory; name a file in a folder of yours" in out.stderr
+
+    def test_what_a_killed_server_left_is_in_nobodys_way(self, tmp_path: Path) -> None:
+        Path(f"{tmp_path}/token.{os.getpid()}.new").touch()  # of one with the same number, as in a container
+        assert token_of_file(f"{tmp_path}/token") == Path(f"{tmp_path}/token").read_text().strip()

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 import tomllib
@@ -149,6 +150,11 @@ def test_what_is_there_stays(home: Home, client: str, ends: str, mark: str) -> N
     assert sorted(path.name for path in file.parent.iterdir() if path.is_file()) == sorted(
         [file.name, f"{file.name}.bak", f"{file.name}.bak.1"]
     )
+
+
+def test_what_is_empty_counts_as_not_given(home: Home) -> None:
+    told = home.install("cursor", "--dry-run", "--root", "", "--rules", "")
+    assert told["command"] == [str(PROGRAM), "mcp"]
 
 
 def test_what_is_written_works_from_anywhere(home: Home, tmp_path: Path) -> None:
@@ -308,7 +314,7 @@ def tried():
     try:
         replace(find(file), "ours")
     except AgentExecError as error:
-        print(error.code, error.message.rpartition(": ")[2], sep=": ")
+        print(error.code, error.message.rpartition(": ")[2].partition(". ")[0], sep=": ")
 os.chmod(file, 0o400), tried(), os.chmod(file, 0o600)
 os.chmod(folder, 0o500), tried(), os.chmod(folder, 0o700)
 os.chmod(file, 0o200), tried(), os.chmod(file, 0o600)
@@ -428,7 +434,8 @@ def test_nobody_to_ask_is_no_yes(home: Home) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "done"), [("y\n", True), ("YES\n", True), ("\n", False), ("n\n", False), ("\x04", False)]
+    ("typed", "done"),
+    [("y\n", True), ("YES\n", True), ("\n", False), ("n\n", False), ("\x04", False), ("\x03", False)],
 )
 def test_a_person_is_asked(home: Home, typed: str, done: bool) -> None:
     terminal, side = pty.openpty()
@@ -445,13 +452,17 @@ def test_a_person_is_asked(home: Home, typed: str, done: bool) -> None:
             while b"[y/N]" not in shown:
                 shown += os.read(terminal, 4096)
             assert b"+++ " in shown
-            os.write(terminal, typed.encode())
+            if typed == "\x03":  # it has no terminal that would make a signal of this
+                process.send_signal(signal.SIGINT)
+            else:
+                os.write(terminal, typed.encode())
             out, _ = process.communicate(timeout=30)
     finally:
         os.close(terminal)
         os.close(side)
     told = check(out.decode())
     assert told["ok"] is done
+    assert done or "mcp.json was not changed: you" in told["error"]["message"]
     assert (home.folder / ".cursor" / "mcp.json").exists() is done
 
 

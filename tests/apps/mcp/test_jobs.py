@@ -167,6 +167,8 @@ def test_a_wrong_number_in_the_environment(store: Cli) -> None:
         out = store.raw("mcp", env={name: "-1"})
         assert (out.returncode, out.stdout) == (2, b"")
         assert f"{name} must be a whole number of seconds" in out.stderr.decode()
+    out = store.raw("mcp", env={"AGENT_EXEC_MCP_MAX_UNTIL_SECONDS": "0"})
+    assert "AGENT_EXEC_MCP_MAX_UNTIL_SECONDS takes a second at least" in out.stderr.decode()
 
 
 @ERAS

@@ -48,7 +48,9 @@ def _load(path: str) -> "Profile":
     try:
         return Profile.from_json(read_small(os.path.realpath(path)))
     except OSError as error:
-        raise InvalidArgument(f"the profile {path!r} cannot be read: {error.strerror}", path=path) from None
+        raise InvalidArgument(
+            f"the profile {path!r} cannot be read: {error.strerror}; name another", path=path
+        ) from None
     except InvalidArgument as error:
         raise InvalidArgument(f"{path}: {error.message}", **{**error.details, "path": path}) from None
 

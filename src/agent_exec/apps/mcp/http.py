@@ -6,6 +6,7 @@ import logging
 import os
 import socket
 import sys
+from errno import EADDRNOTAVAIL
 from functools import partial
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
@@ -147,9 +148,10 @@ def _bind(where: "Where") -> socket.socket:
         listener.bind(address)
     except OSError as error:
         listener.close()
+        elsewhere = error.errno == EADDRNOTAVAIL
+        remedy = "name a --host of this machine" if elsewhere else "name another --port, or 0 for any"
         raise UsageError(
-            f"{where.host}:{where.port} cannot be used ({error.strerror}); name another --port, or 0 for any",
-            "mcp",
+            f"{where.host}:{where.port} cannot be used ({error.strerror}); {remedy}", "mcp"
         ) from None
     listener.setblocking(False)
     return listener

@@ -27,13 +27,13 @@ def token_of_file(path: str) -> str:
     except FileExistsError:
         pass
     except OSError as error:
-        raise UsageError(f"--token-file: {path!r} cannot be made: {error.strerror}", "mcp") from None
+        raise _cannot(path, "made", error) from None
     try:
         with open(path, "rb", opener=_opened) as file:
             _check(path, os.fstat(file.fileno()))
             text = file.read(_MOST + 1)
     except OSError as error:
-        raise UsageError(f"--token-file: {path!r} cannot be read: {error.strerror}", "mcp") from None
+        raise _cannot(path, "read", error) from None
     token = text.strip()
     if not (_LEAST <= len(token) <= _MOST and token.isascii() and all(33 <= byte < 127 for byte in token)):
         raise UsageError(
@@ -49,7 +49,7 @@ def _made(path: str) -> str:
     if os.path.lexists(path):
         raise FileExistsError
     token = new_token()
-    fresh = f"{path}.{os.getpid()}.new"
+    fresh = f"{path}.{secrets.token_hex(4)}.new"
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with open(descriptor, "w", encoding="ascii") as file:
@@ -60,13 +60,19 @@ def _made(path: str) -> str:
     return token
 
 
+def _cannot(path: str, what: str, error: OSError) -> UsageError:
+    return UsageError(
+        f"--token-file: {path!r} cannot be {what}: {error.strerror}; name a file in a folder of yours", "mcp"
+    )
+
+
 def _opened(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a pipe would have us wait
 
 
 def _check(path: str, found: os.stat_result) -> None:
     if not stat.S_ISREG(found.st_mode):
-        raise UsageError(f"--token-file: {path!r} is no file", "mcp")
+        raise UsageError(f"--token-file: {path!r} is no file; name another", "mcp")
     if sys.platform == "win32":
         return  # the rights of a file are those of its folder there
     if found.st_uid not in (os.geteuid(), 0):

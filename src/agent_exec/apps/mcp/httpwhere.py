@@ -43,6 +43,6 @@ def where(asked: "Parsed") -> Where | None:
         raise UsageError("--allow-remote needs --host, such as --host 0.0.0.0", "mcp")
     for name in ("host", "token-file"):
         if options.get(name) == "":
-            raise UsageError(f"--{name} is empty", "mcp")
+            raise UsageError(f"--{name} is empty; give it a value, or leave it out", "mcp")
     host = options.get("host", Where().host)
     return Where(host, port, "allow-remote" in options, options.get("token-file"), idle)

@@ -12,7 +12,7 @@ from agent_exec.apps.mcp.clients import CLIENTS, SCOPES, Here, entry, place
 from agent_exec.apps.mcp.installtext import by_hand, edited
 from agent_exec.apps.mcp.jsontext import Mistake
 from agent_exec.faces.answers import answer
-from agent_exec.model.errors import AgentExecError, ApprovalRequired, InvalidConfig
+from agent_exec.model.errors import AgentExecError, ApprovalRequired, Interrupted, InvalidConfig
 
 if TYPE_CHECKING:
     from agent_exec.apps.cli.parse import Parsed
@@ -104,7 +104,7 @@ def words(asked: "Parsed") -> list[str]:
         if kind == "flag":
             found.append(f"--{name}")
             continue
-        for value in asked.options[name] if kind == "many" else [asked.texts[name]]:
+        for value in filter(None, asked.options[name] if kind == "many" else [asked.texts[name]]):
             whole = name in _PATHS or (name == "sandbox" and is_file(value))
             found += [f"--{name}", os.path.abspath(value) if whole else value]
     return found
@@ -188,9 +188,18 @@ def _ask(found: "Found") -> None:
         raise ApprovalRequired(
             f"{found.path} was not changed: nobody can be asked here; look at the change, and say --yes"
         )
-    _say(f"Change {found.path}? [y/N] ")
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise ApprovalRequired(f"{found.path} was not changed: you did not say yes")
+    try:
+        _say(f"Change {found.path}? [y/N] ")
+        said = sys.stdin.readline()
+    except KeyboardInterrupt:
+        _say("\n")
+        raise Interrupted(f"{found.path} was not changed: you interrupted; call it again") from None
+    if not said.endswith("\n"):
+        _say("\n")  # what comes next begins a line
+    if said.strip().lower() not in ("y", "yes"):
+        raise ApprovalRequired(
+            f"{found.path} was not changed: you did not say yes; call it again to be asked"
+        )
 
 
 def _mistaken(found: "Found", client: str, mistake: Mistake, shown: str) -> InvalidConfig:

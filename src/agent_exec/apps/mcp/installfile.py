@@ -63,7 +63,9 @@ def find(path: str, *, inside: str | None = None) -> Found:
     finally:
         os.close(descriptor)
     if len(data) > LARGEST:
-        raise InvalidConfig(f"{path} is too large to be a configuration", file=path)
+        raise InvalidConfig(
+            f"{path} is too large to be a configuration; make it smaller, and try again", file=path
+        )
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -140,7 +142,7 @@ def _dangles(path: str) -> bool:
 
 def _check(path: str, state: os.stat_result) -> None:
     if not stat.S_ISREG(state.st_mode):
-        raise InvalidConfig(f"{path} is no file", file=path)
+        raise InvalidConfig(f"{path} is no file; move it away, and try again", file=path)
     if sys.platform != "win32" and os.geteuid() not in (0, state.st_uid):
         raise InvalidConfig(f"{path} belongs to somebody else; ask them to change it", file=path)
 
@@ -239,4 +241,8 @@ def _changed(found: Found) -> Busy:
 
 
 def _failed(path: str, what: str, error: OSError) -> ConfigFailed:
-    return ConfigFailed(f"{path} {what}: {error.strerror or error}", file=path, errno=error.errno)
+    return ConfigFailed(
+        f"{path} {what}: {error.strerror or error}. Nothing was changed; see to that, and try again",
+        file=path,
+        errno=error.errno,
+    )

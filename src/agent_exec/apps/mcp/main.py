@@ -146,8 +146,9 @@ def _patience(asked: "Parsed") -> "tuple[float, float | None]":
 
     most, usual = (_seconds(f"AGENT_EXEC_MCP_{name}_UNTIL_SECONDS") for name in ("MAX", "DEFAULT"))
     longest = asked.options.get("max-wait", MAX_WAIT if most is None else most)
-    if "max-wait" in asked.options and longest < 1:
-        raise UsageError("--max-wait takes a second at least", "mcp")
+    if longest < 1:
+        said = "--max-wait" if "max-wait" in asked.options else "AGENT_EXEC_MCP_MAX_UNTIL_SECONDS"
+        raise UsageError(f"{said} takes a second at least", "mcp")
     return float(longest), usual
 
 
