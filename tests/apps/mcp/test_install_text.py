@@ -68,6 +68,8 @@ def test_a_comment_in_a_line_without_an_end() -> None:
         ('{"a": "\n"}', 1, "value is missing"),
         ('{"a": "\\x"}', 1, "no value"),
         ('{"a": 1} {', 1, "more after the end"),
+        ('{"a": [NaN]}', 1, "value is missing"),
+        ('{"a": {"b": [{},\n2 3]}}', 2, "comma is missing"),
         ("/* open", 1, "value is missing"),
         ('{"mcpServers": []}', 1, "mcpServers is no object"),
         ("[]", 1, "the file is no object"),

@@ -1,6 +1,5 @@
 """The configuration of a client as a text: our entry in it is set, and all else stays."""
 
-from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from agent_exec.apps.mcp import jsontext, tomltext
@@ -32,8 +31,7 @@ def _edited(text: str, client: "Client", name: str, entry: dict[str, Any]) -> tu
         raise Mistake(f"{client.key} is no table of servers")
     old = servers.get(name)
     kept = old if isinstance(old, dict) and not any(key in old for key in _ELSEWHERE) else None
-    after = deepcopy(before)
-    after.setdefault(client.key, {})[name] = _merged(kept, entry)
+    after = {**before, client.key: {**servers, name: _merged(kept, entry)}}
     new = _toml(text, client, name, old, after) if client.toml else _json(text, client, name, kept, after)
     if not _says(new, client, after):
         raise Mistake("its form does not allow to add something and leave all else as it is")
