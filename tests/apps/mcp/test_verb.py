@@ -21,7 +21,7 @@ def without(tmp_path: Path) -> dict[str, str]:
 def test_without_the_extra_it_says_what_to_install(cli: Cli, without: dict[str, str]) -> None:
     out = cli.raw("mcp", "--toolset", "oneshot", env=without)
     assert (out.returncode, out.stdout) == (2, b"")
-    assert b"install agent-exec[mcp]" in out.stderr
+    assert b"install agent-exec[mcp], in a clone with pip install '.[mcp]'" in out.stderr
     assert b"Traceback" not in out.stderr
 
 

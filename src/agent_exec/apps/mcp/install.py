@@ -166,7 +166,7 @@ def _check_server(asked: "Parsed") -> None:
     from importlib.util import find_spec
 
     from agent_exec.apps.mcp.httpwhere import OPTIONS
-    from agent_exec.apps.mcp.main import settings_of, toolsets
+    from agent_exec.apps.mcp.main import MISSING, settings_of, toolsets
     from agent_exec.settings import open_gate
 
     for name in ("http", *OPTIONS):
@@ -179,7 +179,7 @@ def _check_server(asked: "Parsed") -> None:
     except AgentExecError as error:
         raise UsageError(error.message, "mcp") from None
     if find_spec("mcp") is None:
-        raise UsageError("the SDK of the protocol is missing: install agent-exec[mcp]", "mcp")
+        raise UsageError(MISSING, "mcp")
 
 
 def _ask(found: "Found") -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from agent_exec.apps.mcp.httpwhere import Where
     from agent_exec.apps.mcp.toolset import Settings, Toolset
 
+MISSING = "the SDK of the protocol is missing: install agent-exec[mcp], in a clone with pip install '.[mcp]'"
 _ADRIFT = (
     "Without roots nothing can be written, for the server was started in the home folder or above it:"
     " have the user add --workspace DIR to its arguments."
@@ -64,9 +65,7 @@ def serve(
     except ImportError as error:
         if (error.name or "").startswith("agent_exec"):
             raise
-        raise UsageError(
-            f"the SDK of the protocol is missing ({error}): install agent-exec[mcp]", "mcp"
-        ) from None
+        raise UsageError(f"{MISSING} ({error})", "mcp") from None
     if http is None:
         return serving.run(open_toolset, wire)
     from agent_exec.apps.mcp import http as over_http
