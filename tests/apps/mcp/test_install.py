@@ -318,6 +318,7 @@ def tried():
 os.chmod(file, 0o400), tried(), os.chmod(file, 0o600)
 os.chmod(folder, 0o500), tried(), os.chmod(folder, 0o700)
 os.chmod(file, 0o200), tried(), os.chmod(file, 0o600)
+os.chmod(folder, 0o300), replace(find(file), "{ }"), os.chmod(folder, 0o700)
 file = "/etc/passwd"
 tried()
 """
@@ -329,7 +330,7 @@ def test_what_may_not_be_read_or_written() -> None:
         file = Path(folder, "mcp.json")
         file.write_text("{}")
         for path in (Path(folder), file):
-            os.chown(path, somebody, -1)
+            os.chown(path, somebody, os.getegid() or somebody)
         argv = [sys.executable, "-c", REFUSED, folder, str(somebody)]
         out = subprocess.run(argv, capture_output=True, text=True, check=True)
         denied = "config_failed: Permission denied"
@@ -339,7 +340,7 @@ def test_what_may_not_be_read_or_written() -> None:
             denied,
             "invalid_config: /etc/passwd belongs to somebody else; ask them to change it",
         ]
-        assert everything(Path(folder)) == {str(file): b"{}"}
+        assert everything(Path(folder)) == {str(file): b"{ }", f"{file}.bak": b"{}"}
 
 
 def test_a_folder_that_cannot_be_made(home: Home) -> None:

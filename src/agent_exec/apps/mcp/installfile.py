@@ -12,6 +12,8 @@ from agent_exec.model.errors import Busy, ConfigFailed, InvalidConfig
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+if sys.platform != "win32":
+    import fcntl
 
 LARGEST = 64 << 20
 _MARK = "\ufeff"
@@ -111,22 +113,20 @@ def replace(found: Found, text: str) -> str | None:
 @contextmanager
 def _alone(folder: str) -> "Iterator[None]":
     """Keep others of us out of a folder, where that can be; raises BlockingIOError if one is there."""
-    if sys.platform == "win32":
-        yield
-        return
-    import fcntl
-
-    descriptor = os.open(folder, os.O_RDONLY)
+    descriptor = -1
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise
-        except OSError:  # folders cannot be locked here
-            pass
+        if sys.platform != "win32":
+            try:
+                descriptor = os.open(folder, os.O_RDONLY)
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise
+            except OSError:  # it may not be read, or folders cannot be locked here
+                pass
         yield
     finally:
-        os.close(descriptor)
+        if descriptor >= 0:
+            os.close(descriptor)
 
 
 def _dangles(path: str) -> bool:
