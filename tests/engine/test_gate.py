@@ -256,3 +256,8 @@ def test_a_file_that_is_wrong_stays_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(InvalidRules, match="UTF-8"):
         add_rules(tmp_path / "bytes", [Rule(["a"], "allow")])
     assert (tmp_path / "bytes").read_bytes() == b"\xff\xfe"
+
+
+def test_rules_without_end_are_refused() -> None:
+    with pytest.raises(InvalidRules, match="characters, and this has more"):
+        load_rules("/dev/zero")

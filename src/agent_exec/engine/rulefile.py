@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from agent_exec.policy.rules import Book
 
 
+_LONGEST = 1 << 22
+
+
 def load_book(path: "str | PathLike[str]") -> "Book":
     """Read a file of rules; raise InvalidRules for one that is missing, unreadable or wrong."""
     name = os.fspath(path)
@@ -76,9 +79,14 @@ def _add(name: str, rules: "Sequence[Rule]") -> Policy:
 def _text(name: str) -> str:
     try:
         with open(name, encoding="utf-8") as file:
-            return file.read()
+            text = file.read(_LONGEST + 1)
     except UnicodeDecodeError:
         raise InvalidRules(f"{name}: this is not UTF-8 text; write the rules as TOML", file=name) from None
+    if len(text) > _LONGEST:
+        raise InvalidRules(
+            f"{name}: rules may have {_LONGEST} characters, and this has more; name another file", file=name
+        )
+    return text
 
 
 def _replace(name: str, text: str, mode: int) -> None:

@@ -141,18 +141,23 @@ def test_roots_that_nothing_can_run_in(
 ) -> None:
     """No call runs elsewhere instead; and they are asked for again, since the client may have others by then."""
     first, _, other = folders
-    roots = Roots("file:///")
+    roots = Roots(first.as_uri())
+    rules = other / "rules.toml"
+    rules.write_text("")
 
     async def work(client: Client) -> None:
+        rules.write_text("no rules")
         for number in (1, 2):
             result = await client.call_tool(tool, {**asked, folder: "."})
             assert result.is_error
-            assert "the client's roots cannot be worked in: roots must not be '/'" in text(result)
+            assert "the client's roots cannot be worked in: " in text(result)
+            assert "rules.toml" in text(result)
             assert roots.asked == number
-        roots.uris = (first.as_uri(),)
+        rules.write_text("")
         assert str(first) in text(await client.call_tool(tool, {**asked, folder: "."}))
 
-    talk(work, *jobs("--toolset", toolset), mode=mode, cwd=other, list_roots_callback=roots)
+    words = jobs("--toolset", toolset, "--rules", rules)
+    talk(work, *words, mode=mode, cwd=other, list_roots_callback=roots)
 
 
 def test_too_many_roots(folders: tuple[Path, Path, Path]) -> None:
@@ -282,6 +287,25 @@ def test_a_client_that_starts_us_nowhere(folders: tuple[Path, Path, Path], folde
     assert not (folder / name).exists()
     found = talk(work, *jobs(), cwd=folder, list_roots_callback=Roots(folders[0].as_uri()))
     assert (found["stdout"], found["exit_code"]) == (f"{folders[0]}\n", 0)
+
+
+@pytest.mark.parametrize("folder", [Path("/"), Path.home()])
+def test_a_client_whose_root_holds_everything(folders: tuple[Path, Path, Path], folder: Path) -> None:
+    """It can be read; only what else there is can be written."""
+    first, _, other = folders
+    name = first.parent.name
+
+    async def work(client: Client) -> tuple[str, int]:
+        if "none works on this machine" in (client.instructions or ""):
+            pytest.skip("nothing here can confine")
+        lines = f"pwd; mkdir {name}; echo x > {first}/made"
+        result = await client.call_tool("run", {"command": ["sh", "-c", lines]})
+        return result.structured_content["stdout"], result.structured_content["exit_code"]
+
+    roots = Roots(folder.as_uri(), first.as_uri())
+    assert talk(work, *jobs(), cwd=other, list_roots_callback=roots) == (f"{folder}\n", 0)
+    assert not (folder / name).exists()
+    assert (first / "made").exists()
 
 
 def test_a_machine_without_a_sandbox_says_so(

@@ -93,7 +93,7 @@ def settings_of(asked: "Parsed") -> "tuple[Callable[[], Settings], Callable[[], 
     """Give what tells the settings, and what has to be begun before."""
     from agent_exec.apps.cli.profile import is_file
     from agent_exec.apps.cli.profile import profile as make
-    from agent_exec.apps.mcp.toolset import Settings
+    from agent_exec.apps.mcp.toolset import Settings, is_wide
     from agent_exec.settings import approval_policy, jobs_root, rules_file, rules_place
 
     options = asked.options
@@ -102,7 +102,7 @@ def settings_of(asked: "Parsed") -> "tuple[Callable[[], Settings], Callable[[], 
         if not os.path.isdir(folder):
             raise UsageError(f"--workspace takes a folder that exists; got {folder!r}", "mcp")
     rules = rules_file(options.get("rules"))
-    wide = [folder for folder in folders or [here()] if _is_wide(folder)]
+    wide = [folder for folder in folders or [here()] if is_wide(folder)]
     profile = make(asked, "sandbox", "workspace", rootless=bool(wide))
     named = options.get("sandbox", "")
     if wide and folders and profile.name == "workspace-write":
@@ -130,13 +130,6 @@ def settings_of(asked: "Parsed") -> "tuple[Callable[[], Settings], Callable[[], 
 
     default = Default(settings)
     return default.settings, default.begin
-
-
-def _is_wide(folder: str) -> bool:
-    """Whether a folder is or holds the home folder, which no sandbox lets commands change."""
-    from agent_exec.sandbox.paths import inside
-
-    return inside(os.path.realpath(os.path.expanduser("~")), os.path.realpath(folder))
 
 
 def _patience(asked: "Parsed") -> "tuple[float, float | None]":

@@ -1,5 +1,6 @@
 """What a toolset is to the server, and how one is opened by its name."""
 
+import os
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from agent_exec.apps.cli.usage import here
@@ -14,6 +15,13 @@ if TYPE_CHECKING:
 
 MAX_WAIT = 55.0
 """How long a call may wait, in seconds: clients are known to give up after a minute."""
+
+
+def is_wide(folder: str) -> bool:
+    """Whether a folder is or holds the home folder, which no sandbox lets commands change."""
+    from agent_exec.sandbox.paths import inside
+
+    return inside(os.path.realpath(os.path.expanduser("~")), os.path.realpath(folder))
 
 
 class Settings(NamedTuple):
@@ -55,10 +63,10 @@ class Settings(NamedTuple):
         return box is None or box.name == "full-access" or box.net != "off"
 
     def at(self, workspaces: tuple[str, ...]) -> "Settings":
-        """Give the same for other folders."""
+        """Give the same for other folders; one that no sandbox gives away can be read there, not written."""
         sandbox = self.sandbox
         if sandbox is not None and self.follows:
-            sandbox = sandbox.replace(roots=list(workspaces))
+            sandbox = sandbox.replace(roots=[folder for folder in workspaces if not is_wide(folder)])
         return self._replace(workspaces=workspaces, sandbox=sandbox)
 
     def gate(self) -> "Gate":

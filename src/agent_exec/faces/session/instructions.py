@@ -23,8 +23,8 @@ def confined(sandbox: "Profile | None", *, escalates: bool = False) -> str:
     if sandbox.name == "full-access":
         return "they are not confined: the sandbox profile is full-access."
     said = [f"they are confined by the sandbox profile {sandbox.name}."]
-    if sandbox.name == "workspace-write":
-        said.append(f"They may write to {', '.join(sandbox.roots) or 'nothing'}, but not to any .git.")
+    if sandbox.name == "workspace-write" and sandbox.roots:
+        said.append(f"They may write to {', '.join(sandbox.roots)}, but not to any .git.")
     else:
         said.append("They may write nothing but temporary files.")
     said.append(f"{_network(sandbox)}.")
