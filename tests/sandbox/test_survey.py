@@ -44,9 +44,9 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     look = module._look
 
-    def noted(folder: str, stamp: tuple[int, int, int]) -> object:
+    def noted(folder: str) -> object:
         found.append(os.path.basename(folder))
-        return look(folder, stamp)
+        return look(folder)
 
     monkeypatch.setattr(module, "_look", noted)
     return found
@@ -186,6 +186,40 @@ def test_a_folder_in_the_place_of_another_is_another(tmp_path: Path, settled: Ca
     shutil.rmtree(root / "moved")
     (root / "moved").symlink_to(tmp_path)
     assert survey(str(root)).gits == ()
+
+
+def test_nobody_can_have_a_folder_known_for_another(
+    tmp_path: Path, settled: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, decoy = tmp_path / "real", tmp_path / "decoy"
+    (real / "inner" / "deep").mkdir(parents=True)
+    (decoy / "inner").mkdir(parents=True)
+    inner = (real / "inner").stat().st_ino
+    settled()
+
+    def swap() -> None:
+        real.rename(tmp_path / "away")
+        decoy.rename(real)
+        (tmp_path / "away").rename(decoy)
+
+    def swapped(where: int | str) -> Iterator["os.DirEntry[str]"]:
+        """List a folder, while a command has another one in the place of the one above it."""
+        now = os.stat(where).st_ino == inner
+        if now:
+            swap()
+        try:
+            return listed(where)
+        finally:
+            if now:
+                swap()
+
+    with monkeypatch.context() as patch:
+        listed = os.scandir
+        patch.setattr(os, "scandir", swapped)
+        survey(str(tmp_path))
+    settled()
+    (real / "inner" / "deep" / ".git").mkdir()
+    assert names(tmp_path, survey(str(tmp_path)).gits) == {"real/inner/deep/.git"}
 
 
 def test_what_is_known_counts_for_the_bound(tmp_path: Path, settled: Callable[[], None]) -> None:

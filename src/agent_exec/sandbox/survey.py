@@ -33,6 +33,8 @@ _SETTLED_NS = 3 * 10**9
 _HONEST = frozenset({"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"})
 """File systems whose time of the last change is the kernel's own, and not what a command may have set."""
 
+_FOLDER = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
 _known: "dict[str, Mapping[str, Found]]" = {}
 """What was found below a root, by folder."""
 
@@ -87,10 +89,9 @@ def survey(root: str, *, bound: int = BOUND, into_git: bool = False) -> Survey:
             try:
                 if entries >= bound:
                     raise OSError
-                stamp = _stamp(folder)
                 found = known.get(folder)
-                if found is None or found[0] != stamp:
-                    found = _look(folder, stamp)
+                if found is None or found[0] != _stamp(os.lstat(folder)):
+                    found = _look(folder)
             except (FileNotFoundError, NotADirectoryError):
                 continue  # gone since it was seen
             except OSError:
@@ -98,9 +99,9 @@ def survey(root: str, *, bound: int = BOUND, into_git: bool = False) -> Survey:
                 if len(unscanned) < _NAMED:
                     unscanned.append(folder)
                 continue
+            stamp, count, folders, repositories, further, many = found
             if stamp[0] == device and stamp[2] < settled:
                 kept[folder] = found
-            _, count, folders, repositories, further, many = found
             entries += count
             following += folders
             if repositories:
@@ -139,29 +140,34 @@ def _keep(root: str, folders: "Mapping[str, Found]") -> None:
     _known[root] = folders
 
 
-def _stamp(folder: str) -> "Stamp":
-    found = os.lstat(folder)
+def _stamp(found: os.stat_result) -> "Stamp":
     return found.st_dev, found.st_ino, found.st_ctime_ns
 
 
-def _look(folder: str, stamp: "Stamp") -> "Found":
-    """Give what is in a folder, which was so before."""
+def _look(folder: str) -> "Found":
+    """Give what is in a folder, and who that was: of what was opened once, for a command may swap folders."""
     entries = links = 0
     folders: list[str] = []
     gits: list[str] = []
     linked: list[str] = []
-    with os.scandir(folder) as listed:
-        for entry in listed:
-            entries += 1
-            name = entry.name
-            if name == ".git" or (len(name) == 4 and name.lower() == ".git"):
-                gits.append(entry.path)
-            elif entry.is_dir(follow_symlinks=False):
-                folders.append(entry.path)
-            elif entry.is_file(follow_symlinks=False) and _names(entry) > 1:
-                links += 1
-                if len(linked) < _NAMED:
-                    linked.append(entry.path)
+    start = folder.rstrip("/") + "/"
+    fd = os.open(folder, _FOLDER)
+    try:
+        stamp = _stamp(os.fstat(fd))
+        with os.scandir(fd) as listed:
+            for entry in listed:
+                entries += 1
+                name = entry.name
+                if name == ".git" or (len(name) == 4 and name.lower() == ".git"):
+                    gits.append(start + name)
+                elif entry.is_dir(follow_symlinks=False):
+                    folders.append(start + name)
+                elif entry.is_file(follow_symlinks=False) and _names(entry) > 1:
+                    links += 1
+                    if len(linked) < _NAMED:
+                        linked.append(start + name)
+    finally:
+        os.close(fd)
     return stamp, entries, tuple(folders), tuple(gits), tuple(linked), links
 
 
