@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import agent_exec
-from agent_exec.jobs.boxed import ROOM, bounded
+from agent_exec.jobs.boxed import ROOM, ahead, bounded
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.jsonline import dump
 from agent_exec.sandbox.survey import known
@@ -164,6 +164,27 @@ def test_what_is_known_of_a_root_is_known_to_the_next_job_and_no_more(
     assert not hook.exists()
     assert changes("echo x > new/.git/config") == []
     assert not (cli.cwd / "new" / ".git" / "config").exists()
+
+
+@pytest.mark.parametrize("git", ["read-only", "commit"])
+def test_a_repository_that_comes_after_the_plan_is_protected(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, git: str
+) -> None:
+    theirs = repository(cli.cwd.parent / "theirs")
+    hook = cli.cwd / "inner" / ".git" / "hooks" / "pre-commit"
+
+    def planned(*args: Any) -> dict[str, Any]:
+        sent = ahead(*args)
+        assert sent["plan"]
+        shutil.copytree(theirs, cli.cwd / "inner")
+        return sent
+
+    monkeypatch.setattr("agent_exec.jobs.boxed.ahead", planned)
+    jobs = agent_exec.open_jobs(str(cli.root))
+    profile = agent_exec.Profile("workspace-write", [cli.cwd], git=git)
+    told = jobs.run(["sh", "-c", f"echo x > {hook}"], cwd=str(cli.cwd), sandbox=profile, observe=None)
+    assert told["exit_code"] == 2
+    assert not hook.exists()
 
 
 def test_a_box_that_cannot_be_planned_is_the_jobs_failure(cli: Cli) -> None:

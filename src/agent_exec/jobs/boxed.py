@@ -123,9 +123,16 @@ class BoxedSpawner:
     ) -> tuple[int, int] | None:
         """Plan and make the box, and look at what it protects; the command has to wait for its run."""
         self._cwd = place_of(os.fsdecode(cwd))
-        self._plan = settle(self._wanted, self._spawner, own=self._sandbox["own"], state=[self._state])
-        self._before = snapshot(self._plan, scan=True)
+        self._look(self._wanted)
+        assert self._plan is not None
+        assert self._before is not None
+        if not set(self._before.gits or ()) <= set(self._plan.gits):
+            self._look(self._plan.profile)  # a repository has come since the plan was made ahead
         return None
+
+    def _look(self, wanted: "Profile | Plan") -> None:
+        self._plan = settle(wanted, self._spawner, own=self._sandbox["own"], state=[self._state])
+        self._before = snapshot(self._plan, scan=True)
 
     def prepare(self, command: "Command") -> "Launch":
         """Turn what was asked into what will be spawned in the box."""

@@ -46,15 +46,16 @@ class Plan(Value):
     inodes, in the same order. `visible` are not written to, but seen even if
     they lie in a /tmp that is hidden. `masks` are real paths that may not be
     read; `absent` are those that do not exist yet. `missing` are protected
-    paths that do not exist yet, and are looked for afterwards. `unenforced`
-    says in words what no backend will enforce. `own` and `state` are what it
-    was planned with; `backend` is the name of who carries it out, "" until
-    that is chosen.
+    paths that do not exist yet, and are looked for afterwards. `gits` is every
+    `.git` that was found below the roots. `unenforced` says in words what no
+    backend will enforce. `own` and `state` are what it was planned with;
+    `backend` is the name of who carries it out, "" until that is chosen.
     """
 
     __slots__ = (
         "absent",
         "backend",
+        "gits",
         "identities",
         "masks",
         "missing",
@@ -78,6 +79,7 @@ class Plan(Value):
         masks: tuple[str, ...] = (),
         absent: tuple[str, ...] = (),
         missing: tuple[str, ...] = (),
+        gits: tuple[str, ...] = (),
         unenforced: tuple[str, ...] = (),
         own: tuple[str, ...] = (),
         state: tuple[str, ...] = (),
@@ -91,6 +93,7 @@ class Plan(Value):
         self.masks = masks
         self.absent = absent
         self.missing = missing
+        self.gits = gits
         self.unenforced = unenforced
         self.own = own
         self.state = state
@@ -155,7 +158,7 @@ def make_plan(
                 )
     if profile.name == "read-only":
         return Plan(profile, visible=roots, masks=masks, absent=absent, own=own, state=tuple(state))
-    protected, missing, unenforced = find_protections(
+    protected, missing, unenforced, gits = find_protections(
         profile,
         [root.path for root in roots],
         named=list(dict.fromkeys(root.path for root in named)),
@@ -177,6 +180,7 @@ def make_plan(
         masks=masks,
         absent=absent,
         missing=tuple(sorted(missing)),
+        gits=gits,
         unenforced=unenforced,
         own=own,
         state=tuple(state),

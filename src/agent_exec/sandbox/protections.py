@@ -25,9 +25,10 @@ def find_protections(
     home: str,
     own: "Sequence[str]",
     bound: int,
-) -> tuple[tuple[str, ...], set[str], tuple[str, ...]]:
-    """Give what is protected below the folders, what is to be looked for later, and what cannot be enforced.
+) -> tuple[tuple[str, ...], set[str], tuple[str, ...], tuple[str, ...]]:
+    """Give what is protected below the folders, what is missing, what cannot be enforced, and every `.git`.
 
+    What is missing is to be looked for later.
     `named` are the folders that were asked for, also those that lie in others:
     each has its own protected names.
     """
@@ -36,9 +37,11 @@ def find_protections(
     missing: set[str] = set()
     unenforced: list[str] = []
     repositories: list[Places] = []
+    gits: list[str] = []
     for folder in folders:
         found = survey(folder, bound=bound, into_git=commit)
         unenforced.extend(_unseen(found, folder))
+        gits.extend(found.gits)
         repositories.extend(place for git in found.gits if (place := locate(git, folders)))
     for folder in named:
         if not os.path.lexists(os.path.join(folder, ".git")):
@@ -76,7 +79,7 @@ def find_protections(
         raise InvalidArgument(
             f"{len(kept)} paths below the roots are to be protected, and {MOST_PROTECTED} can be"
         )
-    return kept, missing, tuple(dict.fromkeys(unenforced))
+    return kept, missing, tuple(dict.fromkeys(unenforced)), tuple(gits)
 
 
 def _unseen(found: Survey, root: str) -> list[str]:
