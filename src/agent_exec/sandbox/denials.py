@@ -33,15 +33,17 @@ _EXHAUSTED = {
     "open_files": ("Too many open files",),
 }
 _QUOTED = re.compile("'([^'\n]+)'|\"([^\"\n]+)\"|\u2018([^\u2018\u2019\n]+)\u2019")
-"""A name in quotes; to look through a text takes no longer than it is, for a command may print any."""
+"""What is between quotes; no mark is looked for twice, however many open and none closes."""
+
 _BARE = re.compile(r"(?:^|[\s:])([\w.@%+~-]*(?:/[\w.@%+~-]*)+)(?=[:\s]|$)")
 """A path without quotes must have a slash: a word may be anything."""
 _MOST = 20
-_NAMES = 8
-"""How many names of a line are looked at."""
-_LONGEST = 4096
-"""No path is longer."""
 _LINES = 2000
+_TEXT = 1 << 17
+_NAMES = 8
+"""How many names of a line, lines, and characters are looked at: a command may print as many as it likes."""
+_LONGEST = 4096
+"""How long a path may be."""
 
 
 def denials(plan: "Plan", text: str, cwd: str) -> "list[Denial]":
@@ -52,18 +54,18 @@ def denials(plan: "Plan", text: str, cwd: str) -> "list[Denial]":
     it would have been allowed. Words about the network are `likely`, when
     there is none.
     """
-    found: list[Denial] = []
-    for line in text.splitlines()[-_LINES:]:
-        refusal = next((word for word in _REFUSALS if word in line), None)
-        if refusal is not None:
-            found += _writes(plan, line, refusal, cwd)
-        elif plan.profile.net != "on" and (word := next((one for one in _NETWORK if one in line), None)):
-            found.append(_network(plan, word))
     unique: list[Denial] = []
-    for denial in found:
-        if denial not in unique:
-            unique.append(denial)
-    return unique[:_MOST]
+    for line in text[-_TEXT:].splitlines()[-_LINES:]:
+        refusal = next((word for word in _REFUSALS if word in line), None)
+        found: list[Denial] = []
+        if refusal is not None:
+            found = _writes(plan, line, refusal, cwd)
+        elif plan.profile.net != "on" and (word := next((one for one in _NETWORK if one in line), None)):
+            found = [_network(plan, word)]
+        unique += [denial for denial in found if denial not in unique]
+        if len(unique) >= _MOST:
+            break
+    return unique
 
 
 def exhausted(plan: "Plan", text: str) -> list[str]:
@@ -92,7 +94,7 @@ def _what(denial: "Denial") -> str:
 
 def _writes(plan: "Plan", line: str, refusal: str, cwd: str) -> "list[Denial]":
     quoted = [next(filter(None, groups)) for groups in _QUOTED.findall(line)]
-    for name in quoted[:_NAMES] or _BARE.findall(line)[: -_NAMES - 1 : -1]:
+    for name in (quoted or _BARE.findall(line)[::-1])[:_NAMES]:
         if len(name) > _LONGEST:
             continue
         path = os.path.normpath(os.path.join(cwd, name))
