@@ -187,6 +187,20 @@ def test_a_repository_that_comes_after_the_plan_is_protected(
     assert not hook.exists()
 
 
+def test_a_root_that_has_become_another_folder_is_refused(cli: Cli) -> None:
+    jobs = agent_exec.open_jobs(str(cli.root))
+    root = cli.cwd / "root"
+    profile = agent_exec.Profile("workspace-write", [root])
+    root.mkdir()
+    assert jobs.run(["true"], cwd=str(root), sandbox=profile, observe=None)["exit_code"] == 0
+    root.rename(cli.cwd / "away")
+    root.mkdir()
+    told = jobs.run(["touch", "written"], cwd=str(root), sandbox=profile, observe=None)
+    assert (told["state"], told["reason"]) == ("failed", "spawn_failed")
+    assert "no longer the folder that it was" in told["message"]
+    assert not (root / "written").exists()
+
+
 def test_a_box_that_cannot_be_planned_is_the_jobs_failure(cli: Cli) -> None:
     jobs = agent_exec.open_jobs(str(cli.root))
     (cli.cwd / ".git").symlink_to("/elsewhere")

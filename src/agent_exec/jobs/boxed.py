@@ -16,7 +16,7 @@ from agent_exec.model.jsonline import dump
 from agent_exec.model.output import Tail
 from agent_exec.sandbox.backends import backends
 from agent_exec.sandbox.changes import compare, snapshot
-from agent_exec.sandbox.confine import box, confine
+from agent_exec.sandbox.confine import box, confine, remember, remembered
 from agent_exec.sandbox.plan import Plan
 from agent_exec.sandbox.profile import Profile
 from agent_exec.sandbox.report import block
@@ -63,8 +63,9 @@ def ahead(profile: Profile, own: "Sequence[str]", state: str) -> "dict[str, Any]
     try:
         plan = settle(profile, shared_spawner(), own=own, state=[state])
     except AgentExecError:
-        return {}
-    return {"plan": plan.to_fields(), "known": {root.path: known(root.path) for root in plan.roots}}
+        return {"roots": remembered(profile)}
+    looked = {root.path: known(root.path) for root in plan.roots}
+    return {"roots": remembered(profile), "plan": plan.to_fields(), "known": looked}
 
 
 class BoxedSpawner:
@@ -104,6 +105,7 @@ class BoxedSpawner:
         self._process: Process | None = None
         self._cwd = "/"
         self._wanted: Profile | Plan = Profile.from_json(sandbox["text"])
+        remember(sandbox.get("roots", {}))
         if "plan" in sandbox:
             for root, folders in sandbox["known"].items():
                 learn(root, folders)

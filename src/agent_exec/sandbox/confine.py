@@ -92,6 +92,16 @@ def planned(sandbox: "Profile | Plan", *, own: "Sequence[str]" = (), state: "Seq
     return plan
 
 
+def remembered(profile: Profile) -> dict[str, tuple[int, int]]:
+    """Give who the roots of a profile were when this process first used them, in a form that can be sent."""
+    return {asked: _roots[asked] for asked in profile.roots if asked in _roots}
+
+
+def remember(roots: "Mapping[str, tuple[int, int]]") -> None:
+    """Refuse roots that have become others since another process of ours first used them."""
+    _roots.update(roots)
+
+
 def _home() -> str:
     return os.path.expanduser("~")
 
