@@ -156,7 +156,7 @@ def test_what_is_known_of_a_root_is_known_to_the_next_job_and_no_more(
         return found
 
     assert changes("true") == []
-    assert known(str(cli.cwd))
+    assert known(str(cli.cwd))[0]
     shutil.copytree(repository(cli.cwd.parent / "theirs") / ".git", hook.parent.parent)
     assert changes(f"echo x > {hook}; mkdir -p new/.git") == [
         {"path": str(cli.cwd / "new" / ".git"), "what": "appeared"}
@@ -184,6 +184,20 @@ def test_a_repository_that_comes_after_the_plan_is_protected(
     profile = agent_exec.Profile("workspace-write", [cli.cwd], git=git)
     told = jobs.run(["sh", "-c", f"echo x > {hook}"], cwd=str(cli.cwd), sandbox=profile, observe=None)
     assert told["exit_code"] == 2
+    assert not hook.exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser reads everything")
+@pytest.mark.parametrize("mode", ["000", "444"])
+def test_a_folder_that_a_command_has_shut_stays_shut(cli: Cli, mode: str) -> None:
+    hook = repository(cli.cwd / "folder" / "inner") / ".git" / "hooks" / "pre-commit"
+    folder = cli.cwd / "folder"
+    try:
+        assert cli("run", "--wait", *BOX, "--", "chmod", mode, folder)["exit_code"] == 0
+        line = f"chmod 755 {folder}; echo x > {hook}"
+        assert cli("run", "--wait", *BOX, "--", "sh", "-c", line)["exit_code"] == 2
+    finally:
+        folder.chmod(0o755)
     assert not hook.exists()
 
 

@@ -7,6 +7,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,9 +94,19 @@ def test_upper_folders_come_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser reads everything")
-def test_a_folder_that_cannot_be_read_is_told(tmp_path: Path) -> None:
-    (tmp_path / "shut").mkdir(mode=0)
-    assert survey(str(tmp_path)).unscanned == (str(tmp_path / "shut"),)
+@pytest.mark.parametrize("mode", [0, 0o444, 0o333])
+def test_a_folder_that_cannot_be_read_or_entered_is_told(tmp_path: Path, mode: int) -> None:
+    shut = tmp_path / "shut"
+    (shut / "inner").mkdir(parents=True)
+    (shut / ".git").mkdir()
+    shut.chmod(mode)
+    try:
+        found = survey(str(tmp_path))
+    finally:
+        shut.chmod(0o700)
+    assert found.shut == (str(shut),)
+    assert found.gits == ()
+    assert found.unscanned_count == 0
 
 
 def test_a_path_too_long_for_the_system_is_told(tmp_path: Path) -> None:
@@ -228,10 +239,22 @@ def test_what_is_known_counts_for_the_bound(tmp_path: Path, settled: Callable[[]
     settled()
     whole = survey(str(tmp_path))
     assert len(whole.gits) == 30
-    part = survey(str(tmp_path), bound=40)
-    assert part.gits == ()
-    assert part.unscanned_count == 20 + 10
+    assert survey(str(tmp_path), bound=40).unscanned_count == 20 + 10
     assert survey(str(tmp_path)) == whole
+
+
+def test_nobody_can_hide_a_git_behind_more_than_is_looked_at(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name / ".git").mkdir(parents=True)
+    whole = survey(str(tmp_path), bound=20)
+    for number in range(30):
+        (tmp_path / f"file{number}").touch()
+    for _ in range(2):
+        part = survey(str(tmp_path), bound=20)
+        assert part.unscanned_count == 2
+        assert part.gits == whole.gits
+    (tmp_path / "one" / ".git").rmdir()
+    assert names(tmp_path, survey(str(tmp_path), bound=20).gits) == {"two/.git"}
 
 
 def test_whoever_did_not_look_into_a_git_still_can(tmp_path: Path, settled: Callable[[], None]) -> None:
@@ -247,7 +270,8 @@ def test_what_is_known_can_be_sent(tmp_path: Path, settled: Callable[[], None], 
     (tmp_path / "one" / "two" / ".git").mkdir(parents=True)
     settled()
     found = survey(str(tmp_path))
-    sent = marshal.loads(marshal.dumps(known(str(tmp_path))))
+    sent: Any = known(str(tmp_path))
+    sent = marshal.loads(marshal.dumps(sent))
     module._known.clear()
     learn(str(tmp_path), sent)
     looked.clear()

@@ -107,8 +107,8 @@ class BoxedSpawner:
         self._wanted: Profile | Plan = Profile.from_json(sandbox["text"])
         remember(sandbox.get("roots", {}))
         if "plan" in sandbox:
-            for root, folders in sandbox["known"].items():
-                learn(root, folders)
+            for root, found in sandbox["known"].items():
+                learn(root, found)
             self._wanted = Plan.from_fields(self._wanted, sandbox["plan"])
             self._spawner.begin(box(self._wanted))
 

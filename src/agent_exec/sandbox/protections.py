@@ -40,6 +40,12 @@ def find_protections(
     gits: list[str] = []
     for folder in folders:
         found = survey(folder, bound=bound, into_git=commit)
+        if folder in found.shut:
+            raise InvalidArgument(
+                f"the root {folder!r} cannot be looked into; make it readable (chmod u+rx)",
+                path=folder,
+            )
+        protected.extend(found.shut)  # a command could open them again, and there may be a .git in them
         unenforced.extend(_unseen(found, folder))
         gits.extend(found.gits)
         repositories.extend(place for git in found.gits if (place := locate(git, folders)))

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     """A folder: its stamp, how many entries, the paths of other folders in it, of each `.git`, and of files
     with further names, the first few, and how many of these."""
 
+    Known = tuple[Mapping[str, Found], tuple[str, ...]]
+    """What was found below a root, by folder, and every `.git`."""
+
 BOUND = 200_000
 """How many entries of a root are looked at."""
 
@@ -35,8 +38,7 @@ _HONEST = frozenset({"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "overl
 
 _FOLDER = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
-_known: "dict[str, Mapping[str, Found]]" = {}
-"""What was found below a root, by folder."""
+_known: "dict[str, Known]" = {}
 
 _honest: dict[tuple[str, int], bool] = {}
 
@@ -44,17 +46,19 @@ _honest: dict[tuple[str, int], bool] = {}
 class Survey(Value):
     """What was found below a root: paths of every `.git`, and what may matter besides.
 
+    `shut` are folders that we may not read or enter.
     `linked` are regular files that had further names, perhaps outside, when
     their folder was looked at; `unscanned` are folders that were not looked
     into. Of both, the first few are kept, and all are counted.
     """
 
-    __slots__ = ("entries", "gits", "linked", "linked_count", "unscanned", "unscanned_count")
+    __slots__ = ("entries", "gits", "linked", "linked_count", "shut", "unscanned", "unscanned_count")
 
     def __init__(
         self,
         *,
         gits: tuple[str, ...],
+        shut: tuple[str, ...],
         linked: tuple[str, ...],
         linked_count: int,
         unscanned: tuple[str, ...],
@@ -62,6 +66,7 @@ class Survey(Value):
         entries: int,
     ) -> None:
         self.gits = gits
+        self.shut = shut
         self.linked = linked
         self.linked_count = linked_count
         self.unscanned = unscanned
@@ -73,12 +78,15 @@ def survey(root: str, *, bound: int = BOUND, into_git: bool = False) -> Survey:
     """Look at a root and all below it, upper folders first, links not followed, until the bound is reached.
 
     What lies in a `.git` is looked at only if asked: it is protected whole.
+    A `.git` that was found before is found again if it is there, whatever has
+    been put before it since.
     """
     gits: list[str] = []
+    shut: list[str] = []
     linked: list[str] = []
     unscanned: list[str] = []
     links = left = entries = 0
-    known = _known.get(root, {})
+    known, before = _known.get(root, ({}, ()))
     kept: dict[str, Found] = {}
     device = _device(root)
     settled = time_ns() - _SETTLED_NS
@@ -94,6 +102,9 @@ def survey(root: str, *, bound: int = BOUND, into_git: bool = False) -> Survey:
                     found = _look(folder)
             except (FileNotFoundError, NotADirectoryError):
                 continue  # gone since it was seen
+            except PermissionError:
+                shut.append(folder)
+                continue
             except OSError:
                 left += 1
                 if len(unscanned) < _NAMED:
@@ -112,9 +123,13 @@ def survey(root: str, *, bound: int = BOUND, into_git: bool = False) -> Survey:
                 links += many
                 linked += further[: _NAMED - len(linked)]
         level = following
-    _keep(root, kept)
+    if left:
+        gits += [git for git in {*before}.difference(gits) if os.path.lexists(git)]
+    gits.sort()
+    learn(root, (kept, tuple(gits)))
     return Survey(
-        gits=tuple(sorted(gits)),
+        gits=tuple(gits),
+        shut=tuple(shut),
         linked=tuple(linked),
         linked_count=links,
         unscanned=tuple(unscanned),
@@ -123,21 +138,17 @@ def survey(root: str, *, bound: int = BOUND, into_git: bool = False) -> Survey:
     )
 
 
-def known(root: str) -> "dict[str, Found]":
+def known(root: str) -> "Known":
     """Give what is known of a root, in a form that can be sent to another process."""
-    return dict(_known.get(root, {}))
+    return _known.get(root, ({}, ()))
 
 
-def learn(root: str, folders: "Mapping[str, Found]") -> None:
-    """Take what another process of ours knows of a root."""
-    _keep(root, folders)
-
-
-def _keep(root: str, folders: "Mapping[str, Found]") -> None:
+def learn(root: str, found: "Known") -> None:
+    """Know this of a root, which another process of ours may have found."""
     _known.pop(root, None)
     if len(_known) >= _MOST_ROOTS:
         _known.pop(next(iter(_known)), None)
-    _known[root] = folders
+    _known[root] = found
 
 
 def _stamp(found: os.stat_result) -> "Stamp":
@@ -153,7 +164,7 @@ def _look(folder: str) -> "Found":
     start = folder.rstrip("/") + "/"
     fd = os.open(folder, _FOLDER)
     try:
-        stamp = _stamp(os.fstat(fd))
+        stamp = _stamp(os.stat(".", dir_fd=fd))  # which needs the right to enter it, too
         with os.scandir(fd) as listed:
             for entry in listed:
                 entries += 1
