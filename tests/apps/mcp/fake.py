@@ -87,8 +87,21 @@ class Fake:
         return Result(sys.stdin.read())
 
 
+def _crowded(folder: Path) -> None:
+    """Have no thread to give, as a machine that is full of processes, while the file `full` is there."""
+    start = threading.Thread.start
+
+    def refuse(self: threading.Thread) -> None:
+        if (folder / "full").exists():
+            raise RuntimeError("can't start new thread")
+        start(self)
+
+    threading.Thread.start = refuse  # type: ignore[method-assign]
+
+
 if __name__ == "__main__":
     from agent_exec.apps.mcp import server
 
+    _crowded(Path(sys.argv[1]))
     server.PROGRESS_EVERY = 0.05
     os._exit(serve(lambda: Fake(Path(sys.argv[1]))))

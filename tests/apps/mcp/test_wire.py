@@ -43,6 +43,34 @@ def test_a_line_that_is_no_message_is_answered(tmp_path: Path) -> None:
         assert server.hear()["error"]["code"] == -32601
 
 
+def test_a_machine_without_a_thread_to_give_ends_no_server(tmp_path: Path) -> None:
+    with bare(*FAKE, tmp_path) as server:
+        server.greet()
+        server.call("wait", seconds=600)
+        wait_until((tmp_path / "waits").exists)
+        (tmp_path / "full").touch()
+        for _ in range(5):
+            server.call("say", text="x")
+            server.call("say", text="y")
+        told = [server.hear() for _ in range(10)]
+        texts = {one["result"]["content"][0]["text"] for one in told}
+        assert texts <= {
+            "x",
+            "y",
+            "busy: this machine has no room for another thread; try again when less runs",
+        }
+        assert len({one["id"] for one in told}) == 10
+        server.send("resources/list")
+        assert server.hear()["result"] == {"resources": []}
+        (tmp_path / "full").unlink()
+        server.call("say", text="again")
+        assert server.hear()["result"]["content"][0]["text"] == "again"
+        (tmp_path / "full").touch()
+        server.hang_up()
+        assert server.process.wait(20) == 0
+        assert (tmp_path / "closed").exists()
+
+
 def test_messages_may_come_in_pieces_and_together(tmp_path: Path) -> None:
     with bare(*FAKE, tmp_path) as server:
         server.greet()

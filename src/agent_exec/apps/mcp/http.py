@@ -12,7 +12,6 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 import anyio
-from anyio.to_thread import run_sync
 from uvicorn import Config
 from uvicorn.server import ServerState
 
@@ -21,6 +20,7 @@ from agent_exec.apps.mcp.httpclients import Clients
 from agent_exec.apps.mcp.httpconnection import Connection
 from agent_exec.apps.mcp.httpgate import PATH, Gate
 from agent_exec.apps.mcp.httptoken import new_token, token_of_file
+from agent_exec.apps.mcp.threads import somehow
 from agent_exec.apps.signals import listen_for_signals
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ async def _run(
         asked.set()
 
     listen_for_signals(asyncio.get_running_loop(), end)
-    spare = [await run_sync(open_toolset)]  # now, so that what is wrong is told at once
+    spare = [await somehow(open_toolset)]  # now, so that what is wrong is told at once
 
     def opened() -> "Toolset":
         return spare.pop() if spare else open_toolset()
@@ -78,7 +78,7 @@ async def _run(
     finally:
         with anyio.CancelScope(shield=True):
             for toolset in spare:
-                await run_sync(toolset.close)
+                await somehow(toolset.close)
     with anyio.CancelScope(shield=True):
         await _hang_up(state)
     return 128 + caught[0]

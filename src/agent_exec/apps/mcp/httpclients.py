@@ -11,13 +11,13 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from anyio.to_thread import run_sync
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import CLIENT_INFO_META_KEY
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from agent_exec.apps.mcp.httpgate import LARGEST, refusal
 from agent_exec.apps.mcp.server import build
+from agent_exec.apps.mcp.threads import in_thread, somehow
 from agent_exec.model.errors import AgentExecError
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Client:
         """Open a toolset, wait until the client has ended or has been idle for too long, close it."""
         toolset = None
         try:
-            toolset = await run_sync(open_toolset)
+            toolset = await in_thread(open_toolset)
             self.manager = StreamableHTTPSessionManager(
                 build(toolset), session_idle_timeout=None, max_sessions=1, max_request_body_size=LARGEST
             )
@@ -106,7 +106,7 @@ class Client:
             self.ready.set()
             if toolset is not None:
                 with anyio.CancelScope(shield=True):
-                    await run_sync(toolset.close)
+                    await somehow(toolset.close)
 
     async def _over(self) -> None:
         """Wait until it has ended, or has had no request for too long."""

@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from anyio import CapacityLimiter, Lock, create_task_group, get_cancelled_exc_class, sleep
-from anyio.to_thread import run_sync
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
@@ -28,9 +27,10 @@ from agent_exec.apps.mcp import approving
 from agent_exec.apps.mcp.calling import Call, current
 from agent_exec.apps.mcp.resources import Resources
 from agent_exec.apps.mcp.roots import roots_of
+from agent_exec.apps.mcp.threads import NONE_LEFT, in_thread, lacks_thread, somehow
 from agent_exec.apps.mcp.toolset import Result
 from agent_exec.apps.mcp.watching import Watching
-from agent_exec.model.errors import AgentExecError
+from agent_exec.model.errors import AgentExecError, Busy
 from agent_exec.version import __version__
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class Calls:
                 roots = await roots_of(context, asked)
                 if roots is None:
                     return False
-                await run_sync(self._toolset.settle, roots)  # type: ignore[attr-defined]
+                await in_thread(self._toolset.settle, roots)  # type: ignore[attr-defined]
         return True
 
     async def _run(self, asked: "CallToolRequestParams", call: Call) -> "Answer | approving.Unanswered":
@@ -159,6 +159,8 @@ class Calls:
             except AgentExecError as error:
                 return _error(error.code, error.message)
             except BaseException as error:
+                if lacks_thread(error):
+                    return _error(Busy.code, NONE_LEFT)
                 sys.excepthook(type(error), error, error.__traceback__)  # for whoever reads stderr
                 return _error(
                     "internal", f"{asked.name} failed by an error of agent-exec's own: {error!r}; report it"
@@ -167,7 +169,9 @@ class Calls:
                 call.close()
 
         try:
-            return await run_sync(act, abandon_on_cancel=True, limiter=self._threads)
+            return await in_thread(act, abandon=True, limiter=self._threads)
+        except AgentExecError as error:
+            return _error(error.code, error.message)
         except get_cancelled_exc_class():
             call.set()
             raise
@@ -184,7 +188,7 @@ class Outputs:
     ) -> ListResourcesResult:
         """Give the outputs of the newest jobs and of all sessions."""
         try:
-            found = await run_sync(self.resources.listed)
+            found = await somehow(self.resources.listed)
         except AgentExecError as error:
             raise MCPError(INTERNAL_ERROR, f"{error.code}: {error.message}") from None
         return ListResourcesResult(
@@ -210,7 +214,7 @@ class Outputs:
     ) -> ReadResourceResult:
         """Give some of an output; `_meta` tells which of it."""
         try:
-            piece = await run_sync(self.resources.read, asked.uri)
+            piece = await somehow(self.resources.read, asked.uri)
         except AgentExecError as error:
             raise MCPError(INVALID_PARAMS, f"{error.code}: {error.message}") from None
         meta = {"from": piece.start, "to": piece.end, "size": piece.size}
@@ -222,7 +226,7 @@ async def _tell_progress(context: "ServerRequestContext[Any]", name: str, call: 
     while True:
         await sleep(PROGRESS_EVERY)
         try:
-            elapsed, message = await run_sync(call.progress, name)
+            elapsed, message = await somehow(call.progress, name)
         except (AgentExecError, OSError):  # it has been taken away, or cannot be looked at now
             continue  # whoever waits for it finds out; a note takes no call away
         await context.session.report_progress(elapsed, message=_clean(message))

@@ -5,10 +5,10 @@ import gc
 from typing import TYPE_CHECKING
 
 import anyio
-from anyio.to_thread import run_sync
 
 from agent_exec.apps.mcp.server import build
 from agent_exec.apps.mcp.stdio import serve
+from agent_exec.apps.mcp.threads import somehow
 from agent_exec.apps.signals import listen_for_signals
 
 if TYPE_CHECKING:
@@ -42,5 +42,5 @@ async def _run(open_toolset: "Callable[[], Toolset]", wire: "Wire") -> int:
         await serve(build(toolset), wire, hung_up)
     finally:
         with anyio.CancelScope(shield=True):
-            await run_sync(toolset.close)
+            await somehow(toolset.close)
     return 128 + caught[0] if caught else 0

@@ -14,8 +14,8 @@ from anyio import (
     create_memory_object_stream,
     create_task_group,
     current_time,
+    sleep,
 )
-from anyio.to_thread import run_sync
 from mcp.shared.message import SessionMessage
 from mcp_types import (
     INVALID_REQUEST,
@@ -25,6 +25,9 @@ from mcp_types import (
     JSONRPCNotification,
     jsonrpc_message_adapter,
 )
+
+from agent_exec.apps.mcp.threads import in_thread
+from agent_exec.model.errors import Busy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +40,9 @@ if TYPE_CHECKING:
 
 LONGEST = 64 << 20
 """The most bytes that a message may have."""
+
+_LATER = 0.05
+"""How long to wait before another thread is asked for."""
 
 _PATIENCE = 1.0
 """How long a client that has hung up may take to read what was said before."""
@@ -65,7 +71,7 @@ async def _listen(
     async with heard, write:
         with hung_up:
             try:
-                while chunk := await run_sync(wire.read, abandon_on_cancel=True, limiter=alone):
+                while chunk := await _heard(wire, alone):
                     for line in lines.take(chunk):
                         message = _message(line)
                         if isinstance(message, JSONRPCError):
@@ -76,6 +82,15 @@ async def _listen(
                 return  # nobody serves any more, or nobody writes
 
 
+async def _heard(wire: "Wire", alone: CapacityLimiter) -> bytes:
+    """Wait for what the client says next, and before that for a thread to wait in."""
+    while True:
+        try:
+            return await in_thread(wire.read, abandon=True, limiter=alone)
+        except Busy:
+            await sleep(_LATER)
+
+
 async def _speak(
     wire: "Wire", said: "MemoryObjectReceiveStream[SessionMessage]", hung_up: "CancelScope"
 ) -> None:
@@ -83,9 +98,11 @@ async def _speak(
     alone = CapacityLimiter(1)
     async with said:
         async for message in said:
-            text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+            line = message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
             try:
-                await run_sync(wire.write, text.encode() + b"\n", abandon_on_cancel=True, limiter=alone)
+                await in_thread(wire.write, line, abandon=True, limiter=alone)
+            except Busy:
+                wire.write(line)
             except OSError:
                 hung_up.cancel()
                 return

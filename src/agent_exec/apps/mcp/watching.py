@@ -3,10 +3,11 @@
 from typing import TYPE_CHECKING, Any
 
 from anyio import Event, sleep
-from anyio.to_thread import run_sync
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, EmptyResult
+
+from agent_exec.apps.mcp.threads import somehow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -49,7 +50,7 @@ class Watching:
             raise MCPError(
                 INVALID_PARAMS, f"{_MOST} resources are subscribed to; unsubscribe from some first"
             )
-        if await run_sync(self._state, asked.uri) is None:
+        if await somehow(self._state, asked.uri) is None:
             raise MCPError(INVALID_PARAMS, f"there is no resource {asked.uri!r}; resources/list shows some")
         client = context.session.client_params
         self._subscribed.setdefault(asked.uri, {})[id(client)] = context.session, client
@@ -93,7 +94,7 @@ class Watching:
     async def _begin(self, uris: "Sequence[str]") -> None:
         for one in uris:
             if one not in self._seen:
-                self._seen[one] = await run_sync(self._state, one)
+                self._seen[one] = await somehow(self._state, one)
         self._forget(uris)  # who wanted it may have left meanwhile
         self._wanted.set()
 
@@ -101,7 +102,7 @@ class Watching:
         known = self._seen.get(one)
         if known is not None and known.final:
             return
-        found = await run_sync(self._state, one)
+        found = await somehow(self._state, one)
         if one not in self._seen or found == known:
             return
         self._seen[one] = found
