@@ -29,7 +29,7 @@ class Fake:
         self.waiting: set[int] = set()
 
     def definitions(self) -> list[dict[str, Any]]:
-        names = ("crash", "leave", "meet", "noise", "odd", "refuse", "wait")
+        names = ("crash", "leave", "meet", "noise", "odd", "refuse", "starve", "wait")
         others = [{"name": name, "description": f"To {name}.", "parameters": ANY} for name in names]
         text = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
         said = {
@@ -49,6 +49,8 @@ class Fake:
             raise InvalidArgument("not so; say it otherwise")
         if name == "crash":
             raise ValueError("a bug")
+        if name == "starve":
+            raise OSError(24, "Too many open files")
         if name == "leave":
             sys.exit(3)
         if name == "meet":

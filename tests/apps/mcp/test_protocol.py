@@ -6,6 +6,8 @@ from time import monotonic
 import agent_exec
 from apps.mcp.talking import ERAS, FAKE, Client, anyio, talk, text, until
 
+NAMES = ["crash", "leave", "meet", "noise", "odd", "refuse", "starve", "wait"]
+
 
 @ERAS
 def test_who_we_are_and_what_we_offer(tmp_path: Path, mode: str) -> None:
@@ -19,7 +21,7 @@ def test_who_we_are_and_what_we_offer(tmp_path: Path, mode: str) -> None:
         assert say.output_schema == say.input_schema
         assert say.annotations is not None
         assert say.annotations.read_only_hint is True
-        assert [tool.name for tool in others] == ["crash", "leave", "meet", "noise", "odd", "refuse", "wait"]
+        assert [tool.name for tool in others] == NAMES
 
     talk(work, *FAKE, tmp_path, mode=mode)
     assert (tmp_path / "closed").exists()
@@ -42,7 +44,7 @@ def test_a_call_gives_text_and_structure(tmp_path: Path, mode: str) -> None:
 def test_what_goes_wrong_is_an_answer_without_a_traceback(tmp_path: Path, mode: str) -> None:
     async def work(client: Client) -> dict[str, str]:
         said = {}
-        for name in ("refuse", "crash", "leave", "nothing"):
+        for name in ("refuse", "crash", "leave", "nothing", "starve"):
             result = await client.call_tool(name)
             assert result.is_error
             assert result.structured_content is None
@@ -52,6 +54,8 @@ def test_what_goes_wrong_is_an_answer_without_a_traceback(tmp_path: Path, mode: 
 
     said = talk(work, *FAKE, tmp_path, mode=mode)
     assert said["refuse"] == "invalid_argument: not so; say it otherwise"
+    lack = "this machine does not have enough for this (Too many open files); try again when less runs"
+    assert said["starve"] == f"busy: {lack}"
     assert said["crash"].startswith("internal: crash failed by an error of agent-exec's own: ValueError(")
     assert said["leave"].startswith("internal: leave failed by an error of agent-exec's own: SystemExit(")
     assert said["nothing"].startswith("tool_not_found: there is no tool 'nothing'; there are say, crash,")

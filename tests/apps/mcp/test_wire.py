@@ -12,6 +12,8 @@ import pytest
 from apps.mcp.talking import FAKE, bare
 from support import wait_until
 
+BUSY = "busy: this machine does not have room for another thread; try again when less runs"
+
 
 def test_a_line_that_is_no_message_is_answered(tmp_path: Path) -> None:
     with bare(*FAKE, tmp_path) as server:
@@ -57,7 +59,7 @@ def test_a_machine_without_a_thread_to_give_ends_no_server(tmp_path: Path) -> No
         assert texts <= {
             "x",
             "y",
-            "busy: this machine has no room for another thread; try again when less runs",
+            BUSY,
         }
         assert len({one["id"] for one in told}) == 10
         server.send("resources/list")

@@ -27,7 +27,7 @@ from agent_exec.apps.mcp import approving
 from agent_exec.apps.mcp.calling import Call, current
 from agent_exec.apps.mcp.resources import Resources
 from agent_exec.apps.mcp.roots import roots_of
-from agent_exec.apps.mcp.threads import NONE_LEFT, in_thread, lacks_thread, somehow
+from agent_exec.apps.mcp.threads import in_thread, lacking, somehow
 from agent_exec.apps.mcp.toolset import Result
 from agent_exec.apps.mcp.watching import Watching
 from agent_exec.model.errors import AgentExecError, Busy
@@ -159,8 +159,8 @@ class Calls:
             except AgentExecError as error:
                 return _error(error.code, error.message)
             except BaseException as error:
-                if lacks_thread(error):
-                    return _error(Busy.code, NONE_LEFT)
+                if lack := lacking(error):
+                    return _error(Busy.code, lack)
                 sys.excepthook(type(error), error, error.__traceback__)  # for whoever reads stderr
                 return _error(
                     "internal", f"{asked.name} failed by an error of agent-exec's own: {error!r}; report it"

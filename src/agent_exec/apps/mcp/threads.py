@@ -1,5 +1,6 @@
 """Threads for what takes long, on a machine that may have none left: that ends a call, never the server."""
 
+from errno import EAGAIN, EMFILE, ENFILE, ENOMEM
 from typing import TYPE_CHECKING, TypeVar, TypeVarTuple
 
 from anyio.to_thread import run_sync
@@ -14,12 +15,17 @@ if TYPE_CHECKING:
 Given = TypeVarTuple("Given")
 Result = TypeVar("Result")
 
-NONE_LEFT = "this machine has no room for another thread; try again when less runs"
+_SCARCE = (EAGAIN, EMFILE, ENFILE, ENOMEM)
 
 
-def lacks_thread(error: BaseException) -> bool:
-    """Tell whether this is how Python says that no thread can be had."""
-    return isinstance(error, RuntimeError) and str(error) == "can't start new thread"
+def lacking(error: BaseException) -> str:
+    """Say what the machine lacks for now, if that is what an error says."""
+    lack = ""
+    if isinstance(error, RuntimeError) and str(error) == "can't start new thread":
+        lack = "room for another thread"
+    elif isinstance(error, OSError) and error.errno in _SCARCE:
+        lack = f"enough for this ({error.strerror})"
+    return f"this machine does not have {lack}; try again when less runs" if lack else ""
 
 
 async def in_thread(
@@ -32,8 +38,8 @@ async def in_thread(
     try:
         return await run_sync(call, *given, abandon_on_cancel=abandon, limiter=limiter)
     except RuntimeError as error:
-        if lacks_thread(error):
-            raise Busy(NONE_LEFT) from None
+        if lack := lacking(error):
+            raise Busy(lack) from None
         raise
 
 
