@@ -126,6 +126,17 @@ def test_variables_that_nobody_has_seen_are_asked_for_again(answer: str) -> None
     assert [request.sets for request in someone.asked] == [(), *[("LD_PRELOAD",)] * 3]
 
 
+def test_an_input_is_shown_and_asked_for_again() -> None:
+    someone = Someone("session", "session", "no")
+    gate = Gate(RULES, approver=someone)
+    gate.admit(["git", "push"], "/x")
+    gate.admit(["git", "push"], "/x", fed=b"one")
+    with pytest.raises(ApprovalRequired):
+        gate.admit(["git", "push"], "/x", fed=b"two")
+    gate.admit(["git", "push"], "/x")
+    assert [request.fed for request in someone.asked] == [b"", b"one", b"two"]
+
+
 def test_always_takes_nothing_away_that_was_denied(tmp_path: Path) -> None:
     """Whatever has become of the file meanwhile: it is read again when a rule is added to it."""
     file = tmp_path / "rules.toml"

@@ -29,13 +29,13 @@ class Request:
     """What an approver is asked: the command, where, why, and which rules "always" would write down.
 
     `rules` is empty when no rule could allow it: "always" is then for this
-    session. `sets` are the names of the variables that are set for it: a yes
-    is for this once then, for nobody has seen what they are set to.
-    `escalated` is asked for what leaves the sandbox; the verdict's reason is
+    session. `sets` are the names of the variables that are set for it, `fed`
+    is what it is given to read: with either, a yes is for this once, for the
+    next time they may be others. `escalated` is asked for what leaves the sandbox; the verdict's reason is
     then in the words of whoever wants that.
     """
 
-    __slots__ = ("command", "cwd", "escalated", "rules", "sets", "verdict")
+    __slots__ = ("command", "cwd", "escalated", "fed", "rules", "sets", "verdict")
 
     def __init__(
         self,
@@ -45,6 +45,7 @@ class Request:
         rules: "tuple[Rule, ...]",
         *,
         sets: "tuple[str, ...]" = (),
+        fed: bytes = b"",
         escalated: bool = False,
     ) -> None:
         self.command = command
@@ -52,7 +53,13 @@ class Request:
         self.verdict = verdict
         self.rules = rules
         self.sets = sets
+        self.fed = fed
         self.escalated = escalated
+
+    @property
+    def once(self) -> bool:
+        """Whether a yes to this is no yes to the same command again."""
+        return bool(self.sets or self.fed)
 
 
 class Gate:
@@ -124,11 +131,13 @@ class Gate:
         cwd: str | None = None,
         sets: "Sequence[str]" = (),
         proposed: "Sequence[str] | None" = None,
+        fed: bytes = b"",
     ) -> "Verdict | None":
         """Let a command pass, and give the verdict; None if nothing was to be judged.
 
-        `sets` are the names of the variables that are set for it, `proposed`
-        the words of a rule that would allow it, if whoever is asked agrees.
+        `sets` are the names of the variables that are set for it, `fed` is
+        its input, if that is known, `proposed` the words of a rule that would
+        allow it, if whoever is asked agrees.
         """
         asked = command if isinstance(command, str) else tuple(command)
         if self._policy is None and not dangerous_to_us(asked):
@@ -154,7 +163,7 @@ class Gate:
         from agent_exec.policy.proposal import propose
 
         rules = self._widening(asked, Facts(cwd, kin, tuple(sets)), proposed) or propose(verdict)
-        self._ask(Request(asked, cwd, verdict, rules, sets=tuple(sets)))
+        self._ask(Request(asked, cwd, verdict, rules, sets=tuple(sets), fed=fed))
         return verdict
 
     def _widening(
@@ -179,7 +188,7 @@ class Gate:
         """
         verdict, rules = request.verdict, request.rules
         known = what, request.command, request.cwd
-        if known in self._approved and not request.sets:
+        if known in self._approved and not request.once:
             return "session"
         why = f"this command needs approval: {verdict.reason}"
         if self.approval == "never":
@@ -199,7 +208,7 @@ class Gate:
             raise ApprovalRequired(f"{why}. It was asked for, and the answer was no", **_told(verdict))
         if answer == "always" and rules and self._remember is not None:
             self._policy = _as_strict(self._remember(rules), self._policy)
-        if answer in ("session", "always") and not request.sets:
+        if answer in ("session", "always") and not request.once:
             self._approved.add(known)
         return answer
 

@@ -88,7 +88,8 @@ class Jobs:
             from agent_exec.jobs.store import place_of
 
             words = [os.fsdecode(word) for word in order.argv]
-            self._gate.admit(words, place_of(order.cwd), order.env_keys)
+            fed = stdin or os.fsencode(f"the file {stdin_file}" if stdin_file else "")
+            self._gate.admit(words, place_of(order.cwd), order.env_keys, fed=fed)
         input_fd = self._input(stdin, stdin_file)
         try:
             launcher = Launcher(

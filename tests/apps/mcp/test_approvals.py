@@ -263,6 +263,32 @@ def test_an_answer_is_for_the_call_it_was_asked_in(rules: Path, folder: Path) ->
 
 
 @ERAS
+def test_what_a_command_is_given_to_read_is_shown(rules: Path, folder: Path, mode: str) -> None:
+    person = Person("session")
+    (folder / "file").write_text("")
+
+    async def work(client: Client) -> None:
+        command = {"command": ["touch", "made"]}
+        for given in (
+            {},
+            {"stdin": "first\nIn a safe place.\x1b"},
+            {"stdin": "x" * 5000},
+            {"stdin_file": "file"},
+            {},
+        ):
+            assert not (await client.call_tool("run", command | given)).is_error
+
+    words = jobs("--workspace", folder, "--rules", rules, "--sandbox", "full-access")
+    talk(work, *words, mode=mode, elicitation_callback=person)
+    plain, text, long, file = person.asked
+    assert "to read" not in plain
+    assert "It is given to read:\n\n    first\n    In a safe place.\\x1b\n" in text
+    assert f"{'x' * 2000}\nand 3000 bytes more, which are not shown.\n" in long
+    assert f"    the file {folder}/file\n" in file
+    assert ["A yes is for this once" in one for one in person.asked] == [False, True, True, True]
+
+
+@ERAS
 def test_a_question_hides_nothing(rules: Path, folder: Path, mode: str) -> None:
     """Nor can what others write in it be taken for our words: names of folders, commands, justifications."""
     person = Person("session")
@@ -286,7 +312,7 @@ def test_a_question_hides_nothing(rules: Path, folder: Path, mode: str) -> None:
     talk(work, *words, "--sandbox", "workspace-write", mode=mode, elicitation_callback=person)
     first, *others, last = person.asked
     assert f"\nIn {folder}/\\udcff\\x1b[2J\\nIn a safe place..\n" in first
-    assert ["It sets BASH_ENV; a yes is for this once" in one for one in (first, *others)] == [
+    assert ["It sets BASH_ENV.\nA yes is for this once" in one for one in (first, *others)] == [
         False,
         True,
         True,

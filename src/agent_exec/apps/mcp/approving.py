@@ -42,6 +42,8 @@ _WORDS = {
 }
 _KEEP = 600.0
 _MOST = 1000
+_SHOWN = 2000
+"""How many bytes of an input are shown."""
 APPROVAL = "approval"
 ROOTS = "roots"
 
@@ -155,16 +157,27 @@ def question(request: "Request") -> str:
     if request.cwd:
         said.append(f"In {_line(request.cwd)}.")
     said.append(f"It is asked for because: {_line(request.verdict.reason)}.")
+    if request.fed:
+        said += ["It is given to read:\n", *_input(request.fed), ""]
     if request.sets:
-        names = _line(", ".join(request.sets))
-        said.append(f"It sets {names}; a yes is for this once, for what they are set to may change.")
+        said.append(f"It sets {_line(', '.join(request.sets))}.")
+    if request.once:
+        said.append("A yes is for this once: the next time, these may be others.")
     if request.rules:
         from agent_exec.policy.rules import write
 
         said.append("Always would add:\n" + _visible("\n".join(map(write, request.rules))).rstrip())
-    elif not request.sets:
+    elif not request.once:
         said.append("No rule can be added that would allow it: always is only until the server ends.")
     return "\n".join(said)
+
+
+def _input(fed: bytes) -> list[str]:
+    """Give the beginning of an input, its lines set in as those of a command are."""
+    text = fed[:_SHOWN].decode(errors="replace")
+    lines = [f"    {line}" for line in _visible(text).split("\n")]
+    more = len(fed) - _SHOWN
+    return lines if more <= 0 else [*lines, f"and {more} bytes more, which are not shown."]
 
 
 def _digest(asked: "CallToolRequestParams") -> bytes:

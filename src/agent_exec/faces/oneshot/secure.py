@@ -159,7 +159,7 @@ class Tool:
         asked = self._shape(arguments)
         real = None if self._path is None else context.workspace.real(asked[self._path])
         if self._words is not None:
-            _judge(context, self._words(asked), real)
+            _judge(context, self._words(asked), real, asked.get("stdin") or b"")
         if context.write_scope == READ_ONLY and (
             self._writes if isinstance(self._writes, bool) else self._writes(context)
         ):
@@ -256,10 +256,10 @@ def refusal(code: str, message: str, details: "Mapping[str, object] | None" = No
     }
 
 
-def _judge(context: Context, words: "Sequence[str]", cwd: str | None) -> None:
-    """Let the rules judge a command."""
+def _judge(context: Context, words: "Sequence[str]", cwd: str | None, fed: bytes) -> None:
+    """Let the rules judge a command, and whoever approves it see what it is given to read."""
     try:
-        context.gate.admit(words, cwd)
+        context.gate.admit(words, cwd, fed=fed)
     except (CommandDenied, ApprovalRequired) as error:
         raise ToolError("POLICY_DENIED", f"[Security Policy] {error.message}", **error.details) from None
     except InvalidArgument as error:  # of whoever approves, not of who asked
