@@ -20,7 +20,7 @@ def test_a_client_lists_and_calls(tmp_path: Path, mode: str) -> None:
         async def work() -> None:
             async with server.client(mode) as client:
                 assert client.instructions == "Only for tests."
-                assert len((await client.list_tools()).tools) == 8
+                assert len((await client.list_tools()).tools) == 9
                 result = await client.call_tool("say", {"text": "hé\n\0"})
                 assert (text(result), result.is_error) == ("hé\n\0", False)
                 assert result.structured_content == {"text": "hé\n\0", "nothing": None}

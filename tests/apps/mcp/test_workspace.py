@@ -298,7 +298,7 @@ def test_a_client_whose_root_holds_everything(folders: tuple[Path, Path, Path], 
     async def work(client: Client) -> tuple[str, int]:
         if "none works on this machine" in (client.instructions or ""):
             pytest.skip("nothing here can confine")
-        lines = f"pwd; mkdir {name}; echo x > {first}/made"
+        lines = f"pwd; mkdir {name}; echo x > '{first}/made'"
         result = await client.call_tool("run", {"command": ["sh", "-c", lines]})
         return result.structured_content["stdout"], result.structured_content["exit_code"]
 
