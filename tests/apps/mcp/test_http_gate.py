@@ -122,10 +122,9 @@ def test_a_request_that_is_too_large(server: Served) -> None:
         for _ in range(5):
             bare.sendall(piece)
         assert b" 413 " in bare.recv(100)
-    for length in (10**15, 10**18):  # one that says how much there will be, and waits
-        with server.connect() as bare:
-            bare.sendall(f"{head}content-length: {length}\r\n\r\nx".encode())
-            assert b" 413 " in bare.recv(100)
+    with server.connect() as bare:  # one that says how much there will be, and waits
+        bare.sendall(f"{head}content-length: {10**18}\r\n\r\nx".encode())
+        assert b" 413 " in bare.recv(100)
     fits = json.dumps(LIST).encode().ljust(4 << 20)
     assert server.request(body=fits, headers={"mcp-session-id": server.greet()})[0] == 200
 

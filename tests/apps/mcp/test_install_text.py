@@ -209,13 +209,22 @@ def test_toml_that_is_odd_and_right() -> None:
     ("text", "said"),
     [
         (f"a = {'[' * 3000}{']' * 3000}", "nested too deeply"),
-        (f"{'.'.join('a' * 3000)} = 1", "nested too deeply"),
         (f"a = {'1' * 5000}", "4300 digits"),
     ],
 )
 def test_toml_that_is_too_much(text: str, said: str) -> None:
     with pytest.raises(Mistake, match=said):
         edited(text, CODEX, "us", ENTRY)
+
+
+def test_toml_that_is_too_much_for_some() -> None:
+    """What one version of Python reads, another does not; none of them gives up without a word."""
+    text = f"{'.'.join('a' * 3000)} = 1"
+    try:
+        given, _ = edited(text, CODEX, "us", ENTRY)
+    except Mistake as error:
+        given = str(error)
+    assert given.startswith(text) or "nested too deeply" in given
 
 
 def test_variables_in_a_table_of_their_own_are_left() -> None:
