@@ -1,6 +1,8 @@
 """Patterns looked for in output, by a process of its own: some never come to an end on some texts."""
 
 import sys
+from _thread import RLock
+from collections import deque
 
 from agent_exec.model.command import Command
 from agent_exec.model.output import Head
@@ -12,8 +14,11 @@ if TYPE_CHECKING:
     from agent_exec.engine.engine import Engine
     from agent_exec.model.command import Stream
 
+_AHEAD = 1 << 20
+"""How much may be on its way to whoever looks."""
+
 _MOST_WAITING = 1 << 22
-"""How much may wait to be looked at; what is more than that is not looked at."""
+"""How much may wait behind that; of more, the oldest is not looked at: what is waited for comes last."""
 
 _PROGRAM = """
 import os, re, sys
@@ -31,12 +36,14 @@ while data := os.read(0, 1 << 16):
 class Matcher:
     """Looks for patterns in what it is fed, and calls `found` when one of them is there; to be closed."""
 
-    __slots__ = ("_found", "_heard", "_run", "_waiting", "matched")
+    __slots__ = ("_ahead", "_found", "_heard", "_late", "_lock", "_run", "_waiting", "matched")
 
     def __init__(self, engine: "Engine", regexes: "Sequence[str]", found: "Callable[[], object]") -> None:
         self.matched = False
         self._found = found
-        self._waiting = 0
+        self._lock = RLock()
+        self._late: deque[bytes] = deque()
+        self._waiting = self._ahead = 0
         self._heard = b""
         self._run = engine.start(
             Command(
@@ -51,8 +58,21 @@ class Matcher:
 
     def feed(self, data: bytes) -> None:
         """Look at this too, after what came before; does not wait."""
-        if data and not self.matched and not self._run.done and self._waiting < _MOST_WAITING:
+        if not data or self.matched or self._run.done:
+            return
+        with self._lock:
+            self._late.append(data)
             self._waiting += len(data)
+            while self._waiting > _MOST_WAITING and len(self._late) > 1:
+                self._waiting -= len(self._late.popleft())
+            self._send()
+
+    def _send(self) -> None:
+        """Pass on what waits, as long as not too much is on its way."""
+        while self._late and self._ahead < _AHEAD:
+            data = self._late.popleft()
+            self._waiting -= len(data)
+            self._ahead += len(data)
             self._run.write(data)
 
     def close(self) -> None:
@@ -64,7 +84,9 @@ class Matcher:
         if stream == "stderr":
             return
         *done, self._heard = (self._heard + chunk).split(b" ")
-        self._waiting -= sum(map(int, done))
+        with self._lock:
+            self._ahead -= sum(map(int, done))
+            self._send()
         if self._heard == b"found":
             self.matched = True
             self._found()
