@@ -124,6 +124,34 @@ def test_interrupts_at_any_moment_leave_no_process() -> None:
     assert not out.leaked
 
 
+HELD = """
+import gc, sys
+sys.path.append(sys.argv[1])
+import agent_exec
+from agent_exec.engine.engine import close_shared
+from agent_exec.host.posix import spawner
+class Trouble(Exception): pass
+class Keeper(spawner.Keeper):
+    def __init__(self, *given):
+        super().__init__(*given)
+        raise Trouble
+spawner.Keeper = Keeper
+gc.disable()
+for _ in range(3):
+    try:
+        agent_exec.run(["true"])
+    except Trouble:
+        pass
+close_shared()
+print("fine")
+"""
+
+
+def test_a_keeper_that_an_exception_holds_keeps_nobody_from_ending() -> None:
+    out = agent_exec.run([sys.executable, "-c", HELD, SOURCE], leftovers="leave")
+    assert (out.stdout, out.leaked) == (b"fine\n", False), out.stderr_text
+
+
 def test_a_callback_of_a_future_that_raises_harms_nobody(capsys: pytest.CaptureFixture[str]) -> None:
     def leave(_future: object) -> None:
         raise SystemExit(1)

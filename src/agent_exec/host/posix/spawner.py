@@ -2,6 +2,7 @@
 
 import _socket
 import errno
+import gc
 import os
 import select
 import sys
@@ -33,6 +34,7 @@ _BOOT = "import sys; sys.path.append(sys.argv[2]); from agent_exec.host.posix.fa
 
 _INSIST_MS = 1000
 _TIDY_MS = 5
+_NOW = _socket.MSG_DONTWAIT
 
 _ARGUMENTS = os.sysconf("SC_ARG_MAX") + (1 << 16)
 """A request beyond this is refused by the system in any case, and only takes long."""
@@ -401,7 +403,7 @@ class Spawner:
         handed, self._handed = self._handed, False
         try:
             control.shutdown(_socket.SHUT_WR)
-            while not handed and (more := control.recv(4096, 0 if wait else _socket.MSG_DONTWAIT)):
+            while not handed and (more := _hear(control) if wait else control.recv(4096, _NOW)):
                 said += more
         except OSError:
             pass
@@ -459,6 +461,19 @@ def _fork_factory(control: "_socket.socket") -> None:
         sys.excepthook(*sys.exc_info())
     finally:
         os._exit(1)
+
+
+def _hear(control: "_socket.socket") -> bytes:
+    """Wait for what a factory says, or its end.
+
+    An exception that came while a keeper was made may hold it, in a circle of
+    references, and so the factory: now and then, such are looked for.
+    """
+    poller = select.poll()
+    poller.register(control.fileno(), select.POLLIN)
+    while not poller.poll(_INSIST_MS):
+        gc.collect()
+    return control.recv(4096)
 
 
 def _exit_code(pid: int) -> int:
