@@ -199,7 +199,9 @@ def test_without_the_new_mount_calls(cli: Cli) -> None:
     told = here.doctor()
     assert not told["ns"]["available"]
     if told["bwrap"]["available"]:
-        assert here("run", "--", "true")["sandbox"]["backend"] == "bwrap"
+        found = here("run", "--", "true")
+        assert found["ok"], found
+        assert found["sandbox"]["backend"] == "bwrap"
     else:
         here.refuses()
 
@@ -327,6 +329,8 @@ def test_bwrap_is_not_looked_for_where_others_may_write(
     assert all(place.startswith(("/usr/", "/bin/")) for place in bwrap.PLACES)
     spec = confine.box(Plan(Profile("read-only"), backend="bwrap")).spec
     assert bwrap.wrap(dict(spec), ["true"])[0] in bwrap.PLACES
+    missing = {**spec, "own": [b"/tmp/nowhere/rules.toml", b"/etc"], "tmp_mb": 1}
+    assert "/tmp/nowhere/rules.toml" not in bwrap.wrap(missing, ["true"])
 
 
 def test_an_old_landlock(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,7 +70,7 @@ def _view(spec: "Spec") -> "Iterable[str]":
     for folder in private:
         yield from ("--perms", "1777", "--size", str(spec["tmp_mb"] << 20), "--tmpfs", folder)
     for path in map(os.fsdecode, spec["own"]):
-        if any(path.startswith(f"{folder}/") for folder in private):
+        if any(path.startswith(f"{folder}/") for folder in private) and os.path.exists(path):
             yield from ("--ro-bind", path, path)
     for path in roots:
         yield from ("--bind" if spec["writable"] else "--ro-bind", path, path)
