@@ -42,6 +42,7 @@ _SHORT = """\
   is forked, one by the two forks, and four by the supervisor loading what a start takes, in a copy of a
   process whose every touched page is copied; making the job, spawning and the answer take two. The peers
   are C programs. Without a daemon, or a start that is not acknowledged, there is little left to take away.
+- Workload 13: the same, and the wait for the end; it stands at the edge of the must, on either side of it.
 - Workload 21, single use: a plain run on a keeper that was just forked takes 1.7 to 1.9 of one on a keeper
   that has served: every page that it touches is copied. The rest is the box's.
 - Workload 23: before the spawn a call is parsed, its shell and folder are looked at, and the command passes
