@@ -143,3 +143,16 @@ def bare(*words: object, cwd: Path | None = None) -> Iterator[Bare]:
         finally:
             process.kill()
             process.wait()
+
+
+async def meet(client: Client) -> None:
+    """Have fifty calls wait for each other, and all of them answered."""
+    done = []
+
+    async def call() -> None:
+        done.append(text(await client.call_tool("meet")))
+
+    async with anyio.create_task_group() as group:
+        for _ in range(50):
+            group.start_soon(call)
+    assert done == ["done"] * 50

@@ -4,7 +4,7 @@ from pathlib import Path
 from time import monotonic
 
 import agent_exec
-from apps.mcp.talking import ERAS, FAKE, Client, anyio, talk, text, until
+from apps.mcp.talking import ERAS, FAKE, Client, anyio, meet, talk, text, until
 
 NAMES = ["crash", "leave", "meet", "noise", "odd", "refuse", "starve", "wait"]
 
@@ -73,18 +73,7 @@ def test_what_no_message_can_carry_is_replaced(tmp_path: Path) -> None:
 
 @ERAS
 def test_fifty_calls_at_once(tmp_path: Path, mode: str) -> None:
-    async def work(client: Client) -> None:
-        done = []
-
-        async def meet() -> None:
-            done.append(text(await client.call_tool("meet")))
-
-        async with anyio.create_task_group() as group:
-            for _ in range(50):
-                group.start_soon(meet)
-        assert done == ["done"] * 50
-
-    talk(work, *FAKE, tmp_path, mode=mode)
+    talk(meet, *FAKE, tmp_path, mode=mode)
 
 
 def test_a_slow_call_blocks_no_other(tmp_path: Path) -> None:

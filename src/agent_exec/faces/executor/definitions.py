@@ -1,6 +1,7 @@
 """What a model is told about the tool `execute_command`."""
 
 from agent_exec.faces.executor.config import TIMEOUT_MS
+from agent_exec.faces.hints import hints
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,12 +46,7 @@ def definition(
             "additionalProperties": False,
         },
         "output_schema": _result(),
-        "annotations": {
-            "read_only_hint": reads_only,
-            "destructive_hint": not reads_only,
-            "idempotent_hint": False,
-            "open_world_hint": open_world,
-        },
+        "annotations": hints(reads=reads_only, destroys=not reads_only, opens=open_world),
     }
 
 

@@ -3,6 +3,7 @@
 import os
 
 from agent_exec.faces import defaults
+from agent_exec.faces.hints import hints
 from agent_exec.jobs.record import STATES
 
 TYPE_CHECKING = False
@@ -31,9 +32,9 @@ def definitions(
     `open_world` that some may reach a network.
     """
     answers = _answers()
-    acts = _hints(reads=reads_only, destroys=not reads_only, opens=open_world)
-    looks = _hints(reads=True, repeats=True)
-    ends = _hints(destroys=True, repeats=True)
+    acts = hints(reads=reads_only, destroys=not reads_only, opens=open_world)
+    looks = hints(reads=True, repeats=True)
+    ends = hints(destroys=True, repeats=True)
     told = {
         "run": (_RUN, _run(longest, usual), ("command",), acts),
         "status": ("Tells all about a job but its output.", {"job_id": _job()}, ("job_id",), looks),
@@ -137,17 +138,6 @@ def _text(description: str) -> "Schema":
 
 def _number(description: str, least: int = 0) -> "Schema":
     return {"type": "integer", "minimum": least, "description": description}
-
-
-def _hints(
-    *, reads: bool = False, destroys: bool = False, repeats: bool = False, opens: bool = False
-) -> "Schema":
-    return {
-        "read_only_hint": reads,
-        "destructive_hint": destroys,
-        "idempotent_hint": repeats,
-        "open_world_hint": opens,
-    }
 
 
 def _answers() -> "dict[str, Schema]":

@@ -1,5 +1,7 @@
 """What a model is told about each tool; the texts are the contract's own."""
 
+from agent_exec.faces.hints import hints
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -70,12 +72,8 @@ def annotations(name: str, *, reads_only: bool = False, open_world: bool = True)
     some may reach a network. The contract's own definitions do without them.
     """
     reads = name == "git_status_summary" or reads_only
-    return {
-        "read_only_hint": reads,
-        "destructive_hint": not reads,
-        "idempotent_hint": name == "git_status_summary",
-        "open_world_hint": name not in ("git_status_summary", "apply_patch") and open_world,
-    }
+    opens = name not in ("git_status_summary", "apply_patch") and open_world
+    return hints(reads=reads, destroys=not reads, repeats=name == "git_status_summary", opens=opens)
 
 
 def for_openai(definition: "Definition") -> "Definition":

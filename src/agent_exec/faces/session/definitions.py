@@ -1,5 +1,6 @@
 """What a model is told about the tools of a session."""
 
+from agent_exec.faces.hints import hints
 from agent_exec.faces.session.arguments import (
     COLUMNS,
     LARGEST_SIDE,
@@ -54,7 +55,7 @@ def definitions(
     `detaches` that there is a place for jobs.
     The objects are the caller's own.
     """
-    acts = _hints(reads=reads_only, destroys=not reads_only, opens=open_world)
+    acts = hints(reads=reads_only, destroys=not reads_only, opens=open_world)
     tools = [
         _tool("exec_command", _EXEC, _exec(terms), ("cmd",), _answer(), acts),
         _tool("write_stdin", _WRITE, _write(terms), ("session_id",), _answer(), dict(acts)),
@@ -70,7 +71,7 @@ def definitions(
             },
             ("session_id",),
             _transcript(),
-            _hints(reads=True, repeats=True),
+            hints(reads=True, repeats=True),
         ),
         _tool(
             "list_sessions",
@@ -78,7 +79,7 @@ def definitions(
             {},
             (),
             _list(),
-            _hints(reads=True, repeats=True),
+            hints(reads=True, repeats=True),
         ),
         _tool(
             "kill_session",
@@ -86,7 +87,7 @@ def definitions(
             {"session_id": _session()},
             ("session_id",),
             _answer(),
-            _hints(destroys=True, repeats=True),
+            hints(destroys=True, repeats=True),
         ),
         _tool(
             "resize",
@@ -94,7 +95,7 @@ def definitions(
             {"session_id": _session(), "rows": _side("Rows."), "columns": _side("Columns.")},
             ("session_id", "rows", "columns"),
             _done(),
-            _hints(repeats=True),
+            hints(repeats=True),
         ),
         _tool(
             "close_stdin",
@@ -102,7 +103,7 @@ def definitions(
             {"session_id": _session()},
             ("session_id",),
             _done(),
-            _hints(destroys=True),
+            hints(destroys=True),
         ),
         _tool(
             "apply_patch",
@@ -110,11 +111,11 @@ def definitions(
             {"input": _string("The whole patch."), "workdir": _string("Folder that its paths start from.")},
             ("input",),
             _patched(),
-            _hints(destroys=True),
+            hints(destroys=True),
         ),
     ]
     if detaches:
-        tools.append(_tool("detach", _DETACH, {"session_id": _session()}, ("session_id",), _job(), _hints()))
+        tools.append(_tool("detach", _DETACH, {"session_id": _session()}, ("session_id",), _job(), hints()))
     return {tool["name"]: tool for tool in tools}
 
 
@@ -194,18 +195,6 @@ def _tool(
         },
         "output_schema": output,
         "annotations": annotations,
-    }
-
-
-def _hints(
-    *, reads: bool = False, destroys: bool = False, repeats: bool = False, opens: bool = False
-) -> "Schema":
-    """Give what a client may want to know before it lets a tool be called; only hints, and never a wall."""
-    return {
-        "read_only_hint": reads,
-        "destructive_hint": destroys,
-        "idempotent_hint": repeats,
-        "open_world_hint": opens,
     }
 
 
