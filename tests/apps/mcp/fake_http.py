@@ -11,14 +11,21 @@ from agent_exec.apps.mcp.main import serve
 from apps.mcp.fake import Fake
 
 if __name__ == "__main__":
-    from agent_exec.apps.mcp import httpclients, httpconnection, httpgate, server
+    from agent_exec.apps import visitors
+    from agent_exec.apps.mcp import http, httpclients, httpconnection, httpgate, server
 
     server.PROGRESS_EVERY = 0.05
     for word in os.environ.get("FAKE_HTTP", "").split():
         name, _, value = word.partition("=")
         module, _, name = name.partition(".")
         setattr(
-            {"clients": httpclients, "connection": httpconnection, "gate": httpgate}[module],
+            {
+                "clients": httpclients,
+                "connection": httpconnection,
+                "gate": httpgate,
+                "http": http,
+                "visitors": visitors,
+            }[module],
             name,
             float(value),
         )

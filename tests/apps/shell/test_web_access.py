@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from apps.shell.webclient import Client, aiohttp, apps, serving, visit
-from support import wait_until
 
 FILES = ("page.css", "page.js", "textual.js", "xterm.css", "mono.ttf", "mono-italic.ttf")
 LOST = "needs the whole address"
@@ -198,38 +197,6 @@ def test_nonsense_is_answered_and_nothing_is_printed() -> None:
                 assert wire.recv(12).startswith((b"HTTP/1.1 40", b"HTTP/1.0 40"))
         assert server.end() == 128 + signal.SIGTERM
         assert server.errors() == ""
-
-
-def test_connections_are_counted() -> None:
-    with serving() as server:
-        held: list[socket.socket] = []
-        try:
-            while len(held) < 64:
-                held.append(socket.create_connection(("127.0.0.1", server.port), 20))
-
-            def refused() -> bool:
-                with socket.create_connection(("127.0.0.1", server.port), 20) as wire:
-                    wire.settimeout(0.2)
-                    try:
-                        return wire.recv(1) == b""
-                    except (TimeoutError, ConnectionError):
-                        return False
-
-            wait_until(refused)
-        finally:
-            for wire in held:
-                wire.close()
-
-        def served() -> bool:
-            async def work(client: Client) -> int:
-                return (await client.get("/"))[0]
-
-            try:
-                return visit(server, work) == 401
-            except aiohttp.ClientError:
-                return False
-
-        wait_until(served)
 
 
 def test_a_port_that_is_taken_is_told() -> None:

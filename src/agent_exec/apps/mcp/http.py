@@ -22,6 +22,7 @@ from agent_exec.apps.mcp.httpgate import PATH, Gate
 from agent_exec.apps.mcp.httptoken import new_token, token_of_file
 from agent_exec.apps.mcp.threads import somehow
 from agent_exec.apps.signals import listen_for_signals
+from agent_exec.apps.visitors import Visitors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
     from agent_exec.apps.mcp.httpwhere import Where
     from agent_exec.apps.mcp.toolset import Toolset
+
+MOST = 256
+"""How many connections of clients with the token there may be."""
 
 _HEAD = 64 << 10
 _KEEP_ALIVE = 60
@@ -68,9 +72,10 @@ async def _run(
     try:
         async with anyio.create_task_group() as group:
             clients = Clients(group, opened, where.idle)
-            gate = Gate(clients.serve, token, _names(where), any_address=where.remote)
+            visitors = Visitors(MOST)
+            gate = Gate(clients.serve, token, _names(where), visitors, any_address=where.remote)
             state = ServerState()
-            server = await _listen(gate, state, listener)
+            server = await _listen(gate, visitors, state, listener)
             _say_ready(where, listener, token)
             await asked.wait()
             server.close()
@@ -84,7 +89,9 @@ async def _run(
     return 128 + caught[0]
 
 
-async def _listen(gate: Gate, state: ServerState, listener: socket.socket) -> asyncio.Server:
+async def _listen(
+    gate: Gate, visitors: Visitors, state: ServerState, listener: socket.socket
+) -> asyncio.Server:
     """Accept connections: by the server's own parser, without the life around it, which is ours."""
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # what clients do wrong is theirs to hear
 
@@ -110,7 +117,7 @@ async def _listen(gate: Gate, state: ServerState, listener: socket.socket) -> as
     )
     config.load()
     connection = partial(Connection, config=config, server_state=state, app_state={})
-    return await asyncio.get_running_loop().create_server(connection, sock=listener)
+    return await visitors.receive(listener, connection)
 
 
 async def _hang_up(state: ServerState) -> None:
@@ -141,7 +148,8 @@ def _bind(where: "Where") -> socket.socket:
             "say --allow-remote as well if you mean it",
             "mcp",
         )
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # The protocol is named, or the event loop would not see that it is TCP, and leave Nagle's delay on.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,4 +1,4 @@
-"""One connection of a client over HTTP; there are so many, and none of them may dawdle."""
+"""One connection of a client over HTTP, which may not dawdle."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -7,8 +7,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 if TYPE_CHECKING:
     import asyncio
 
-MOST = 256
-"""How many connections there may be."""
+TRANSPORT = "agent_exec.transport"
+"""Under which name a request has the transport of its connection."""
 
 HEAD_PATIENCE = 15.0
 """Seconds within which the head of a request must have come."""
@@ -16,34 +16,23 @@ HEAD_PATIENCE = 15.0
 READ_PATIENCE = 60.0
 """Seconds after which a client that reads nothing of its answer is hung up on."""
 
-_BUSY = (
-    b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\ncontent-length: 0\r\n\r\n"
-)
-
 
 class Connection(H11Protocol):
-    """A connection that ends when there are too many, or when its client is too slow."""
+    """A connection that ends when its client is too slow; requests have its transport in their state."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self._refused = False
         self._head: asyncio.TimerHandle | None = None
         self._reading: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: "asyncio.Transport") -> None:  # type: ignore[override]
-        """Begin, if there is room."""
-        self._refused = len(self.connections) >= MOST
-        if self._refused:
-            transport.write(_BUSY)
-            transport.close()
-            return
+        """Begin."""
         super().connection_made(transport)
+        self.app_state = {TRANSPORT: transport}
         self._watch()
 
     def data_received(self, data: bytes) -> None:
         """Take some bytes."""
-        if self._refused:
-            return
         super().data_received(data)
         self._watch()
 
@@ -54,8 +43,7 @@ class Connection(H11Protocol):
                 timer.cancel()
         self._head = self._reading = None
         self._unset_keepalive_if_required()
-        if not self._refused:
-            super().connection_lost(exc)
+        super().connection_lost(exc)
 
     def pause_writing(self) -> None:
         """Wait for the client to read; not for ever."""

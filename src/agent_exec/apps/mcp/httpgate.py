@@ -13,10 +13,14 @@ from anyio import fail_after, move_on_after
 from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError
 from starlette.responses import Response
 
+from agent_exec.apps.mcp.httpconnection import TRANSPORT
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection
 
     from starlette.types import Message, Receive, Scope, Send
+
+    from agent_exec.apps.visitors import Visitors
 
     Inner = Callable[[Scope, Receive, Send, str, bytes], Awaitable[None]]
 
@@ -34,10 +38,19 @@ _LONGEST_NAME = 64
 class Gate:
     """Lets in who may, with the name after the path and the whole body; answers the others itself."""
 
-    def __init__(self, inner: "Inner", token: str, hosts: "Collection[str]", *, any_address: bool) -> None:
+    def __init__(
+        self,
+        inner: "Inner",
+        token: str,
+        hosts: "Collection[str]",
+        visitors: "Visitors",
+        *,
+        any_address: bool,
+    ) -> None:
         self._inner = inner
         self._token = token.encode()
         self._hosts = {*_LOCAL, *(host.lower() for host in hosts)}
+        self._visitors = visitors
         self._any_address = any_address
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
@@ -73,6 +86,10 @@ class Gate:
         if len(tokens) != 1 or not self._allowed(tokens[0]):
             answer = refusal(401, "send the header `Authorization: Bearer TOKEN` with the server's token")
             answer.headers["www-authenticate"] = "Bearer"
+            return answer
+        if not self._visitors.know(scope["state"][TRANSPORT]):
+            answer = refusal(503, "too many connections are open; close some, or try again")
+            answer.headers["retry-after"] = "1"
             return answer
         path = scope["path"]
         rest = path[len(PATH) :]

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 _OURS = ("web", "port")
 _LAST_PORT = 65535
-_WAITING = 16
 
 
 def serve(asked: "Parsed", settings: "Settings") -> int:
@@ -57,12 +56,12 @@ def listen(port: int) -> "socket.socket":
 
     if not 0 <= port <= _LAST_PORT:
         raise InvalidArgument(f"--port takes a number from 0 (any that is free) to {_LAST_PORT}; got {port}")
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":  # elsewhere it would let two servers share a port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", port))
-        listener.listen(_WAITING)
+        listener.listen()
     except OSError as error:
         listener.close()
         other = "choose another with --port, or leave that out for any that is free"

@@ -6,8 +6,13 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from agent_exec.apps.visitors import Visitors
+
 if TYPE_CHECKING:
     from aiohttp.typedefs import Handler
+
+MOST = 64
+"""How many connections of browsers with the token there may be; a tab that is loading has six at most."""
 
 _BITS = 192
 _USUAL = 80
@@ -27,6 +32,7 @@ class Guard:
     """
 
     def __init__(self, port: int) -> None:
+        self.visitors = Visitors(MOST)
         self.token = secrets.token_urlsafe(_BITS // 8)
         self._pass = secrets.token_urlsafe(_BITS // 8)
         self._cookie = f"agent_exec_{port}"
@@ -60,7 +66,9 @@ class Guard:
         refused = self._refusal(request)
         if refused is not None:
             status, text = refused
-            return web.Response(status=status, text=text)
+            answer = web.Response(status=status, text=text)
+            answer.force_close()
+            return answer
         response = await handler(request)
         if "token" in request.query and not response.prepared:
             response.set_cookie(self._cookie, self._pass, httponly=True, samesite="Strict", path="/")
@@ -83,7 +91,12 @@ class Guard:
         cookie = _same(request.cookies.get(self._cookie, ""), self._pass)
         entering = page and tokens
         known = token if entering else cookie and (page or file or token)
-        return None if known else (401, _LOST)
+        if not known:
+            return 401, _LOST
+        transport = request.transport
+        if transport is None or not self.visitors.know(transport):
+            return 503, "Too many connections are open. Close some tabs, then try again.\n"
+        return None
 
     async def _mark(self, _request: web.Request, response: web.StreamResponse) -> None:
         response.headers.update(self._headers)

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 TABS = 4
 """How many apps run at once, each a process of its own."""
 
-_CONNECTIONS = 64
-"""How many connections there may be; a tab that is loading has six at most."""
-
 _PATIENCE = 3.0
 """How long a tab waits for the place of one that is being closed, as when a page is loaded again."""
 
@@ -71,13 +68,8 @@ class Site:
             application, access_log=None, logger=silent, keepalive_timeout=15, shutdown_timeout=5
         )
         await runner.setup()
-        made = runner.server
-        assert made is not None
-
-        def connected() -> asyncio.Protocol:
-            return made() if len(made.connections) < _CONNECTIONS else _Full()
-
-        server = await asyncio.get_running_loop().create_server(connected, sock=listener)
+        assert runner.server is not None
+        server = await guard.visitors.receive(listener, runner.server)
         try:
             yield
         finally:
@@ -134,13 +126,6 @@ class Site:
         """End every app, and wait for that."""
         self._closing = True
         await asyncio.gather(*(tab.close() for tab in self._tabs))
-
-
-class _Full(asyncio.Protocol):
-    """Hangs up at once."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        transport.close()
 
 
 def _files() -> "dict[str, Path]":
