@@ -35,6 +35,27 @@ ENGINE_USES = {
     },
     "Spawner": {"close", "process"},
 }
+OPENERS = {  # who opens files, and why no path of a model, a client or a command gets there
+    "apps/cli/main.py": "the null device",
+    "apps/mcp/httptoken.py": "the operator's option",
+    "apps/mcp/installfile.py": "the configuration of a client, which the user has us write",
+    "apps/mcp/wire.py": "the null device",
+    "engine/rulefile.py": "the operator's rules",
+    "faces/jobtools/definitions.py": "a file of this package",
+    "faces/session/pipeline.py": "names of ours, in our own folder",
+    "faces/slash/history.py": "the user's own history",
+    "faces/slash/permission.py": "the user's own settings",
+    "faces/verbs.py": "a file of this package",
+    "host/": "locks, pipes and /proc: names of ours, in folders of ours and of the kernel",
+    "jobs/stdin.py": "a file without a name, in the folder of jobs",
+    "jobs/store.py": "names of ours, in the folder of jobs",
+    "logs/files.py": "names of ours, in the folder of jobs",
+    "logs/folders.py": "the one way",
+    "sandbox/linux/": "inside of a box that is being made, and /proc",
+    "sandbox/paths.py": "files of git, which are only looked at",
+    "sandbox/plan.py": "who a root is",
+    "sandbox/survey.py": "names below a root, which are only looked at",
+}
 HEAVY = {
     "asyncio",
     "subprocess",
@@ -94,6 +115,29 @@ def test_both_hosts_export_the_same_names() -> None:
     for name, methods in ENGINE_USES.items():
         for side in (posix, windows):
             assert methods <= set(dir(getattr(side, name))), (name, side)
+
+
+def test_a_callers_path_is_opened_in_one_place() -> None:
+    """Resolved, then opened again by its name, a path may lead elsewhere: see `logs/folders.py`."""
+    found = {
+        str(module.relative_to(SOURCE))
+        for module in MODULES
+        for node in ast.walk(ast.parse(module.read_text()))
+        if isinstance(node, ast.Call) and is_opener(node.func)
+    }
+    strangers = {name for name in found if not any(name.startswith(known) for known in OPENERS)}
+    assert not strangers, "open files of callers with logs/folders.py, or give a reason in OPENERS"
+    assert all(any(name.startswith(known) for name in found) for known in OPENERS)
+
+
+def is_opener(called: ast.expr) -> bool:
+    if isinstance(called, ast.Name):
+        return called.id in ("open", "fdopen")
+    if not isinstance(called, ast.Attribute):
+        return False
+    of_module = isinstance(called.value, ast.Name) and called.value.id in ("os", "io", "codecs", "shutil")
+    files = ("read_text", "read_bytes", "write_text", "write_bytes", "copyfile")
+    return called.attr in files or (of_module and called.attr in ("open", "copy"))
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))

@@ -268,3 +268,21 @@ def test_whoever_asks_for_no_box_loads_none(cli: Cli) -> None:
     assert not {
         name for name in loaded if name.startswith(("agent_exec.sandbox", "agent_exec.apps.cli.profile"))
     }
+
+
+def test_no_file_that_a_command_may_not_read_is_read_for_it(cli: Cli, tmp_path: Path) -> None:
+    (cli.cwd / "hidden").write_text("NAME=secret\n")
+    (cli.cwd / "link").symlink_to("hidden")
+    (cli.cwd / "shown").write_text("NAME=known\n")
+    profile = tmp_path / "profile.json"
+    profile.write_text('{"name": "workspace-write", "deny_read": ["hidden"]}')
+    words = ("--sandbox", profile, "--sandbox-root", cli.cwd)
+    for name in ("hidden", "link"):
+        for option in ("--stdin-file", "--env-file"):
+            told = cli("run", *words, option, name, "--", "sh", "-c", "cat; env")
+            assert told["error"]["code"] == "invalid_argument"
+            assert f"{option} '{name}' is hidden by the sandbox" in told["error"]["message"]
+    told = cli(
+        "run", *words, "--stdin-file", "shown", "--env-file", "shown", "--", "sh", "-c", "cat; echo $NAME"
+    )
+    assert told["stdout"] == "NAME=known\nknown\n"

@@ -2,7 +2,8 @@
 
 import os
 
-from agent_exec.logs.files import FLAGS, chunks
+from agent_exec.logs.files import chunks
+from agent_exec.logs.folders import HiddenPath, open_own_file
 from agent_exec.model.errors import InvalidArgument
 
 TYPE_CHECKING = False
@@ -21,7 +22,8 @@ class Environment:
 
     `given` are the names in the order in which they were given; `shown` is
     what may be repeated to the caller: values of names that are to be masked,
-    or look like secrets, are not.
+    or look like secrets, are not. For a command in a sandbox `hidden` are the
+    paths that it may not read: no file is one of them.
     """
 
     __slots__ = ("given", "shown", "values")
@@ -34,6 +36,7 @@ class Environment:
         files: "Sequence[str]" = (),
         given: "Sequence[str]" = (),
         mask: "Sequence[str]" = (),
+        hidden: "Sequence[str] | None" = None,
         interrupts: "Interrupts | None" = None,
     ) -> None:
         self.values = dict(base) if inherit else {}
@@ -41,7 +44,7 @@ class Environment:
         self.given: list[str] = []
         self.shown: list[str] = []
         for file in files:
-            for pair in _read(file, interrupts):
+            for pair in _read(file, hidden, interrupts):
                 self._set(*pair)
         for word in given:
             name, equals, value = word.partition("=")
@@ -53,8 +56,8 @@ class Environment:
                     )
                 value = os.fsdecode(found)
             self._set(name, value)
-            hidden = name in mask or not equals or any(word in name.upper() for word in _SECRET)
-            self.shown.append(f"{name}={MASKED if hidden else value}")
+            secret = name in mask or not equals or any(word in name.upper() for word in _SECRET)
+            self.shown.append(f"{name}={MASKED if secret else value}")
 
     def _set(self, name: str, value: str) -> None:
         if not name or "\0" in name or "\0" in value:
@@ -64,13 +67,15 @@ class Environment:
             self.given.append(name)
 
 
-def _read(path: str, interrupts: "Interrupts | None") -> "list[tuple[str, str]]":
+def _read(
+    path: str, hidden: "Sequence[str] | None", interrupts: "Interrupts | None"
+) -> "list[tuple[str, str]]":
     """Give the variables of a file: one NAME=VALUE a line, blank lines and # comments ignored.
 
     A pipe will do, as long as someone writes to it.
     """
     try:
-        fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | FLAGS & ~getattr(os, "O_NOFOLLOW", 0))
+        fd = open_own_file(path, hidden)
         try:
             data = b""
             for chunk in chunks(fd, interrupts):
@@ -79,6 +84,10 @@ def _read(path: str, interrupts: "Interrupts | None") -> "list[tuple[str, str]]"
                     raise InvalidArgument(f"--env-file {path!r} is larger than {_LARGEST} bytes", path=path)
         finally:
             os.close(fd)
+    except HiddenPath:
+        raise InvalidArgument(
+            f"--env-file {path!r} is hidden by the sandbox; name another file", path=path
+        ) from None
     except OSError as error:
         raise InvalidArgument(f"--env-file {path!r} cannot be read: {error.strerror}", path=path) from None
     text = os.fsdecode(data)

@@ -56,6 +56,7 @@ class Jobs:
         env: "Mapping[str, str] | None" = None,
         stdin: bytes | None = None,
         stdin_file: str | None = None,
+        stdin_fd: int = -1,
         timeout: float | None = None,
         grace: float = defaults.GRACE,
         tags: "Sequence[str]" = (),
@@ -71,7 +72,9 @@ class Jobs:
         """Start a job and watch it until its end, or for `observe` seconds; `env` is added to ours.
 
         With a profile it is confined. A box that cannot be made is the job's
-        failure: nothing has run. `interrupts` end the watching, never the
+        failure: nothing has run. What it may not read is no `stdin_file`
+        either; `stdin_fd` is that file if it has been opened already, and
+        stays the caller's. `interrupts` end the watching, never the
         job; `on_begin` is told its id as soon as there is one.
         """
         from agent_exec.engine.engine import shared_spawner
@@ -90,13 +93,13 @@ class Jobs:
             words = [os.fsdecode(word) for word in order.argv]
             fed = stdin or os.fsencode(f"the file {stdin_file}" if stdin_file else "")
             self._gate.admit(words, place_of(order.cwd), order.env_keys, fed=fed)
-        input_fd = self._input(stdin, stdin_file)
+        input_fd = stdin_fd if stdin_fd >= 0 else self._input(stdin, stdin_file, sandbox)
         try:
             launcher = Launcher(
                 shared_spawner().detach, input_fd, SUPERVISOR if order.sandbox is None else BOXED
             )
         finally:
-            if input_fd >= 0:
+            if input_fd not in (-1, stdin_fd):
                 os.close(input_fd)
         if sandbox is not None and order.sandbox is not None:
             from agent_exec.jobs.boxed import ahead
@@ -117,13 +120,19 @@ class Jobs:
             on_begin=on_begin,
         )
 
-    def _input(self, stdin: bytes | None, file: str | None) -> int:
+    def _input(self, stdin: bytes | None, file: str | None, sandbox: "Profile | None") -> int:
         """Give a descriptor of a command's input, -1 for none."""
         if stdin is None and file is None:
             return -1
         from agent_exec.jobs.stdin import from_bytes, from_file
 
-        return from_bytes(self._store, stdin, _INPUT) if stdin is not None else from_file(file or "")
+        if stdin is not None:
+            return from_bytes(self._store, stdin, _INPUT)
+        if sandbox is None:
+            return from_file(file or "")
+        from agent_exec.faces.sandbox import hidden_by
+
+        return from_file(file or "", hidden=hidden_by(sandbox))
 
     def status(self, job_id: str) -> "Answer":
         """Tell all about one job but its output."""

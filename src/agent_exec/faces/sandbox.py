@@ -75,6 +75,14 @@ def run_confined(
     return outcome, block(plan, outcome, cwd, compare(before, plan))
 
 
+def hidden_by(profile: "Profile") -> tuple[str, ...]:
+    """Return the paths that a confined command may not read, and so nobody reads for it."""
+    from agent_exec.sandbox.confine import planned
+
+    plan = planned(profile)
+    return (*plan.masks, *plan.absent)
+
+
 def doctor() -> "Answer":
     """Tell which backends work here and why the others do not, what they leave open, and what a box costs."""
     from agent_exec.sandbox.backends import ALL

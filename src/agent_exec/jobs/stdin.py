@@ -6,11 +6,12 @@ import stat
 from agent_exec.jobs.ids import new_id
 from agent_exec.jobs.store import broken, make_folder
 from agent_exec.logs.files import chunks
+from agent_exec.logs.folders import HiddenPath, open_file, open_own_file
 from agent_exec.model.errors import InputTooLarge, InvalidArgument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from agent_exec.host import Interrupts
     from agent_exec.jobs.store import Store
@@ -41,12 +42,28 @@ def spooled(store: "Store", data: "Iterable[bytes]") -> int:
     return _spool(store, data, 1 << 62)
 
 
-def from_file(path: str) -> int:
-    """Open a file for reading; only one that can be read to its end without waiting for anyone."""
+def from_file(
+    path: str,
+    *,
+    real: str | None = None,
+    hidden: "Sequence[str] | None" = None,
+    name: str = "--stdin-file",
+) -> int:
+    """Open a file for reading; only one that can be read to its end without waiting for anyone.
+
+    It is none of the paths `hidden`. With `real`, where a path of somebody
+    else was found to lead, no link is followed any more. `name` is the
+    argument's, for messages.
+    """
     try:
-        fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _FLAGS)
-    except OSError as error:
-        raise InvalidArgument(f"--stdin-file {path!r} cannot be read: {error.strerror}", path=path) from None
+        fd = open_own_file(path, hidden) if real is None else open_file(real, hidden or ())
+    except HiddenPath:
+        raise InvalidArgument(
+            f"{name} {path!r} is hidden by the sandbox; name another file", path=path
+        ) from None
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no path"
+        raise InvalidArgument(f"{name} {path!r} cannot be read: {why}", path=path) from None
     mode = os.fstat(fd).st_mode
     if stat.S_ISREG(mode) or (stat.S_ISCHR(mode) and not os.isatty(fd)):
         set_blocking = getattr(os, "set_blocking", None)
@@ -54,7 +71,7 @@ def from_file(path: str) -> int:
             set_blocking(fd, True)  # its reader expects that; to a file it makes no difference
         return fd
     os.close(fd)
-    raise InvalidArgument(f"--stdin-file {path!r} is no file; pass a pipe with --stdin - instead", path=path)
+    raise InvalidArgument(f"{name} {path!r} is no file; pass a pipe with --stdin - instead", path=path)
 
 
 def _spool(store: "Store", chunks: "Iterable[bytes]", limit: int) -> int:

@@ -10,6 +10,7 @@ import pytest
 from agent_exec.faces.oneshot.git_status import branch_of, without_filters
 from agent_exec.faces.oneshot.kit import Toolkit
 from agent_exec.faces.oneshot.secure import ToolError
+from agent_exec.sandbox.profile import Profile
 from faces.oneshot.seen import MakeKit, code, data
 
 
@@ -198,3 +199,23 @@ def test_too_much_to_say_is_not_said_in_part(
     answer = kit.git_status_summary()
     assert code(answer) == "INTERNAL"
     assert "more than 1000 characters" in answer["message"]
+
+
+def test_git_runs_in_the_sandbox_of_the_kit(make_kit: MakeKit, repo: Path, tmp_path: Path) -> None:
+    """The folder may be another one by the time that git is in it; then it is in the box at least."""
+    profile = Profile("workspace-write", [repo])
+    kit = make_kit(sandbox=profile)
+    answer = kit.git_status_summary()
+    if "sandbox_unavailable" in str(answer):
+        pytest.skip("nothing here can confine")
+    assert data(answer)["branch"] == "main"
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "git").write_text(f"#!/bin/sh\n: > {outside}/written\necho '## main'\n")
+    (programs / "git").chmod(0o755)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+        kit.git_status_summary()
+    assert not (outside / "written").exists()

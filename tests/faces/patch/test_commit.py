@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from agent_exec.faces.patch import folders
 from agent_exec.faces.patch.answer import apply_patch, verify
 from agent_exec.faces.patch.errors import PatchNotUndone, PatchNotWritten
+from agent_exec.logs import folders
 from faces.patch.trees import PATCH, Tree, filled, tree, wrapped
 
 CALLS = "open write fsync fchmod fchown mkdir rmdir link replace unlink stat fstat".split()

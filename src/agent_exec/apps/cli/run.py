@@ -34,14 +34,15 @@ def run(
     from agent_exec.host import Interrupts, detach
     from agent_exec.jobs.run import Launcher
 
+    hidden = _hidden(asked, profile)
     interrupts = interrupts or Interrupts()
     if launcher is None:
-        stdin = _input(asked, interrupts)
+        stdin = _input(asked, hidden, interrupts)
         launcher = Launcher(detach, stdin)
         if stdin >= 0:
             os.close(stdin)
     try:
-        environment = _environment(asked, interrupts)
+        environment = _environment(asked, hidden, interrupts)
         _judge(asked, argv, environment.given)
         store = store_of(asked)
         if interrupts.caught:
@@ -82,7 +83,18 @@ def _judge(asked: "Parsed", argv: list[str], sets: list[str]) -> None:
     open_gate(rules).admit(argv, os.path.realpath(asked.options.get("cwd") or here()), sets)
 
 
-def _environment(asked: "Parsed", interrupts: "Interrupts") -> "Environment":
+def _hidden(asked: "Parsed", profile: "Profile | None") -> "tuple[str, ...] | None":
+    """Return what no file named for the command may be, since it may not read it; None if it may read all."""
+    if profile is None or not {"stdin-file", "env-file"} & asked.options.keys():
+        return None
+    from agent_exec.faces.sandbox import hidden_by
+
+    return hidden_by(profile)
+
+
+def _environment(
+    asked: "Parsed", hidden: "tuple[str, ...] | None", interrupts: "Interrupts"
+) -> "Environment":
     from agent_exec.faces.environment import Environment
     from agent_exec.host import inherited_environment
 
@@ -93,6 +105,7 @@ def _environment(asked: "Parsed", interrupts: "Interrupts") -> "Environment":
         files=options.get("env-file", ()),
         given=options.get("env", ()),
         mask=options.get("mask", ()),
+        hidden=hidden,
         interrupts=interrupts,
     )
 
@@ -185,7 +198,7 @@ def _command(asked: "Parsed") -> list[str]:
     return shell(words[0])
 
 
-def _input(asked: "Parsed", interrupts: "Interrupts") -> int:
+def _input(asked: "Parsed", hidden: "tuple[str, ...] | None", interrupts: "Interrupts") -> int:
     """Give a descriptor of the command's input, -1 for none; our own is read only when asked for."""
     options = asked.options
     if "stdin" not in options and "stdin-file" not in options:
@@ -194,7 +207,7 @@ def _input(asked: "Parsed", interrupts: "Interrupts") -> int:
     from agent_exec.model.errors import InvalidArgument
 
     if "stdin-file" in options:
-        return stdin.from_file(options["stdin-file"])
+        return stdin.from_file(options["stdin-file"], hidden=hidden)
     limit = options.get("stdin-max-bytes", defaults.STDIN_MAX)
     if options["stdin"] == "-":
         if sys.stdin is None:

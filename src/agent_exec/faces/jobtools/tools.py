@@ -1,10 +1,12 @@
 """The tools of jobs, by their names: what a server offers, and what it does when one is called."""
 
+import os
+
 from agent_exec.faces import answers, defaults
 from agent_exec.faces.jobtools.checking import check
 from agent_exec.faces.jobtools.definitions import TOOLS, UNTIL, definitions
 from agent_exec.faces.workspace import Workspaces
-from agent_exec.model.errors import AgentExecError, InvalidArgument, JobNotFound, StoreFailed
+from agent_exec.model.errors import AgentExecError, JobNotFound, StoreFailed
 from agent_exec.model.jsonline import dump
 from agent_exec.model.value import Value
 
@@ -132,18 +134,25 @@ class JobTools:
 
     def _run(self, asked: "dict[str, Any]", caller: "Caller") -> "dict[str, Any]":
         stdin, file = asked.get("stdin"), asked.get("stdin_file")
-        return self.jobs.run(
-            asked["command"],
-            cwd=self.workspaces.resolve(asked.get("cwd") or ".", "cwd"),
-            env=asked.get("env"),
-            stdin=None if stdin is None else stdin.encode("utf-8", "surrogateescape"),
-            stdin_file=None if file is None else self._input(file),
-            timeout=asked.get("timeout") or None,
-            observe=self._patience(asked, UNTIL),
-            sandbox=None if self._free else self._sandbox,
-            interrupts=caller.interrupts,
-            on_begin=lambda job_id: self._watched(job_id, caller),
-        )
+        cwd = self.workspaces.resolve(asked.get("cwd") or ".", "cwd")
+        fd = -1 if file is None else self._input(file)
+        try:
+            return self.jobs.run(
+                asked["command"],
+                cwd=cwd,
+                env=asked.get("env"),
+                stdin=None if stdin is None else stdin.encode("utf-8", "surrogateescape"),
+                stdin_file=file,
+                stdin_fd=fd,
+                timeout=asked.get("timeout") or None,
+                observe=self._patience(asked, UNTIL),
+                sandbox=None if self._free else self._sandbox,
+                interrupts=caller.interrupts,
+                on_begin=lambda job_id: self._watched(job_id, caller),
+            )
+        finally:
+            if fd >= 0:
+                os.close(fd)
 
     def _tail(self, asked: "dict[str, Any]", _caller: "Caller") -> "dict[str, Any]":
         return self.jobs.tail(
@@ -197,17 +206,14 @@ class JobTools:
             )
         return job_id
 
-    def _input(self, file: str) -> str:
-        """Give the path of a file of input; what a command could not read, we do not read for it."""
-        real = self.workspaces.resolve(file, "stdin_file")
-        if self._sandbox is not None:
-            from agent_exec.sandbox.confine import planned
+    def _input(self, file: str) -> int:
+        """Open a file of input, below the workspace; what a command could not read, we do not read for it."""
+        from agent_exec.faces.sandbox import hidden_by
+        from agent_exec.jobs.stdin import from_file
 
-            plan = planned(self._sandbox)
-            hidden = (*plan.masks, *plan.absent)
-            if any(real == mask or real.startswith(f"{mask}/") for mask in hidden):
-                raise InvalidArgument(f"stdin_file {file!r} is hidden by the sandbox; name another file")
-        return real
+        hidden = hidden_by(self._sandbox) if self._sandbox is not None else ()
+        real = self.workspaces.resolve(file, "stdin_file")
+        return from_file(file, real=real, hidden=hidden, name="stdin_file")
 
 
 def _whole(asked: "dict[str, Any]", name: str) -> int | None:

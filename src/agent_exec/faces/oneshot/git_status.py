@@ -116,7 +116,15 @@ def _git(
     context: "Context", words: "tuple[str, ...]", cwd: str, env: "dict[str, str]", *, none: int = 0
 ) -> "dict[str, Any]":
     """Run git; `none` is the exit code by which it says that there is nothing."""
-    told = execute((*_GIT, *words), cwd, env=env, max_output_chars=MOST_OUTPUT_CHARS, run=context.run)
+    told = execute(
+        (*_GIT, *words),
+        cwd,
+        env=env,
+        max_output_chars=MOST_OUTPUT_CHARS,
+        sandbox=context.sandbox,  # the folder may be another by the time that git enters it
+        own=context.own,
+        run=context.run,
+    )
     if told["timed_out"]:
         raise ToolError(
             "INTERNAL", f"git {words[0]} took more than 30 seconds; try again, or use exec_command"

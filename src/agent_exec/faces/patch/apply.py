@@ -4,10 +4,10 @@ import stat
 
 from agent_exec.faces.patch.commit import Remove, Write, commit
 from agent_exec.faces.patch.errors import UnfitPatch
-from agent_exec.faces.patch.folders import Folders
 from agent_exec.faces.patch.grammar import AddFile, DeleteFile
 from agent_exec.faces.patch.lines import rewritten
 from agent_exec.faces.patch.targets import Targets
+from agent_exec.logs.folders import Folders
 from agent_exec.model.value import Value
 
 TYPE_CHECKING = False

@@ -16,7 +16,7 @@ import os
 import stat
 
 from agent_exec.faces.patch.errors import PatchNotUndone, PatchNotWritten, UnfitPatch
-from agent_exec.faces.patch.folders import Folders, same
+from agent_exec.logs.folders import Folders, same
 from agent_exec.model.value import Value
 
 TYPE_CHECKING = False

@@ -5,11 +5,11 @@ import stat
 
 from agent_exec.faces.slash.display import shown
 from agent_exec.faces.slash.listing import listing
+from agent_exec.logs.folders import open_own_file
 from agent_exec.model.value import Value
 
 MAX_BYTES = 64 * 1024
 MAX_LINES = 500
-_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _TEXTLESS = 0.1
 
 
@@ -31,7 +31,7 @@ class Preview(Value):
 def preview(path: str, *, max_bytes: int = MAX_BYTES, max_lines: int = MAX_LINES) -> Preview:
     """Give the beginning of a file; whatever is wrong with it is a message. Waits for no pipe."""
     try:
-        fd = os.open(path, _FLAGS)
+        fd = open_own_file(path)
     except (OSError, ValueError) as error:
         return _message(path, error)
     try:

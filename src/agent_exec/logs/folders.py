@@ -1,7 +1,10 @@
-"""Files reached through folders that are held open: no link in a real path is ever followed.
+"""A caller's path becomes a file here and nowhere else: opened once, through folders that are held open.
 
-A path is made real before (links resolved); what became a link since then is
-an error. Where the system knows no descriptors of folders, plain paths do.
+A path is made real before (links resolved) and compared with what is allowed;
+then it is opened name by name, and a name that became a link since then is an
+error. What was opened is compared by device and inode with what is hidden, and
+the descriptor is handed on: nobody opens the path again. Where the system has
+no descriptors of folders, plain paths are used.
 """
 
 import errno
@@ -9,12 +12,63 @@ import os
 import stat
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 _FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _NONBLOCK = getattr(os, "O_NONBLOCK", 0)
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | _FLAGS
 _HELD = os.open in os.supports_dir_fd
 _NO_FOLLOW = os.link in os.supports_follow_symlinks
 _BLOCK = 1 << 20
+
+
+class HiddenPath(PermissionError):
+    """What was opened is hidden, or lies in a folder that is."""
+
+
+def open_file(path: str, hidden: "Sequence[str]" = ()) -> int:
+    """Open a file by its real path for reading, without following a link; return the descriptor.
+
+    Raise OSError for what is neither a regular file nor a device that can be
+    read without waiting, and HiddenPath for a file that is, under whatever
+    name, one of `hidden` or lies in one of these folders.
+    """
+    folders = Folders()
+    try:
+        fd, known = folders.open(path)
+    finally:
+        folders.close()
+    if known & identities(hidden) or any(path == one or path.startswith(f"{one}{os.sep}") for one in hidden):
+        os.close(fd)
+        raise HiddenPath(errno.EACCES, "it is hidden by the sandbox", path)
+    return fd
+
+
+def open_own_file(path: str, hidden: "Sequence[str] | None" = None) -> int:
+    """Open a file that the user of this process names, for reading: links are followed.
+
+    For paths that come from nobody else. With `hidden`, for a command that
+    may not read these paths, it is none of them, as for `open_file`, or a
+    pipe. Neither a pipe nor a terminal has us wait here.
+    """
+    fd = os.open(path, os.O_RDONLY | _NONBLOCK | _FLAGS & ~getattr(os, "O_NOFOLLOW", 0))
+    if hidden is None or stat.S_ISFIFO(os.fstat(fd).st_mode):
+        return fd
+    os.close(fd)  # it has told that it is no pipe, and nothing else
+    return open_file(os.path.realpath(path), hidden)
+
+
+def identities(paths: "Sequence[str]") -> "set[tuple[int, int]]":
+    """Return device and inode of each path that exists; links are not followed."""
+    found: set[tuple[int, int]] = set()
+    for path in paths:
+        try:
+            found.add(_identity(os.lstat(path)))
+        except OSError:
+            continue
+    return found
 
 
 class Folders:
@@ -33,6 +87,19 @@ class Folders:
         """Let go of all folders."""
         while self._held:
             os.close(self._held.popitem()[1])
+
+    def open(self, path: str) -> "tuple[int, set[tuple[int, int]]]":
+        """Open a file or a device for reading; return it, and who it and the folders on its way are."""
+        name, folder = self._place(path)
+        fd = os.open(name, os.O_RDONLY | _NONBLOCK | _FLAGS, dir_fd=folder)
+        try:
+            state = os.fstat(fd)
+            if not stat.S_ISCHR(state.st_mode) or os.isatty(fd):
+                _regular(state, path)
+            return fd, {_identity(state), *(_identity(os.fstat(held)) for held in self._held.values())}
+        except BaseException:
+            os.close(fd)
+            raise
 
     def read(self, path: str) -> tuple[bytes, os.stat_result]:
         """Give a regular file's bytes and what it is; OSError for anything else."""
@@ -151,6 +218,10 @@ def same(state: os.stat_result | None, other: os.stat_result | None) -> bool:
         other.st_size,
         other.st_mtime_ns,
     )
+
+
+def _identity(state: os.stat_result) -> tuple[int, int]:
+    return state.st_dev, state.st_ino
 
 
 def _regular(state: os.stat_result, path: str) -> os.stat_result:
