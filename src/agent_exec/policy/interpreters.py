@@ -47,6 +47,7 @@ def shell(words: "Sequence[Word]") -> Sight:
         sight.transparent = True
         sight.lines.append(text)
         return sight
+    sight.named.append(tuple(words[at:]))  # a file that is not here is looked for where programs are
     return sight.require(at, _FILE.format(name), guard=False)
 
 

@@ -13,7 +13,7 @@ from agent_exec.policy.assignments import Assignments
 from agent_exec.policy.conditions import condition
 from agent_exec.policy.reading import BUSIEST, DEEPEST, LONGEST, Reading, Simple
 from agent_exec.policy.redirections import KINDS as REDIRECTIONS
-from agent_exec.policy.redirections import Redirections
+from agent_exec.policy.redirections import Redirections, cuts
 from agent_exec.policy.sight import name_of
 from agent_exec.policy.source import Source, hole
 from agent_exec.policy.word import Word, base
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 _MARKS = re.compile(r"[|&;()<>{}\[\]$`=]")
 _META = re.compile(r"[|&;()<>`$\\'\"\n]")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=", re.ASCII)
-_BEFORE_COMMENT = b" \t\n;&|()"
 _RESERVED = frozenset(
     """
     if then else elif fi do done case esac while until for select function in { } ! [[ ]] coproc
@@ -36,12 +35,14 @@ _RESERVED = frozenset(
 _CONTAINERS = frozenset(
     """
     program list pipeline negated_command subshell compound_statement if_statement elif_clause
-    else_clause while_statement do_group redirected_statement
+    else_clause while_statement do_group
     """.split()
 )
 _TOKENS = frozenset(
     "; & && || | |& ;; ;& ;;& ( ) { } ! if then elif else fi while until do done $( <( >( \n".split(" ")
 )
+_OPENING = frozenset("if then elif else while until do !".split())
+"""Reserved words after which a subshell may begin without a blank."""
 _MOVING = frozenset("cd pushd popd command builtin eval . source".split())
 _FILLING = frozenset("mapfile readarray command builtin eval . source".split())
 
@@ -117,7 +118,16 @@ def _fills(words: list[Word]) -> bool:
 class _Line:
     """Walks over the statements of a line."""
 
-    __slots__ = ("_assignments", "_depth", "_reading", "_redirections", "_source", "_text", "_words")
+    __slots__ = (
+        "_assignments",
+        "_commands",
+        "_depth",
+        "_reading",
+        "_redirections",
+        "_source",
+        "_text",
+        "_words",
+    )
 
     def __init__(self, source: Source, reading: Reading) -> None:
         self._source = source
@@ -126,6 +136,7 @@ class _Line:
         self._words = Words(source, reading, self._inside)
         self._redirections = Redirections(source, reading, self._words, self.statement)
         self._assignments = Assignments(source, reading, self._words)
+        self._commands: dict[int, Simple] = {}
         self._depth = 0
 
     def all(self, root: "Node") -> None:
@@ -149,11 +160,13 @@ class _Line:
         elif hole(node):
             self._words.read(node)
         elif node.type in REDIRECTIONS:
-            self._simple(self._redirections.read(node), node)
+            self._strays(self._redirections.read(node), node)
         elif node.is_named and (read := getattr(self, f"_{node.type}", None)) is not None:
             read(node)
         elif node.is_named or node.type not in _TOKENS:
             self._unclear(node, f"{node.type!r} is not understood")
+        elif node.type in _RESERVED:
+            self._whole(node)
         self._depth -= 1
 
     def _inside(self, node: "Node") -> None:
@@ -204,15 +217,48 @@ class _Line:
             at = max(at, child.end_byte)
         self._gap(at, node.end_byte, lines=lines)
 
+    def _whole(self, node: "Node") -> None:
+        """Doubt a word, an assignment or a reserved word that may go on to some shell, or begin earlier."""
+        opens = self._source.data[node.end_byte : node.end_byte + 1] == b"(" and node.type in _OPENING
+        if not self._source.begins(node) or not (opens or self._source.ends(node)):
+            self._reading.doubt("the words are not understood", self._text(node))
+
     def _gap(self, start: int, end: int, *, lines: bool) -> None:
         if not self._source.blank(start, end, lines=lines):
             self._reading.doubt("the words are not understood", self._source.slice(start, end))
 
     def _comment(self, node: "Node") -> None:
-        before = self._source.data[node.start_byte - 1 : node.start_byte] if node.start_byte else b"\n"
         after = self._source.data[node.end_byte : node.end_byte + 1]
-        if before not in _BEFORE_COMMENT or after not in (b"", b"\n") or "\n" in self._text(node):
+        if not self._source.begins(node) or after not in (b"", b"\n") or "\n" in self._text(node):
             self._reading.doubt("the comment may be none", self._text(node))
+
+    def _redirected_statement(self, node: "Node") -> None:
+        self._blanks(node)
+        body = node.child_by_field_name("body")
+        while body is not None and body.type == "negated_command" and body.named_child_count == 1:
+            body = body.named_children[0]
+        rest: list[Word] = []
+        cut = False
+        for child in node.children:
+            if child.type not in REDIRECTIONS:
+                self.statement(child)
+                continue
+            words = self._redirections.read(child)
+            rest += words
+            cut = cut or cuts(child)
+            if cut:
+                self._strays(words, node)
+        owner = None if body is None else self._commands.get(body.id)
+        if owner is not None:
+            owner.words += tuple(rest)
+        else:
+            self._strays(rest, node)
+
+    def _strays(self, words: list[Word], node: "Node") -> None:
+        """Take words after a redirection for a command when there is none to which they belong."""
+        if words:
+            self._reading.doubt("the redirection is not understood", self._text(node))
+            self._simple(words, node)
 
     def _command(self, node: "Node") -> None:
         words: list[Word] = []
@@ -223,12 +269,16 @@ class _Line:
                 self._reading.doubt("the words are not understood", self._text(node))
             self._gap(at, child.start_byte, lines=False)
             at, last = child.end_byte, child.type
+            if child.type in REDIRECTIONS:
+                if words and cuts(child):
+                    self._reading.doubt("the redirection is not understood", self._text(node))
+                words += self._redirections.read(child)
+                continue
+            self._whole(child)
             if child.type == "variable_assignment":
                 sets.append(child)
             elif child.type == "command_name":
                 words.append(self._name(child))
-            elif child.type in REDIRECTIONS:
-                words += self._redirections.read(child)
             else:
                 words.append(self._words.read(child))
         for child in sets:
@@ -236,6 +286,8 @@ class _Line:
             splits = bool(words) and words[0].text == "read" and self._text(child).startswith("IFS=")
             self._assignments.read(child, harmless=splits)
         self._simple(words, node)
+        if words:
+            self._commands[node.id] = self._reading.simples[-1]
         if words and words[0].source in _RESERVED:
             self._simple(words[1:], node)  # it is doubtful already, but what a rule denies stays denied
 
@@ -279,15 +331,19 @@ class _Line:
         return words[:start] + words[at:]
 
     def _variable_assignment(self, node: "Node") -> None:
+        self._whole(node)
         self._assignments.read(node)
 
     def _variable_assignments(self, node: "Node") -> None:
         self._blanks(node, lines=False)
         for child in node.children:
+            self._whole(child)
             self._assignments.read(child)
 
     def _declaration_command(self, node: "Node") -> None:
         self._blanks(node, lines=False)
+        for child in node.children:
+            self._whole(child)
         self._simple(self._assignments.declaration(node), node, neutral=True)
 
     def _unset_command(self, node: "Node") -> None:

@@ -143,7 +143,7 @@ class Policy:
         if allowing:
             moved = "it may be another program: the directory has been changed"
             return say("ask", moved if elsewhere else sight.reason, allowing[0])
-        if (sight.transparent and sight.need < 0) or simple.neutral:
+        if (sight.transparent or simple.neutral) and sight.need < 0:
             return say("allow", "it only sets the stage for other commands, which are judged")
         if sight.need >= 0 and sight.guard:
             return say("ask", sight.reason)

@@ -24,6 +24,11 @@ _WRITES = (">", ">>", ">|", "&>", "&>>", ">&")
 _WORDS = HOLES | frozenset("word string raw_string ansi_c_string concatenation number".split())
 
 
+def cuts(node: "Node") -> bool:
+    """True for a redirection that some shells do not know: to them a command ends at its &."""
+    return bool(node.children) and node.children[0].type in ("&>", "&>>")
+
+
 class Redirections:
     """Reads redirections; `statement` reads commands that stand among them."""
 
@@ -69,7 +74,7 @@ class Redirections:
                 targets.append(self._words.read(child))
         if operator in (">&-", "<&-"):
             return targets
-        if len(targets) != 1:
+        if not targets:
             self._reading.doubt("the redirection is not understood", self._source.text(node))
         for target in targets[:1]:
             self._target(operator, target, self._source.text(node))

@@ -16,6 +16,8 @@ HOLES = frozenset(
 """What the shell replaces when the line is run."""
 _BLANKS = re.compile(rb"(?:[ \t]|(?<=[ \t])\\\n)*")
 _BLANKS_OR_LINES = re.compile(rb"(?:[ \t\n]|(?<=[ \t])\\\n)*")
+_BEFORE_WORD = (b"", b" ", b"\t", b"\n", b";", b"&", b"|", b"(")
+_AFTER_WORD = (b"", b" ", b"\t", b"\n", b";", b"&", b"|", b")", b"<", b">")
 
 
 class Source:
@@ -45,6 +47,17 @@ class Source:
         pattern = _BLANKS_OR_LINES if lines else _BLANKS
         before = max(0, start - 1)
         return pattern.fullmatch(self.data[before:end], start - before) is not None
+
+    def begins(self, node: "Node") -> bool:
+        """True if every shell begins a new word where a node begins.
+
+        After a closing parenthesis it may be the middle of one, as in `x=()a`.
+        """
+        return self.data[max(0, node.start_byte - 1) : node.start_byte] in _BEFORE_WORD
+
+    def ends(self, node: "Node") -> bool:
+        """True if every shell ends a word where a node ends."""
+        return self.data[node.end_byte : node.end_byte + 1] in _AFTER_WORD
 
     def around(self, node: "Node", holes: "list[Node]", start: int | None = None) -> list[str]:
         """Give the pieces of a node's text before, between and after its holes."""
