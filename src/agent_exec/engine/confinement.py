@@ -3,7 +3,7 @@
 import errno
 import os
 
-from agent_exec.model.errors import SandboxUnavailable
+from agent_exec.model.errors import PlanFailed, SandboxUnavailable
 from agent_exec.sandbox import confine
 from agent_exec.sandbox.backends import Backend, backends
 from agent_exec.sandbox.plan import Plan
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 _TRANSIENT = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 """What says nothing about a backend: the machine is too busy now."""
+
+NOTHING_CONFINES = "nothing can confine a command here"
+"""How a refusal begins where no backend makes even the smallest box."""
 
 _proven: set[str] = set()
 _useless: dict[str, str] = {}
@@ -40,8 +43,17 @@ def settle(
     """Give the plan of a profile, or one that was made before and still holds, with its backend chosen.
 
     The first time, that takes as long as to make a box, which is then used.
+    Raise PlanFailed for what is the fault of this plan, or of this moment;
+    any other SandboxUnavailable says that no backend makes even the smallest box.
     """
-    plan = confine.planned(sandbox, own=own, state=state)
+    try:
+        plan = confine.planned(sandbox, own=own, state=state)
+    except OSError as error:  # a folder that went, or changed, while it was looked at
+        raise PlanFailed(
+            f"the sandbox cannot be planned, and so nothing was run: {error.filename!r}: {error.strerror}; "
+            "try again",
+            errno=error.errno,
+        ) from None
     if plan.profile.name == "full-access" or plan.backend:
         return plan
     profile = plan.profile
@@ -57,8 +69,9 @@ def settle(
             return _for(plan, one)
     told = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
     raise SandboxUnavailable(
-        f"nothing can confine a command here ({told or 'there is no sandbox for this system yet'}), and so "
-        "nothing was run; `agent-exec sandbox doctor` tells more"
+        f"{NOTHING_CONFINES} ({told or 'there is no sandbox for this system yet'}), and so "
+        "nothing was run; `agent-exec sandbox doctor` tells more, and only --sandbox full-access runs "
+        "commands unconfined"
     )
 
 
@@ -93,7 +106,7 @@ def _prove(one: Backend, plan: Plan, spawner: "Spawner") -> str:
         except SandboxUnavailable as second:
             if not _passes(second):
                 return _words(second)
-        raise
+        raise PlanFailed(error.message, **error.details) from None
     _proven.add(one.name)
     return ""
 

@@ -23,6 +23,7 @@ AgentExecError(code, message, retryable, details)
     KeeperLost              the helper process that owned the run was killed
     InputClosed             the command takes no (more) input
     SandboxUnavailable      the command cannot be confined as asked, and so was not run
+      PlanFailed              as things are now; the next try may succeed
     Unsupported             this system cannot do what was asked
     StoreFailed             the folder of jobs cannot be read or written
     ConfigFailed            the configuration of another program cannot be read or written
@@ -186,6 +187,12 @@ class SandboxUnavailable(Broken):
     """The command cannot be confined as asked, and so was not run."""
 
     code = "sandbox_unavailable"
+
+
+class PlanFailed(SandboxUnavailable):
+    """This box cannot be made now, as its folders are; another, or the next try, may succeed."""
+
+    retryable = True
 
 
 class Unsupported(Broken):

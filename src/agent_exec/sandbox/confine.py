@@ -4,7 +4,7 @@ import os
 from errno import EAGAIN
 
 from agent_exec.model.box import Box
-from agent_exec.model.errors import InvalidArgument, SandboxUnavailable
+from agent_exec.model.errors import InvalidArgument, PlanFailed, SandboxUnavailable
 from agent_exec.sandbox.backends import backend
 from agent_exec.sandbox.environment import scrub
 from agent_exec.sandbox.paths import identity
@@ -83,12 +83,12 @@ def planned(sandbox: "Profile | Plan", *, own: "Sequence[str]" = (), state: "Seq
     for asked in plan.profile.roots:
         found = identity(os.path.realpath(asked))
         if found is None or _roots.setdefault(asked, found) != found:
-            raise SandboxUnavailable(
+            raise PlanFailed(
                 f"the root {asked!r} is no longer the folder that it was; nothing was run. If that is as it "
                 "should be, start this program anew"
             )
     if changed := changed_roots(plan):
-        raise SandboxUnavailable(f"{changed[0]}; nothing was run")
+        raise PlanFailed(f"{changed[0]}; nothing was run")
     return plan
 
 

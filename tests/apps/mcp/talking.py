@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -129,10 +129,13 @@ class Bare:
 
 
 @contextmanager
-def bare(*words: object, cwd: Path | None = None) -> Iterator[Bare]:
-    """Start a server that is spoken to in lines; end it by force if it has not ended."""
+def bare(*words: object, cwd: Path | None = None, before: Sequence[str] = ()) -> Iterator[Bare]:
+    """Start a server that is spoken to in lines; end it by force if it has not ended.
+
+    `before` are words that start a program which starts it.
+    """
     with subprocess.Popen(
-        [sys.executable, *map(str, words)],
+        [*before, sys.executable, *map(str, words)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -200,10 +200,11 @@ def test_who_calls_while_roots_come_does_not_slip_by(
 ) -> None:
     from agent_exec.apps.mcp.offer import Offer
     from agent_exec.apps.mcp.toolset import TOOLSETS, Settings, Toolset
+    from agent_exec.sandbox.profile import Profile
 
     first, second, _ = folders
     monkeypatch.chdir(second)
-    offer = Offer(["jobs"], Settings())
+    offer = Offer(["jobs"], Settings(Profile("full-access")))
     wanted: list[bool] = []
     jobs_of = TOOLSETS["jobs"]
 
@@ -306,20 +307,3 @@ def test_a_client_whose_root_holds_everything(folders: tuple[Path, Path, Path], 
     assert talk(work, *jobs(), cwd=other, list_roots_callback=roots) == (f"{folder}\n", 0)
     assert not (folder / name).exists()
     assert (first / "made").exists()
-
-
-def test_a_machine_without_a_sandbox_says_so(
-    folders: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from agent_exec.apps.mcp.confining import Default
-    from agent_exec.apps.mcp.toolset import Settings
-    from agent_exec.engine import confinement
-    from agent_exec.sandbox.profile import Profile
-
-    monkeypatch.setattr(confinement, "among", ("none of them",))
-    settings = Settings((str(folders[0]),), Profile("workspace-write", roots=[str(folders[0])]))
-    default = Default(settings)
-    default.begin()
-    found = default.settings()
-    assert found.sandbox is None
-    assert "none works on this machine: nothing can confine a command here" in found.note

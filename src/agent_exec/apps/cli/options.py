@@ -252,7 +252,7 @@ VERBS: dict[str, Verb] = {
                 "sandbox",
                 "text",
                 "PROFILE",
-                "confine: workspace-write (default if it works), read-only, full-access, or FILE",
+                "confine: workspace-write (the default), read-only, FILE, or full-access, which does not",
             ),
             _RULES,
             ("max-wait", "s", "TIME", "no call waits longer than this (55s)"),
@@ -261,7 +261,7 @@ VERBS: dict[str, Verb] = {
         ),
         (
             "agent-exec mcp --workspace .",
-            "agent-exec mcp --toolset jobs,session --workspace . --policy rules.toml",
+            "agent-exec mcp --toolset jobs,session --workspace . --policy ~/.config/agent-exec/rules.toml",
             "agent-exec mcp --http --port 8765 --token-file ~/.agent-exec-token",
             "agent-exec mcp install --client claude-code --sandbox workspace-write",
         ),

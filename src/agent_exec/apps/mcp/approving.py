@@ -26,12 +26,16 @@ from mcp_types import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from agent_exec.apps.mcp.notices import escaped
 from agent_exec.engine.gate import ANSWERS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mcp.server import ServerRequestContext
     from mcp_types import CallToolRequestParams
 
+    from agent_exec.apps.mcp.notices import Notices
     from agent_exec.engine.gate import Request
 
 _WORDS = {
@@ -88,10 +92,13 @@ class Memory:
 class Elicitation:
     """Asks the client of one call."""
 
-    __slots__ = ("_answered", "_context", "modern")
+    __slots__ = ("_answered", "_context", "_notices", "modern")
 
-    def __init__(self, context: "ServerRequestContext[Any]", answered: dict[str, str]) -> None:
+    def __init__(
+        self, context: "ServerRequestContext[Any]", answered: dict[str, str], notices: "Notices"
+    ) -> None:
         self._context = context
+        self._notices = notices
         self._answered = answered
         self.modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
@@ -107,7 +114,7 @@ class Elicitation:
 
     def ask(self, request: "Request") -> str:
         """Ask, in the thread of the call."""
-        message = question(request)
+        message = question(request, tuple(self._notices.changes))
         if not self.modern:
             try:
                 return _answer(run_in_loop(self._elicit, message))
@@ -143,11 +150,12 @@ def roots_required(word: str) -> InputRequiredResult:
     return InputRequiredResult(input_requests={ROOTS: ListRootsRequest()}, request_state=word)
 
 
-def question(request: "Request") -> str:
+def question(request: "Request", changes: "Sequence[str]" = ()) -> str:
     """Give what is asked: the command, where, why, and what an "always" would write down.
 
-    What others have written cannot be taken for what we say: the command's
-    lines are set in, and all else of theirs is on one line.
+    `changes` are those to protected paths that were seen before. What others
+    have written cannot be taken for what we say: the command's lines are set
+    in, and all else of theirs is on one line.
     """
     from shlex import join
 
@@ -155,19 +163,26 @@ def question(request: "Request") -> str:
     where = " outside of the sandbox" if request.escalated else ""
     said = [f"Run this command{where}?\n", *(f"    {line}" for line in _visible(command).split("\n")), ""]
     if request.cwd:
-        said.append(f"In {_line(request.cwd)}.")
-    said.append(f"It is asked for because: {_line(request.verdict.reason)}.")
+        said.append(f"In {escaped(request.cwd)}.")
+    said.append(f"It is asked for because: {escaped(request.verdict.reason)}.")
     if request.fed:
         said += ["It is given to read:\n", *_input(request.fed), ""]
     if request.sets:
-        said.append(f"It sets {_line(', '.join(request.sets))}.")
-    if request.once:
+        said.append(f"It sets {escaped(', '.join(request.sets))}.")
+    if changes:
+        said.append("Since the server started, confined commands have changed what is protected:\n")
+        said += [*(f"    {escaped(one)}" for one in changes), ""]
+    if request.escalated and request.once:
+        said.append("A yes is for this once: it may do something else the next time.")
+    elif request.escalated:
+        said.append("Session and always are for exactly this command in this folder, until the server ends.")
+    elif request.once:
         said.append("A yes is for this once: the next time, these may be others.")
     if request.rules:
         from agent_exec.policy.rules import write
 
         said.append("Always would add:\n" + _visible("\n".join(map(write, request.rules))).rstrip())
-    elif not request.once:
+    elif not request.once and not request.escalated:
         said.append("No rule can be added that would allow it: always is only until the server ends.")
     return "\n".join(said)
 
@@ -192,14 +207,7 @@ def _name(question: str) -> str:
 
 def _visible(text: str) -> str:
     """Give a text in which nothing hides: what a screen would not show is written out."""
-    return "\n".join("\t".join(map(_line, line.split("\t"))) for line in text.split("\n"))
-
-
-def _line(text: str) -> str:
-    """Give a text on one line, in which nothing hides."""
-    if text.isprintable():
-        return text
-    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+    return "\n".join("\t".join(map(escaped, line.split("\t"))) for line in text.split("\n"))
 
 
 def _form() -> dict[str, Any]:

@@ -11,6 +11,7 @@ from agent_exec.model.errors import ApprovalRequired
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from agent_exec.apps.mcp.notices import Notices
     from agent_exec.engine.gate import Request
 
 
@@ -28,10 +29,11 @@ class Asking(Protocol):
 class Call:
     """A call that runs; what a `threading.Event` is to those who only want to know whether to go on."""
 
-    __slots__ = ("_asking", "_began", "_gone", "_lock", "_printed", "_recall", "_what")
+    __slots__ = ("_asking", "_began", "_gone", "_lock", "_notices", "_printed", "_recall", "_what")
 
-    def __init__(self, asking: "Asking | None" = None) -> None:
+    def __init__(self, asking: "Asking | None" = None, notices: "Notices | None" = None) -> None:
         self._asking = asking
+        self._notices = notices
         self._began = monotonic()
         self._gone = threading.Event()
         self._lock = threading.Lock()
@@ -90,6 +92,11 @@ class Call:
             raise ApprovalRequired("nobody can be asked in this call")
         return self._asking.ask(request)
 
+    def notice(self, text: str) -> None:
+        """Tell people something that the model alone should not know."""
+        if self._notices is not None:
+            self._notices.notice(text)
+
     def close(self) -> None:
         """Hold nothing open any more; to be called when the thread of the call has done its work."""
         with self._lock:
@@ -119,3 +126,12 @@ class Client:
         if call is None:
             raise ApprovalRequired("nobody can be asked outside of a call")
         return call.ask(request)
+
+    def left(self, request: "Request") -> None:
+        """Tell people that a command runs outside of the sandbox, asked for or granted before."""
+        from shlex import join
+
+        call = current.get()
+        if call is not None:
+            command = request.command if isinstance(request.command, str) else join(request.command)
+            call.notice(f"a command runs outside of the sandbox, in {request.cwd}: {command}")

@@ -1,24 +1,28 @@
-"""The sandbox that is in force where none was named: `workspace-write`, if a box can be made here."""
+"""Tries the sandbox at the start of a server, so that people hear before the first command if none works."""
 
-import errno
 import threading
 
-from agent_exec.model.errors import SandboxUnavailable
+from agent_exec.model.errors import AgentExecError, PlanFailed, SandboxUnavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_exec.apps.mcp.toolset import Settings
 
-_PASSING = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
-"""What says nothing about a sandbox: the machine is too busy now."""
+_NONE = (
+    "The sandbox {name} is in force, but none works on this machine: {why}. Every command is refused: {way}."
+)
+_FAILED = "The sandbox {name} could not be made at the start, and is tried again for each command: {why}"
 
 
-class Default:
-    """Tries the sandbox of some settings, in a thread, while other things are got ready."""
+class Trial:
+    """Makes a box of some settings, in a thread, while other things are got ready.
+
+    Whatever comes of it, the settings keep their sandbox: a server runs
+    nothing unconfined unless it was started with full-access.
+    """
 
     def __init__(self, settings: "Settings") -> None:
         self._settings = settings
-        self._why = ""
         self._thread = threading.Thread(target=self._try, name="agent-exec sandbox", daemon=True)
 
     def begin(self) -> None:
@@ -26,22 +30,27 @@ class Default:
         self._thread.start()
 
     def settings(self) -> "Settings":
-        """Give the settings: as they are if the sandbox works; else without it, and with a note."""
+        """Give the settings, with a warning if no box could be made."""
         self._thread.join()
-        if not self._why:
-            return self._settings
-        note = f"The sandbox workspace-write would be in force, but none works on this machine: {self._why}."
-        return self._settings._replace(sandbox=None, note=note)
+        return self._settings
 
     def _try(self) -> None:
+        from agent_exec.apps.mcp.notices import UNAVAILABLE, on_stderr
         from agent_exec.engine.confinement import settle
         from agent_exec.engine.engine import shared_spawner
 
-        assert self._settings.sandbox is not None
+        name = self._settings.sandbox.name
         try:
             settle(self._settings.sandbox, shared_spawner(), own=self._settings.own)
+        except PlanFailed as error:
+            warning = _FAILED.format(name=name, why=error.message)
         except SandboxUnavailable as error:
-            if error.details.get("errno") not in _PASSING:
-                self._why = error.message.partition(", and so nothing was run")[0]
-        except Exception:  # whatever else it is, whoever runs a command in it is told
+            why = error.message.partition(", and so nothing was run")[0]
+            warning = _NONE.format(name=name, why=why, way=UNAVAILABLE)
+            self._settings = self._settings._replace(note=f"{self._settings.note} {warning}".lstrip())
+        except AgentExecError as error:
+            warning = _FAILED.format(name=name, why=error.message)
+        else:
             return
+        self._settings = self._settings._replace(warning=warning)
+        on_stderr(warning)

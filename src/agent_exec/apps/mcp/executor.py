@@ -55,7 +55,7 @@ class Executor:
 
     def call(self, name: str, arguments: dict[str, Any], call: "Call") -> Result:
         """Run it to its end, which comes soon if the call is cancelled."""
-        patience = _Patience(call, self._longest / 1000 + _MARGIN)
+        patience: _Patience | None = None
         try:
             asked = check(name, self._tool["parameters"], arguments)
             asked = {**asked, "cwd": self._workspaces.resolve(asked.get("cwd") or ".", "cwd")}
@@ -63,11 +63,12 @@ class Executor:
             command, args = checked(asked["command"], asked.get("args"))
             if self._executor.validate_command(command, args):
                 self._gate.admit(words_of(command, args), asked["cwd"])
+            patience = _Patience(call, self._longest / 1000 + _MARGIN)  # from now on: asking took its time
             result = self._handler.handle(name, asked, patience).to_wire()
         except CommandExecutionError as error:
             return _refused(error.code or "", f"{error.message}{_reason(error)}")
         except AgentExecError as error:
-            if patience.is_over:
+            if patience is not None and patience.is_over:
                 return _refused(
                     CONCURRENT_LIMIT_EXCEEDED,
                     "others run, and its turn did not come; try again later",

@@ -124,12 +124,12 @@ def settings_of(asked: "Parsed") -> "tuple[Callable[[], Settings], Callable[[], 
         max_wait=max_wait,
         until=until,
     )
-    if named:
+    if profile.name == "full-access":
         return lambda: settings, None
-    from agent_exec.apps.mcp.confining import Default
+    from agent_exec.apps.mcp.confining import Trial
 
-    default = Default(settings)
-    return default.settings, default.begin
+    trial = Trial(settings)
+    return trial.settings, trial.begin
 
 
 def _patience(asked: "Parsed") -> "tuple[float, float | None]":

@@ -41,6 +41,11 @@ class Offer:
             raise
 
     @property
+    def warning(self) -> str:
+        """What people are told of the start, if there is anything."""
+        return self._settings.warning
+
+    @property
     def instructions(self) -> str:
         """What a model is told about all tools, and about where its commands run."""
         told = [part.instructions for part in self.parts]

@@ -52,7 +52,11 @@ class Oneshot:
         profile = settings.sandbox
         first, *others = (workspace.root for workspace, _ in self._kits)
         more = f" (or {', '.join(others)}, where cwd says so)" if others else ""
-        confined = "not confined" if profile is None else f"confined by the sandbox profile {profile.name}"
+        confined = (
+            "not confined"
+            if profile.name == "full-access"
+            else f"confined by the sandbox profile {profile.name}"
+        )
         self.instructions = (
             f"Runs commands in the workspace {first}{more}, each to its end, for at most "
             f"{min(self._longest, LONGEST_TIMEOUT_MS) / 1000:g} s; they are {confined}. "

@@ -18,6 +18,7 @@ from mcp_types import (
     ReadResourceResult,
     Resource,
     ResourceTemplate,
+    SetLevelRequestParams,
     TextContent,
     TextResourceContents,
     Tool,
@@ -25,6 +26,7 @@ from mcp_types import (
 
 from agent_exec.apps.mcp import approving
 from agent_exec.apps.mcp.calling import Call, current
+from agent_exec.apps.mcp.notices import Notices
 from agent_exec.apps.mcp.resources import Resources
 from agent_exec.apps.mcp.roots import roots_of
 from agent_exec.apps.mcp.threads import in_thread, lacking, somehow
@@ -63,7 +65,7 @@ def build(toolset: "Toolset") -> Server[Any]:
             yield {}
             group.cancel_scope.cancel()
 
-    return Server(
+    server = Server(
         "agent-exec",
         version=__version__,
         instructions=_clean(toolset.instructions),
@@ -77,6 +79,8 @@ def build(toolset: "Toolset") -> Server[Any]:
         on_unsubscribe_resource=watching.unsubscribe,
         on_subscriptions_listen=watching.listen,
     )
+    server.add_request_handler("logging/setLevel", SetLevelRequestParams, calls.notices.set_level)
+    return server
 
 
 class Calls:
@@ -89,6 +93,7 @@ class Calls:
         self._threads = CapacityLimiter(AT_ONCE)
         self._memory = approving.Memory()
         self._settling = Lock()
+        self.notices = Notices(getattr(toolset, "warning", ""))
 
     async def list(
         self,
@@ -98,12 +103,13 @@ class Calls:
         """Give all tools at once; what is said of them depends on whether somebody can be asked."""
         asks = approving.can_elicit(context)
         if asks not in self._told:
-            before = current.set(Call(approving.Elicitation(context, {})))
+            before = current.set(Call(approving.Elicitation(context, {}, self.notices)))
             try:
                 tools = [_tool(_clean(one)) for one in self._toolset.definitions()]
             finally:
                 current.reset(before)
             self._told[asks] = ListToolsResult(tools=tools)
+        await self.notices.deliver(context)
         return self._told[asks]
 
     async def call(
@@ -123,8 +129,8 @@ class Calls:
                 return approving.roots_required(self._memory.keep(asked, answered, ""))
         except AgentExecError as error:
             return _shown(_error(error.code, f"the client's roots cannot be worked in: {error.message}"))
-        asking = approving.Elicitation(context, answered)
-        call = Call(asking)
+        asking = approving.Elicitation(context, answered, self.notices)
+        call = Call(asking, self.notices)
         if context.meta is None or "progress_token" not in context.meta:
             answer = await self._run(asked, call)
         else:
@@ -135,6 +141,8 @@ class Calls:
         if isinstance(answer, approving.Unanswered):
             word = self._memory.keep(asked, asking.answered, answer.message)
             return approving.required(answer.message, word)
+        self.notices.look(asked.name, answer)
+        await self.notices.deliver(context)
         return _shown(answer)
 
     async def _settle(self, context: "ServerRequestContext[Any]", asked: "CallToolRequestParams") -> bool:

@@ -27,13 +27,16 @@ def is_wide(folder: str) -> bool:
 class Settings(NamedTuple):
     """What a toolset is opened with."""
 
+    sandbox: "Profile"
+    """What confines every command; full-access, which confines none, only if the user has named it."""
     workspaces: tuple[str, ...] = ()
     """The real paths of the folders that were named, or that the client has named; none: the current one."""
-    sandbox: "Profile | None" = None
     follows: bool = True
     """Whether the sandbox's roots are the workspaces, whichever they are."""
     note: str = ""
     """What models are told besides."""
+    warning: str = ""
+    """What people are told of the start."""
     rules: str | None = None
     """The file of rules that judge commands, if there is one."""
     approval: str | None = None
@@ -54,18 +57,17 @@ class Settings(NamedTuple):
     @property
     def reads_only(self) -> bool:
         """Whether no command can change anything."""
-        return self.sandbox is not None and self.sandbox.name == "read-only"
+        return self.sandbox.name == "read-only"
 
     @property
     def open_world(self) -> bool:
         """Whether a command may reach a network."""
-        box = self.sandbox
-        return box is None or box.name == "full-access" or box.net != "off"
+        return self.sandbox.name == "full-access" or self.sandbox.net != "off"
 
     def at(self, workspaces: tuple[str, ...]) -> "Settings":
         """Give the same for other folders; one that no sandbox gives away can be read there, not written."""
         sandbox = self.sandbox
-        if sandbox is not None and self.follows:
+        if self.follows:
             sandbox = sandbox.replace(roots=[folder for folder in workspaces if not is_wide(folder)])
         return self._replace(workspaces=workspaces, sandbox=sandbox)
 

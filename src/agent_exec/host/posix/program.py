@@ -11,7 +11,7 @@ from agent_exec.model.errors import (
     CommandNotFound,
     LaunchFailed,
     NotADirectory,
-    SandboxUnavailable,
+    PlanFailed,
     WorkdirForbidden,
     WorkdirNotFound,
 )
@@ -142,7 +142,7 @@ def box_error(step: int, error: int, steps: "Sequence[str]") -> AgentExecError:
     if number < 0:
         return LaunchFailed(f"no helper process for the command: {os.strerror(error)}", errno=error)
     what = steps[number] if number < len(steps) else "an unknown step"
-    return SandboxUnavailable(
+    return PlanFailed(
         f"the sandbox could not be set up, and so nothing was run: {what}: {os.strerror(error)}; "
         "`agent-exec sandbox doctor` tells more",
         errno=error,
@@ -152,7 +152,7 @@ def box_error(step: int, error: int, steps: "Sequence[str]") -> AgentExecError:
 
 def box_ended() -> AgentExecError:
     """Give the typed error for a box that was gone before it could serve."""
-    return SandboxUnavailable(
+    return PlanFailed(
         "the sandbox ended while it was set up, and so nothing was run; "
         "`agent-exec sandbox doctor` tells more"
     )

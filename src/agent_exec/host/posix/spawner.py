@@ -13,7 +13,7 @@ from agent_exec.host.posix.factory import CONTROL, become
 from agent_exec.host.posix.process import Process
 from agent_exec.host.posix.program import box_ended, box_error
 from agent_exec.host.posix.surroundings import own_environment
-from agent_exec.model.errors import InvalidState, LaunchFailed, SandboxUnavailable, Unsupported
+from agent_exec.model.errors import InvalidState, LaunchFailed, PlanFailed, Unsupported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Keeper:
                 try:
                     self.served = box.on_listener(fd)
                 except OSError as error:
-                    raise SandboxUnavailable(f"no way to the listed hosts: {error.strerror}") from error
+                    raise PlanFailed(f"no way to the listed hosts: {error.strerror}") from error
             else:
                 os.close(fd)
 

@@ -1,0 +1,138 @@
+"""What people are told, and not only the model: on the server's stderr, and in the client's log."""
+
+import os
+import select
+import sys
+from typing import TYPE_CHECKING, Any
+
+from agent_exec.engine.confinement import NOTHING_CONFINES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mcp.server import ServerRequestContext
+    from mcp_types import EmptyResult, SetLevelRequestParams
+
+    from agent_exec.apps.mcp.toolset import Answer
+
+_LONGEST = 2000
+_MOST_PATHS = 20
+_MOST_KEPT = 100
+UNAVAILABLE = (
+    "no sandbox works on this machine; run `agent-exec sandbox doctor` to see what is missing, or start the "
+    "server with --sandbox full-access to run commands unconfined"
+)
+
+
+class Notices:
+    """The notices of one client's server; any thread adds to them, `deliver` has the client log them.
+
+    `changes` is what was seen of changes to protected paths, for those who
+    are asked to approve something later.
+    """
+
+    def __init__(self, first: str = "") -> None:
+        self._waiting = [on_line(first)] if first else []
+        self._told: dict[str, None] = {}
+        self._hears = True
+        self.changes: dict[str, None] = {}
+
+    def notice(self, text: str, *, again: bool = True) -> None:
+        """Tell people something: a line on stderr now, and in the client's log soon."""
+        line = on_line(text)
+        if not again and line in self._told:
+            return
+        self._told[line] = None
+        while len(self._told) > _MOST_KEPT:
+            del self._told[next(iter(self._told))]
+        on_stderr(line)
+        self._waiting.append(line)
+        del self._waiting[:-_MOST_KEPT]
+
+    def look(self, tool: str, answer: "Answer") -> None:
+        """Tell what the answer of a tool says about the sandbox that a person should know."""
+        if NOTHING_CONFINES in answer.text and (answer.is_error or _never_ran(answer.structured)):
+            self.notice(f"a command was refused ({tool}): {UNAVAILABLE}", again=False)
+        for part in _parts(answer.structured or {}):
+            where = f"{tool}, job {part['job_id']}" if "job_id" in part else tool
+            box = part.get("sandbox")
+            changed = box.get("protected_changes") if isinstance(box, dict) else None
+            found = [_change(one) for one in changed] if isinstance(changed, list) else []
+            if found:
+                more = f", and {len(found) - _MOST_PATHS} more" if len(found) > _MOST_PATHS else ""
+                said = f"{'; '.join(found[:_MOST_PATHS])}{more}"
+                self.notice(
+                    f"protected paths are not as they were after a confined command ({where}): {said}."
+                    " Look at them before you run anything that reads them",
+                    again="job_id" not in part,
+                )
+                self.changes |= dict.fromkeys(found[:_MOST_PATHS])
+                while len(self.changes) > _MOST_KEPT:
+                    del self.changes[next(iter(self.changes))]
+
+    async def set_level(
+        self, _context: "ServerRequestContext[Any]", asked: "SetLevelRequestParams"
+    ) -> "EmptyResult":
+        """Learn from which level on the client wants to hear."""
+        from mcp_types import EmptyResult
+
+        self._hears = asked.level not in ("error", "critical", "alert", "emergency")
+        return EmptyResult()
+
+    async def deliver(self, context: "ServerRequestContext[Any]") -> None:
+        """Have the client log what it has not been told, if it wants to hear warnings."""
+        if not self._waiting:
+            return
+        from mcp.server.connection import allowed_log_levels
+        from mcp_types import LoggingMessageNotification, LoggingMessageNotificationParams
+
+        heard = self._hears and "warning" in allowed_log_levels(context.protocol_version, context.meta)
+        while self._waiting:
+            line = self._waiting.pop(0)
+            if heard:
+                said = LoggingMessageNotificationParams(level="warning", logger="agent-exec", data=line)
+                await context.session.send_notification(
+                    LoggingMessageNotification(params=said), context.request_id
+                )
+
+
+def on_stderr(text: str) -> None:
+    """Write a line to stderr; nobody waits for a reader that does not read."""
+    try:
+        if os.name != "posix" or select.select([], [2], [], 0)[1]:
+            sys.stderr.write(f"agent-exec mcp: warning: {on_line(text)}\n")
+            sys.stderr.flush()
+    except (OSError, ValueError, AttributeError):  # there is no stderr, or nobody has its other end
+        return
+
+
+def on_line(text: str) -> str:
+    """Give a text on one line, in which nothing hides, and not longer than anybody reads."""
+    cut = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return escaped(cut)
+
+
+def escaped(text: str) -> str:
+    """Give a text in which every character that a screen would not show is written out."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+
+
+def _parts(answer: "dict[str, Any]") -> "Iterator[dict[str, Any]]":
+    """Give an answer, and the object in it that holds the data, where a contract has one."""
+    yield answer
+    for name in ("data", "result"):
+        if isinstance(answer.get(name), dict):
+            yield answer[name]
+
+
+def _never_ran(answer: "dict[str, Any] | None") -> bool:
+    """Tell whether an answer is about a job that was never started."""
+    return answer is not None and answer.get("reason") == "spawn_failed"
+
+
+def _change(told: object) -> str:
+    if not isinstance(told, dict):
+        return str(told)
+    return f"{told.get('path')} {told.get('what')}"
