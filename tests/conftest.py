@@ -1,8 +1,10 @@
 """After each test nothing is left: no child, no descriptor, no thread, no process that bears its mark."""
 
 import os
+import signal
 import threading
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +13,23 @@ import pytest
 from agent_exec.engine.engine import close_shared
 from cli import Cli
 from support import descriptors, own_children, processes_marked, wait_until
+
+# A script's background jobs, and whatever runs under nohup, begin with these ignored; what we start would inherit that.
+for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(_number) == signal.SIG_IGN:
+        signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in a line how many tests were skipped, and why."""
+    reasons = Counter(
+        report.longrepr[2].removeprefix("Skipped: ")
+        for report in terminalreporter.stats.get("skipped", [])
+        if isinstance(report.longrepr, tuple)
+    )
+    if reasons:
+        told = "; ".join(f"{count} because {reason}" for reason, count in reasons.most_common())
+        terminalreporter.write_line(f"skipped: {told}")
 
 
 @pytest.fixture(autouse=True)

@@ -182,3 +182,26 @@ def test_a_thousand_launches_that_fail_at_once(tmp_path: Path) -> None:
             with pytest.raises(agent_exec.AgentExecError) as caught:
                 run.outcome()
             assert caught.value.code == "command_not_found"
+
+
+def test_a_thread_that_cannot_be_started_is_said_and_harms_no_later_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_words: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    engine, unused = Engine(), Engine()
+    try:
+        with monkeypatch.context() as scarce:
+            scarce.setattr(threading.Thread, "start", refuse)
+            for one in (engine, engine, unused):
+                with pytest.raises(agent_exec.AgentExecError) as caught:
+                    one.start(Command(["true"]))
+                assert (caught.value.code, caught.value.retryable) == ("busy", True)
+        assert engine.start(Command(["echo", "now"])).outcome().stdout == b"now\n"
+    finally:
+        for one in (engine, unused):
+            closing = threading.Thread(target=one.close, daemon=True)
+            closing.start()
+            closing.join(20)
+            assert not closing.is_alive(), "close waits for a thread that never began"

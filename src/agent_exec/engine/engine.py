@@ -9,7 +9,7 @@ from agent_exec.engine.loop import Loop
 from agent_exec.engine.run import Run
 from agent_exec.host import Spawner, prepare
 from agent_exec.model.command import Command
-from agent_exec.model.errors import InvalidArgument, InvalidState
+from agent_exec.model.errors import Busy, InvalidArgument, InvalidState
 from agent_exec.model.limits import Limits
 
 TYPE_CHECKING = False
@@ -157,8 +157,12 @@ class Engine:
 
         self._served = Event()
         thread = Thread(target=self._serve, name="agent-exec", daemon=True)
+        try:
+            thread.start()
+        except (RuntimeError, MemoryError) as error:
+            raise Busy("this machine has no room for another thread; try again when less runs") from error
+        # Only one that runs: nobody must wait for a thread that never began.
         self._thread = thread
-        thread.start()
 
     def _serve(self) -> None:
         """Drive the loop until the engine is closed."""

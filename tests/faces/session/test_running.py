@@ -366,3 +366,17 @@ def test_a_screen_shows_everything_once(tmp_path: Path) -> None:
     assert view.show(session, taken, None).strip() == "one"
     assert view.show(session, session.take(), None).strip() == "one two"
     assert view.show(session, session.take(), "raw") == ""
+
+
+def test_tools_whose_first_thread_could_not_be_started_work_later_and_close(
+    opened: Callable[..., Caller], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_words: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    call = opened()
+    with monkeypatch.context() as scarce:
+        scarce.setattr(threading.Thread, "start", refuse)
+        assert "no room for another thread" in call.refused("exec_command", cmd="true")
+    told = call.run("echo now", yield_time_ms=20_000)
+    assert (told["exit_code"], told["output"]) == (0, "now\n")
