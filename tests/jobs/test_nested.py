@@ -1,12 +1,18 @@
 """Jobs and commands within one another: a job outlives who asked for it, and nothing else escapes by a name."""
 
+import shlex
 import shutil
+import sys
 from pathlib import Path
 
+import pytest
+
 import agent_exec
+from agent_exec.host import is_locked
 from cli import PROGRAM, Cli
 from support import exists, python, wait_until
 
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="names and locks as Linux shows them")
 SLEEP = shutil.which("sleep") or "/bin/sleep"
 
 
@@ -58,3 +64,70 @@ def test_what_was_left_is_asked_before_it_is_forced(cli: Cli) -> None:
     wait_until(lambda: log.read_text() == "ready\nusr\n")
     cli("kill", told["job_id"])
     wait_until(lambda: log.read_text() == "ready\nusr\ngot it\n")
+
+
+TAKEN = """
+import os, sys, time
+if os.fork():
+    os._exit(0)
+os.setsid()
+if os.fork():
+    os._exit(0)
+with open("/proc/self/comm", "w") as file:
+    file.write("agent-exec/job")
+with open(sys.argv[1], "w") as file:
+    file.write(str(os.getpid()))
+time.sleep(600)
+"""
+
+
+@LINUX
+@pytest.mark.parametrize("how", ["run", "timeout", "job", "kill", "keeper", "session"])
+def test_whoever_takes_the_name_of_a_supervisor_is_ended_like_any_other(
+    how: str, cli: Cli, tmp_path: Path
+) -> None:
+    seen = tmp_path / "pid"
+    line = f"{shlex.join(python(TAKEN, seen))}; while [ ! -s {seen} ]; do sleep 0.01; done"
+    if how in ("run", "timeout"):
+        more = "" if how == "run" else "; sleep 600"
+        out = agent_exec.run(["sh", "-c", line + more], timeout=0.5 if more else None)
+        assert out.cause == ("timeout" if more else None)
+    elif how == "job":
+        told = cli(
+            "run",
+            "--wait",
+            "--",
+            "sh",
+            "-c",
+            f"({line}) & while [ ! -s {tmp_path}/pid ]; do sleep 0.01; done",
+        )
+        assert told["state"] == "exited"
+    elif how == "kill":
+        job = cli.start("sh", "-c", f"{line}; sleep 600")
+        wait_until(lambda: seen.exists() and seen.read_text())
+        assert cli("kill", job)["leaked"] is False
+    elif how == "keeper":
+        script = f"{line}; kill -KILL $PPID; sleep 600"
+        with pytest.raises(agent_exec.AgentExecError):
+            agent_exec.run(["sh", "-c", script])
+    else:
+        from agent_exec.faces.session.tools import open_tools
+
+        tools = open_tools(workspace=str(cli.cwd))
+        try:
+            tools.call("exec_command", {"cmd": f"{line}; sleep 600", "login": False, "yield_time_ms": 250})
+            wait_until(lambda: seen.exists() and seen.read_text())
+        finally:
+            tools.close()
+    assert not exists(int(seen.read_text()))
+
+
+@LINUX
+@pytest.mark.parametrize("how", ["any", "lock", "signed"])
+def test_a_lock_that_is_not_the_own_job_s_makes_nobody_immune(how: str, cli: Cli, tmp_path: Path) -> None:
+    """Neither some lock, nor that of a job that another has signed."""
+    job = cli("run", "--wait", "--", "true")["job_id"]
+    path = {"any": tmp_path / "held", "lock": tmp_path / "lock", "signed": cli.folder(job) / "lock"}[how]
+    script = f"setsid -f flock {path} sleep 600; while flock -n {path} true; do sleep 0.01; done"
+    assert agent_exec.run(["sh", "-c", script]).leaked, "it was there, and ended"
+    assert not is_locked(str(path))

@@ -38,6 +38,7 @@ def main(fds: list[int]) -> None:
     except AgentExecError as error:
         refuse(report, error)
         return
+    spawner.lock = job.lock.fd
     try:
         job.write_down(printed, pieces)
         job.serve()

@@ -6,7 +6,6 @@ from agent_exec.host import (
     Watch,
     ask,
     end_orphans,
-    identify,
     is_locked,
     send_signal,
     signal_name,
@@ -14,7 +13,7 @@ from agent_exec.host import (
 )
 from agent_exec.jobs.order import END, MARK, SIGNAL
 from agent_exec.jobs.record import CONTROL, LOCK
-from agent_exec.jobs.rouse import rouse
+from agent_exec.jobs.rouse import rouse, supervisor_of
 from agent_exec.jobs.wait import wait_for_end
 from agent_exec.model.errors import Unsupported
 from agent_exec.model.identity import Identity
@@ -77,7 +76,7 @@ def _insist(store: "Store", job: "Record", *, ends: bool) -> None:
     found = store.read(job.id)
     if found is None or found.supervisor != "alive":
         return  # it has ended meanwhile, and may be gone
-    supervisor = identify(found.facts.get("supervisor_pid", 0))
+    supervisor = supervisor_of(found)
     term = signal_number("TERM")
     if not ends or supervisor is None or term is None or not send_signal(supervisor, term):
         raise Unsupported(f"the supervisor of job {job.id} cannot be asked; end it with --signal TERM")

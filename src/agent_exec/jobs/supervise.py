@@ -127,7 +127,6 @@ class Supervisor:
         "_elsewhere",
         "_folder",
         "_id",
-        "_lock",
         "_logs",
         "_loop",
         "_order",
@@ -137,6 +136,7 @@ class Supervisor:
         "_spawner",
         "_store",
         "_terminated",
+        "lock",
     )
 
     def __init__(
@@ -161,8 +161,9 @@ class Supervisor:
         cwd = place_of(order["cwd"])
         self._folder = store.make(job_id, cwd)
         try:
-            self._lock = FileLock(os.path.join(self._folder, LOCK))
-            self._lock.acquire()
+            self.lock = FileLock(os.path.join(self._folder, LOCK))
+            self.lock.acquire()
+            self.lock.sign()
             self._control = Control.create(os.path.join(self._folder, CONTROL))
             self._logs = {stream: LogWriter(self._folder, stream, order["quota"]) for stream in STREAMS}
             # Last, for it makes the job one that others see.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from agent_exec.host.posix.kin import own_processes
     from agent_exec.host.posix.listening import is_listened_on
     from agent_exec.host.posix.local import LocalSpawner
-    from agent_exec.host.posix.lock import FileLock, is_locked
+    from agent_exec.host.posix.lock import FileLock, holder, is_locked
     from agent_exec.host.posix.orphans import end_orphans
     from agent_exec.host.posix.poller import Poller
     from agent_exec.host.posix.process import Process
@@ -41,6 +41,7 @@ __all__ = [
     "detach",
     "end_orphans",
     "hide_arguments",
+    "holder",
     "identify",
     "inherited_environment",
     "is_alive",
@@ -74,6 +75,7 @@ _HOMES = {
     "detach": "detached",
     "end_orphans": "orphans",
     "hide_arguments": "arguments",
+    "holder": "lock",
     "identify": "identity",
     "inherited_environment": "surroundings",
     "is_alive": "identity",

@@ -26,7 +26,7 @@ class Adopted:
     `facts` are those of a Handed, sent by who has let go of it.
     """
 
-    __slots__ = ("_facts", "_fds", "_process", "_spawner")
+    __slots__ = ("_facts", "_fds", "_process", "_spawner", "lock")
 
     gone = True
     """Whether nothing of the tree is left, once the run is over."""
@@ -39,7 +39,9 @@ class Adopted:
         self._facts = facts
         self._spawner = Spawner()
         self._process: AdoptedProcess | None = None
-        tree.become_reaper(tree.DETACHED)
+        self.lock = -1
+        """The descriptor of our lock, to be set before `start`."""
+        tree.become_reaper(tree.SUPERVISOR)
 
     def wait_for_word(self, fd: int) -> bool:
         """Wait for a word on a descriptor; False if none comes, or the keeper is gone before."""
@@ -51,11 +53,11 @@ class Adopted:
                 return False
 
     def start(self, _argv: "Sequence[Any]", _cwd: str | bytes, _env: "Mapping[Any, Any]") -> None:
-        """Own the command from now on; who it is, its run tells."""
+        """Own the command from now on, with a keeper that holds our lock too; who it is, its run tells."""
         sock = wire.from_descriptor(os.dup(self._fds[0]))
         us = os.pidfd_open(os.getpid())
         try:
-            wire.send_request(sock, (wire.OWNER,), [us])
+            wire.send_request(sock, (wire.OWNER,), [us, self.lock])
         except OSError:
             return  # the keeper is gone, and the process will say so
         finally:

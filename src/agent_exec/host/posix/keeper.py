@@ -100,18 +100,23 @@ class Keeper:
         elif kind == wire.LEAVE:
             self._leave()
         elif kind == wire.OWNER:
-            self._change_owner(requests.take_fds()[0])
+            self._change_owner(*requests.take_fds())
 
-    def _change_owner(self, owner: int) -> None:
-        """Live for another owner from now on, and tell it who runs."""
+    def _change_owner(self, owner: int, lock: int) -> None:
+        """Live for another owner from now on, hold its job's lock as it does, and tell it who runs."""
         former, self._owner = self._owner, owner
         self._poller.register(owner, select.POLLIN)
         if former >= 0:
             self._poller.unregister(former)
             os.close(former)
         if self._box is None:
+            from agent_exec.host.posix.lock import share
+
             # Whoever ends the former owner, and all that is below it, does not mean us.
-            tree.become_reaper(tree.DETACHED)
+            tree.become_reaper(tree.SUPERVISOR)
+            share(lock)
+        else:
+            os.close(lock)
         if self._main and not self._exited:
             self._tell()
 

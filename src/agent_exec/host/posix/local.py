@@ -39,7 +39,7 @@ class LocalSpawner:
         """The one process, for what was left alive after its run."""
         self.gone = False
         """Whether nothing of the tree is left, also of what was to be left alive."""
-        tree.become_reaper(tree.DETACHED)
+        tree.become_reaper(tree.SUPERVISOR)
         self.wake = listen_for_children()
 
     @staticmethod

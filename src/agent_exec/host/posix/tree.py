@@ -13,7 +13,7 @@ from time import monotonic, sleep
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection
 else:
     import _signal  # without the enums, whose import costs as much as half an interpreter start
 
@@ -21,8 +21,8 @@ _PTRACE_DETACH = 17
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
 _PATIENT_ROUNDS = 8
-DETACHED = b"agent-exec/job"
-"""What the owner of a job is called; no file has such a name, so no program does by chance."""
+SUPERVISOR = b"agent-exec/job"
+"""What the owner of a job is called, for people who look: anyone can take a name."""
 _PAUSE = 0.0005
 
 
@@ -37,25 +37,13 @@ def become_reaper(name: bytes = b"agent-exec") -> None:
 
 
 _owners = True
-"""Whether there may be owners of other jobs below us."""
+"""Whether there may be supervisors of jobs below us."""
 
 
 def own_all() -> None:
     """Take every process below us for our own, from now on."""
     global _owners  # noqa: PLW0603 - of a process that is a box
     _owners = False
-
-
-def is_detached(pid: int) -> bool:
-    """Whether a process is an owner itself, of a job that is to outlive whoever asked for it.
-
-    A command below us may have asked for one. It comes to us because we
-    adopt all that lose their parent, and is not ours to signal or to end.
-    """
-    try:
-        return _owners and sys.platform == "linux" and _read(f"/proc/{pid}/comm") == DETACHED + b"\n"
-    except OSError:
-        return False
 
 
 def only_others_left(immune: "Collection[int]" = ()) -> bool:
@@ -71,9 +59,19 @@ def only_others_left(immune: "Collection[int]" = ()) -> bool:
     return True
 
 
-def attached(pids: "Iterable[int]") -> list[int]:
-    """Give those that belong to the run."""
-    return [pid for pid in pids if not is_detached(pid)]
+def attached(pids: "Collection[int]") -> list[int]:
+    """Return those that belong to the run.
+
+    A supervisor does not: a command below us has asked for its job, which is
+    to outlive whoever did. It comes to us because we adopt all that lose
+    their parent, and is known by the lock that it holds.
+    """
+    if not pids or not _owners or sys.platform != "linux":
+        return list(pids)
+    from agent_exec.host.posix.lock import supervisors
+
+    spared = supervisors(pids)
+    return [pid for pid in pids if pid not in spared]
 
 
 def children(pid: int) -> list[int]:

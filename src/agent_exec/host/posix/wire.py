@@ -32,7 +32,8 @@ TERMINATE = 5
 CONFINE = 6
 """entry, spec: the first request to a box, which it makes of itself before it hears another"""
 OWNER = 7
-"""with a pidfd: whose end ends the tree from now on; answered by STARTED, unless the command has ended"""
+"""with a pidfd, whose end ends the tree from now on, and the lock of a job; answered by STARTED, unless
+the command has ended"""
 
 # To the factory, with the socket of who is to be forked.
 HATCH = b"k"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from agent_exec.host.windows.kin import own_processes
     from agent_exec.host.windows.listening import is_listened_on
     from agent_exec.host.windows.local import LocalSpawner
-    from agent_exec.host.windows.lock import FileLock, is_locked
+    from agent_exec.host.windows.lock import FileLock, holder, is_locked
     from agent_exec.host.windows.orphans import end_orphans
     from agent_exec.host.windows.poller import Poller
     from agent_exec.host.windows.process import Process
@@ -40,6 +40,7 @@ __all__ = [
     "detach",
     "end_orphans",
     "hide_arguments",
+    "holder",
     "identify",
     "inherited_environment",
     "is_alive",
@@ -73,6 +74,7 @@ _HOMES = {
     "detach": "detached",
     "end_orphans": "orphans",
     "hide_arguments": "arguments",
+    "holder": "lock",
     "identify": "identity",
     "inherited_environment": "surroundings",
     "is_alive": "identity",

@@ -18,6 +18,7 @@ class Adopted:
     gone = True
     current = None
     stdin = -1
+    lock = -1
 
     def __init__(self, fds: "Sequence[int]", facts: "Mapping[str, Any]") -> None:  # noqa: ARG002
         raise not_here()

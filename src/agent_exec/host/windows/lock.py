@@ -5,6 +5,10 @@ from time import sleep
 
 from agent_exec.host.windows import kernel
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_exec.model.identity import Identity
+
 # A blocking request would not hear Ctrl-C.
 _PAUSE = 0.02
 
@@ -49,6 +53,14 @@ class FileLock:
             kernel.unlock(fd)
             os.close(fd)
 
+    def sign(self) -> None:
+        """Do nothing: here nobody has to tell supervisors from others, each has its own Job Object."""
+
+    @property
+    def fd(self) -> int:
+        """Its descriptor; -1 if we do not hold it."""
+        return self._fd
+
     @property
     def held(self) -> bool:
         """Whether we hold it."""
@@ -68,3 +80,10 @@ def is_locked(path: str) -> bool:
     finally:
         os.close(fd)
     return False
+
+
+def holder(path: str, pid: int) -> "Identity | None":
+    """Return who has this pid, if some process holds the lock on this file; None if none does."""
+    from agent_exec.host.windows.identity import identify
+
+    return identify(pid) if is_locked(path) else None
