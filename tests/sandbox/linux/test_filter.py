@@ -1,7 +1,7 @@
 """What the filter says to every call that matters, on both architectures, by an interpreter of our own."""
 
 import os
-from errno import EAFNOSUPPORT, ENOSYS, EPERM, EPROTONOSUPPORT, ESOCKTNOSUPPORT
+from errno import EAFNOSUPPORT, ENOMEM, ENOSYS, EPERM, EPROTONOSUPPORT, ESOCKTNOSUPPORT
 
 import pytest
 
@@ -22,7 +22,7 @@ ptrace process_vm_readv process_vm_writev io_uring_setup io_uring_enter io_uring
 userfaultfd keyctl add_key request_key kexec_load kexec_file_load init_module finit_module delete_module reboot
 swapon swapoff open_by_handle_at quotactl quotactl_fd pidfd_getfd chroot pivot_root acct settimeofday clock_settime
 adjtimex clock_adjtime sethostname setdomainname kcmp process_madvise mount umount2 open_tree open_tree_attr
-move_mount fsopen fsconfig fsmount fspick mount_setattr setns syslog
+move_mount fsopen fsconfig fsmount fspick mount_setattr setns syslog fanotify_init
 """.split()
 
 
@@ -59,7 +59,7 @@ def test_every_number_gets_its_verdict(architecture: str, net: str, unix: str) -
             denied[number] = given
     wanted: dict[int, int | str] = {calls[name]: EPERM for name in REFUSED if name in calls}
     wanted[calls["ioprio_set"]] = EPERM  # for nobody
-    wanted |= {calls[name]: ENOSYS for name in ABSENT}
+    wanted |= {calls[name]: ENOSYS for name in ABSENT if name in calls}
     wanted |= dict.fromkeys(range(NEWEST + 1, NEWEST + 200), ENOSYS)
     wanted |= {calls[name]: EAFNOSUPPORT for name in ("socket", "socketpair")}  # the family 0
     assert denied == wanted
@@ -104,10 +104,43 @@ def test_the_disk_priority_of_others() -> None:
             assert verdict(architecture, "ioprio_set", *words, 7) == EPERM
 
 
+@pytest.mark.parametrize(
+    ("call", "index", "bit"), [("mmap", 3, 0x40000), ("memfd_create", 1, 4), ("shmget", 2, 0o4000)]
+)
+def test_huge_pages(call: str, index: int, bit: int) -> None:
+    """The machine has a fixed number of them; whoever gets none uses ordinary ones."""
+    for architecture in ARCHITECTURES:
+        words = [0] * 6
+        for flags, wanted in (
+            (0, "allow"),
+            (bit, ENOMEM),
+            (bit | HIGH | 1, ENOMEM),
+            (HIGH, "allow"),
+            (0x22, "allow"),
+        ):
+            words[index] = flags
+            assert verdict(architecture, call, *words) == wanted
+
+
+def test_renames() -> None:
+    """All but those that leave a device behind."""
+    for architecture in ARCHITECTURES:
+        for flags, wanted in (
+            (0, "allow"),
+            (1, "allow"),
+            (2, "allow"),
+            (4, EPERM),
+            (5, EPERM),
+            (4 | HIGH, EPERM),
+        ):
+            assert verdict(architecture, "renameat2", 3, 0, 4, 0, flags) == wanted
+
+
 def test_leases_and_the_urgency_of_others() -> None:
     for architecture in ARCHITECTURES:
         assert verdict(architecture, "fcntl", 3, 1024) == EPERM
         assert verdict(architecture, "fcntl", 3, 1024 | HIGH) == EPERM
+        assert verdict(architecture, "fcntl", 3, 1026) == EPERM
         for command in (0, 1, 2, 3, 4, 6, 1025, 1030, 1031, 1033):
             assert verdict(architecture, "fcntl", 3, command) == "allow"
         assert verdict(architecture, "sched_setattr", 0) == "allow"

@@ -25,6 +25,7 @@ clone 56 220
 clone3 435 435
 creat 85 -
 delete_module 176 106
+fanotify_init 300 262
 fchmod 91 52
 fchmodat 268 53
 fchmodat2 452 452
@@ -35,6 +36,7 @@ fsmount 432 432
 fsopen 430 430
 fspick 433 433
 init_module 175 105
+io_setup 206 0
 io_uring_enter 426 426
 io_uring_register 427 427
 io_uring_setup 425 425
@@ -49,11 +51,15 @@ keyctl 250 219
 landlock_add_rule 445 445
 landlock_create_ruleset 444 444
 landlock_restrict_self 446 446
+memfd_create 319 279
+memfd_secret 447 447
 migrate_pages 256 238
 mkdir 83 -
 mkdirat 258 34
 mknod 133 -
 mknodat 259 33
+mmap 9 222
+modify_ldt 154 -
 mount 165 40
 mount_setattr 442 442
 move_mount 429 429
@@ -77,6 +83,7 @@ ptrace 101 117
 quotactl 179 60
 quotactl_fd 443 443
 reboot 169 142
+renameat2 316 276
 request_key 249 218
 sched_setattr 314 274
 seccomp 317 277
@@ -84,6 +91,7 @@ setdomainname 171 162
 sethostname 170 161
 setns 308 268
 settimeofday 164 170
+shmget 29 194
 socket 41 198
 socketpair 53 199
 swapoff 168 225

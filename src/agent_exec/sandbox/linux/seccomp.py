@@ -2,13 +2,16 @@
 
     what                                                  the command sees
     a call of another architecture (int 0x80)             killed by SIGSYS
-    a number above NEWEST, x32's too; clone3, openat2     ENOSYS, so libraries use the older call
+    a number above NEWEST, x32's too; a call in ABSENT    ENOSYS, so libraries use the older call
     a call in REFUSED                                     EPERM
     namespaces by clone or unshare                        EPERM
     set-user-id or set-group-id bits in a mode            EPERM
     typing into a terminal (TIOCSTI, TIOCLINUX), TIOCSETD EPERM
     personality, but to ask for it or for the plain one   EPERM
     a lease, for which others who open a file must wait   EPERM
+    signals that tell of changes in a folder              EPERM
+    a device left behind by a rename                      EPERM
+    pages from the machine's store of huge ones           ENOMEM
     limits, urgency and memory pages of other processes   EPERM
     a socket of another family, AF_UNIX too               EAFNOSUPPORT
     a socket of another type; a pair of datagram sockets  ESOCKTNOSUPPORT
@@ -17,25 +20,28 @@
 Arguments that the kernel takes as int are compared by their low halves, as
 the kernel does. clone3 and openat2 keep their flags in memory, where a filter
 cannot look; a program that is refused them falls back on what it can see.
+Others are not there because they use up what is counted for the whole machine
+(io_setup), or for the user.
 """
 
 import ctypes
 import struct
-from errno import EAFNOSUPPORT, EINVAL, ENOSYS, EPERM, EPROTONOSUPPORT, ESOCKTNOSUPPORT
+from errno import EAFNOSUPPORT, EINVAL, ENOMEM, ENOSYS, EPERM, EPROTONOSUPPORT, ESOCKTNOSUPPORT
 
 from agent_exec.sandbox.linux.bpf import ALLOW, ARCHITECTURE, ERRNO, KILL, NUMBER, Assembler, argument
 from agent_exec.sandbox.linux.calls import failure, invoke
 from agent_exec.sandbox.linux.numbers import AUDIT, NEWEST, machine, table
 
 REFUSED = (
-    "acct add_key adjtimex bpf chroot clock_adjtime clock_settime delete_module finit_module fsconfig "
-    "fsmount fsopen fspick init_module io_uring_enter io_uring_register io_uring_setup ioperm iopl kcmp "
-    "kexec_file_load kexec_load keyctl mount mount_setattr move_mount open_by_handle_at open_tree "
+    "acct add_key adjtimex bpf chroot clock_adjtime clock_settime delete_module fanotify_init "
+    "finit_module fsconfig fsmount fsopen fspick init_module io_uring_enter io_uring_register "
+    "io_uring_setup ioperm iopl kcmp kexec_file_load kexec_load keyctl mount mount_setattr move_mount "
+    "open_by_handle_at open_tree "
     "open_tree_attr perf_event_open pidfd_getfd pivot_root process_madvise process_vm_readv "
     "process_vm_writev ptrace quotactl quotactl_fd reboot request_key setdomainname sethostname setns "
     "settimeofday swapoff swapon syslog umount2 userfaultfd"
 ).split()
-ABSENT = ("clone3", "openat2")
+ABSENT = ("clone3", "openat2", "io_setup", "memfd_secret", "modify_ldt")
 
 _NAMESPACES = 0x7E020000
 _NEW_TIME = 0x80  # for unshare only: in clone, these bits are the signal at the end
@@ -48,7 +54,10 @@ _PROTOCOLS = (0, 1, 6, 17, 58)  # any, ICMP (by datagram), TCP, UDP, ICMPv6
 _TERMINAL = (0x5412, 0x541C, 0x5423)  # TIOCSTI, TIOCLINUX, TIOCSETD
 _ASK = 0xFFFFFFFF
 _ONE_PROCESS = 1
-_SET_LEASE = 1024
+_COMMANDS = (1024, 1026)  # F_SETLEASE, F_NOTIFY
+_WHITEOUT = 4
+_HUGE = {"mmap": (3, 0x40000), "memfd_create": (1, 4), "shmget": (2, 0o4000)}
+"""The calls that can ask for huge pages: in which argument, by which bit."""
 
 _MODE_OF = {"chmod": 1, "creat": 1, "fchmod": 1, "mkdir": 1, "mknod": 1}
 _MODE_OF |= {"fchmodat": 2, "fchmodat2": 2, "mkdirat": 2, "mknodat": 2}
@@ -73,10 +82,13 @@ def program(*, unix: str = "deny", net: str = "off", architecture: str | None = 
     code.load(ARCHITECTURE)
     code.equal(AUDIT[architecture], no="kill")
     code.load(NUMBER)
-    for name in ("openat", "fcntl", "ioctl", "clone"):  # often called, and looked at more closely
+    for name in ("mmap", "openat", "fcntl", "ioctl", "clone"):  # often called, and looked at more closely
         code.equal(calls[name], yes=name)
     code.at_least(NEWEST + 1, yes="absent")
-    for name in ("open", "unshare", "socket", "socketpair", "personality", "prlimit64", "ioprio_set"):
+    for name in (
+        *("open", "unshare", "socket", "socketpair", "personality", "prlimit64", "ioprio_set"),
+        *("renameat2", "memfd_create", "shmget"),
+    ):
         if name in calls:
             code.equal(calls[name], yes=name)
     for name in ("move_pages", "migrate_pages", "sched_setattr"):
@@ -85,7 +97,8 @@ def program(*, unix: str = "deny", net: str = "off", architecture: str | None = 
         if name in calls:
             code.equal(calls[name], yes=f"mode {index}")
     for name in ABSENT:
-        code.equal(calls[name], yes="absent")
+        if name in calls:
+            code.equal(calls[name], yes="absent")
     for name in REFUSED:
         if name in calls:
             code.equal(calls[name], yes="refused")
@@ -97,6 +110,7 @@ def program(*, unix: str = "deny", net: str = "off", architecture: str | None = 
         ("allowed", ALLOW),
         ("refused", ERRNO | EPERM),
         ("absent", ERRNO | ENOSYS),
+        ("memory", ERRNO | ENOMEM),
         ("family", ERRNO | EAFNOSUPPORT),
         ("type", ERRNO | ESOCKTNOSUPPORT),
         ("protocol", ERRNO | EPROTONOSUPPORT),
@@ -131,7 +145,16 @@ def _files(code: Assembler, calls: dict[str, int]) -> None:
         code.any_bit(_SET_ID, yes="refused", no="allowed")
     code.label("fcntl")
     code.load(argument(1))
-    code.equal(_SET_LEASE, yes="refused", no="allowed")
+    for command in _COMMANDS:
+        code.equal(command, yes="refused")
+    code.give(ALLOW)
+    code.label("renameat2")
+    code.load(argument(4))
+    code.any_bit(_WHITEOUT, yes="refused", no="allowed")
+    for name, (index, bit) in _HUGE.items():
+        code.label(name)
+        code.load(argument(index))
+        code.any_bit(bit, yes="memory", no="allowed")
     code.label("ioctl")
     code.load(argument(1))
     for request in _TERMINAL:
