@@ -52,10 +52,15 @@ def _nothing(_plan: "Plan") -> str:
     return ""
 
 
+_COUNTED = "inotify instances, terminals: what one command takes is missing for others of the same user"
+
+
 def _bwrap_gaps(plan: "Plan") -> tuple[str, ...]:
+    gaps = [_COUNTED, "memory: the box is not the first to be ended when the machine runs out of it"]
     if plan.profile.tmp == "private":
-        return ("tmp_mb: the number of files in the private /tmp is not limited, only their size",)
-    return ()
+        gaps.append("tmp_mb: the number of files in the private /tmp is not limited, only their size")
+        gaps.append("tmp_mb: /tmp and /var/tmp are limited one by one, not together")
+    return tuple(gaps)
 
 
 def _bwrap_refuses(plan: "Plan") -> str:
@@ -84,6 +89,7 @@ def _landlock_gaps(plan: "Plan") -> tuple[str, ...]:
     gaps.append("modes, owners, times and attributes of files outside of the roots can be changed")
     gaps.append("other processes can be seen, and those of the same user slowed down")
     gaps.append("terminals and System V objects of the same user can be used")
+    gaps.append(_COUNTED)
     if _landlock() < _SCOPES:
         gaps.append("processes of the same user can be signalled, and so a command may outlive its end")
     if profile.net == "off":

@@ -77,8 +77,9 @@ class BoxLimits(_Frozen):
     """How much commands in a box may use; None is no limit.
 
     `wall` and `cpu` are seconds, `procs` counts processes and threads of the
-    box, `open_files` descriptors of one process. `memory_mb` is for the box
-    where the system can, else for each process; `file_mb` is for one file.
+    box, `open_files` descriptors of one process: at most half of what the
+    owner of the box may have. `memory_mb` is what one process has for itself
+    and may write; `file_mb` is for one file.
     """
 
     __slots__ = ("cpu", "file_mb", "memory_mb", "open_files", "procs", "wall")
@@ -97,7 +98,7 @@ class BoxLimits(_Frozen):
         procs: int | None = 1024,
         memory_mb: int | None = None,
         file_mb: int | None = None,
-        open_files: int | None = None,
+        open_files: int | None = 4096,
     ) -> None:
         seconds = number("limits.wall", wall, 0, _YEAR, whole=False)
         if seconds == 0:

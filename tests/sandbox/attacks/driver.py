@@ -6,6 +6,7 @@ standard library, because the user it runs as may read little else.
 
 import json
 import os
+import resource
 import sys
 import threading
 from typing import Any
@@ -114,11 +115,19 @@ def act(request: "dict[str, Any]") -> "dict[str, Any]":
     return DEEDS[request["do"]](request) if "do" in request else one(request)
 
 
+def few_descriptors(request: "dict[str, Any]") -> "dict[str, Any]":
+    """Have few descriptors from now on, as far as others are concerned."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (request["soft"], hard))
+    return {"hard": hard}
+
+
 DEEDS: "dict[str, Any]" = {
     "warm": warm,
     "end proxies": lambda _request: {"ended": end_proxies()},
     "look": look,
     "fork": forked,
+    "few descriptors": few_descriptors,
     "close": lambda _request: engine.close_shared() or {},  # type: ignore[func-returns-value]
 }
 

@@ -100,15 +100,17 @@ class Answer(NamedTuple):
 class Runner:
     """A process of some user's that runs commands for us, confined or not."""
 
-    def __init__(self, user: str, package: Path, home: Path, backend: str = "ns") -> None:
+    def __init__(
+        self, user: str, package: Path, home: Path, backend: str = "ns", *, uid: int = NOBODY
+    ) -> None:
         self.user = user
         self.backend = backend
         self.home = home
-        self.uid = NOBODY if user == "nobody" else os.getuid()
+        self.uid = uid if user == "nobody" else os.getuid()
         self.mark = f"ATTACK_RUN={uuid.uuid4().hex}"
         argv = [PYTHON, "-IS", str(package / "driver.py"), str(package), backend]
         if user == "nobody":
-            argv = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--", *argv]
+            argv = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--", *argv]
         name, value = self.mark.split("=")
         env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(home), "LANG": "C.UTF-8", name: value}
         env["AGENT_EXEC_TEST_SECRET"] = "the-secret-of-the-caller"

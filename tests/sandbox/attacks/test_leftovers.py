@@ -123,6 +123,52 @@ attempt("io", lambda: syscall(ARGS["ioprio_set"], 1, 1, 3 << 13))
     assert warm.python(look, profile=profile, args=args).results == before, tried
 
 
+def test_times_and_flags_of_the_folders(warm: World) -> None:
+    """What a command does to the folders themselves, beside their content."""
+    look = r"""
+for path in ("/tmp", "/var/tmp", "/dev/shm"):
+    fd = os.open(path, os.O_RDONLY)
+    say(path, (os.stat(path).st_mtime_ns, fcntl.ioctl(fd, 0x80086601, bytes(8))[0] if ARGS["flags"] else 0))
+"""
+    leave = r"""
+for path in ("/tmp", "/var/tmp", "/dev/shm"):
+    attempt("time " + path, lambda: os.utime(path, (1, 1)))
+    fd = os.open(path, os.O_RDONLY)
+    attempt("flag " + path, lambda: fcntl.ioctl(fd, 0x40086602, struct.pack("l", 0x40)))
+"""
+    made = warm.python(leave).made
+    flags = "flag /tmp" in made
+    assert "time /tmp" in made or warm.runner.uid != 0
+    found = warm.python(look, args={"flags": flags}).results
+    for word in found.values():
+        time, flag = word.strip("()").split(", ")
+        assert int(time) > 10**18
+        assert int(flag) & 0x40 == 0
+
+
+def test_connections_that_were_closed(warm: World) -> None:
+    """Their ports are free for the next command, which does not see them either."""
+    if warm.runner.backend != "ns":
+        pytest.skip("among what is not enforced")
+    leave = r"""
+listener = socket.create_server(("127.0.0.1", 4567))
+ends = [socket.create_connection(("127.0.0.1", 4567))]
+ends.append(listener.accept()[0])
+ends[1].close()
+ends[0].recv(1)
+ends[0].close()
+listener.close()
+say("now", len(open("/proc/net/tcp").readlines()) - 1)
+"""
+    look = r"""
+say("seen", len(open("/proc/net/tcp").readlines()) - 1)
+bare = socket.socket()
+attempt("bind", lambda: bare.bind(("127.0.0.1", 4567)))
+"""
+    assert warm.python(leave).exit_code == 0
+    assert warm.python(look).results == {"seen": "0", "bind": "ok"}
+
+
 def test_nothing_is_left_by_locks_and_leases(warm: World) -> None:
     """A lock on a file outside ends with the command that took it."""
     code = "attempt('lock', lambda: fcntl.flock(os.open(OUT + '/v01', os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB))"

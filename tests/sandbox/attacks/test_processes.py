@@ -257,14 +257,14 @@ import resource
 def grow():
     return bytearray(256 << 20)
 attempt("memory", grow)
-attempt("mapped", lambda: mmap.mmap(-1, 256 << 20))
+attempt("mapped", lambda: mmap.mmap(-1, 256 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 attempt("file", lambda: spill(ROOT + "/big", "x" * (2 << 20)))
 attempt("truncated", lambda: os.truncate(ROOT + "/mine", 2 << 20))
 def many():
     kept = [os.open("/dev/null", os.O_RDONLY) for _ in range(64)]
 attempt("descriptors", many)
-for name in ("RLIMIT_AS", "RLIMIT_FSIZE", "RLIMIT_NOFILE"):
+for name in ("RLIMIT_DATA", "RLIMIT_FSIZE", "RLIMIT_NOFILE"):
     attempt(name, lambda: resource.setrlimit(getattr(resource, name), (resource.RLIM_INFINITY,) * 2))
 say("core", resource.getrlimit(resource.RLIMIT_CORE)[1] <= 1)
 """

@@ -88,6 +88,7 @@ def test_as_many_processes_as_pids(user: bool) -> None:
 @WHO
 def test_no_more_namespaces(user: bool) -> None:
     before = Path("/proc/sys/user/max_user_namespaces").read_text()
+    counts = namespaces.shares()
     flags = (
         namespaces.NEW_USER,
         namespaces.NEW_MOUNT,
@@ -98,7 +99,7 @@ def test_no_more_namespaces(user: bool) -> None:
 
     def body() -> list[int]:
         proc.private_proc()
-        namespaces.forbid_namespaces()
+        namespaces.limit_counts(counts)
         proc.seal_proc()
         return [run(lambda flag=flag: errno_of(calls.unshare, flag)) for flag in flags]  # type: ignore[misc]
 
@@ -106,12 +107,34 @@ def test_no_more_namespaces(user: bool) -> None:
     assert Path("/proc/sys/user/max_user_namespaces").read_text() == before
 
 
+@WHO
+def test_a_part_of_what_the_user_may_have(user: bool) -> None:
+    """Of what tells of changes of files; the rest is for others, also when a box takes all it gets."""
+    import ctypes
+
+    most = namespaces.shares()
+    users = int(Path("/proc/sys/user/max_inotify_instances").read_text())
+
+    def take() -> int:
+        libc = ctypes.CDLL(None)
+        return sum(libc.inotify_init1(0) >= 0 for _ in range(20))
+
+    def body() -> int:
+        proc.private_proc()
+        namespaces.limit_counts(most)
+        return take()
+
+    assert inside(body, user=user) == most["inotify_instances"] <= max(users // 8, 1)
+    assert most["fanotify_groups"] == most["fanotify_marks"] == 0
+    assert run(take, user=user) == 20, "without a box, all are given"
+
+
 def test_the_machines_own_numbers_are_left_alone() -> None:
     files = [Path("/proc/sys/kernel/pid_max"), *Path("/proc/sys/user").glob("max_*")]
     before = [file.read_text() for file in files]
 
     def body() -> list[int]:
-        return [errno_of(namespaces.forbid_namespaces), errno_of(namespaces.limit_pids, 400)]
+        return [errno_of(namespaces.limit_counts, namespaces.shares()), errno_of(namespaces.limit_pids, 400)]
 
     if not run(namespaces.in_own_users):
         assert run(body) in ([EPERM, EBUSY], [EPERM, ENOTSUP])

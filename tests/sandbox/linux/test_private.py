@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_exec.sandbox.linux import calls, devices, mounts, namespaces, proc
+from agent_exec.sandbox.linux import calls, devices, mounts, namespaces, proc, scratch
 from sandbox.linux.children import errno_of, errno_of_writing, inside, run
 
 WHO = pytest.mark.parametrize("user", [False, True], ids=["root", "nobody"])
@@ -19,7 +19,7 @@ WORDS = "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero"
 def sealed_devices() -> None:
     mounts.harden("/")
     mounts.seal("/")
-    devices.private_devices(shared_memory=1 << 20)
+    devices.private_devices(shared_memory=scratch.make_folders(["/dev/shm"], 1 << 20)["/dev/shm"])
 
 
 @WHO
@@ -98,7 +98,8 @@ def test_a_device_that_is_none_is_refused() -> None:
 
     def body() -> tuple[int, int]:
         before = len(os.listdir("/proc/self/fd"))
-        failed = errno_of(lambda: devices.private_devices(shared_memory=4096))
+        memory = scratch.make_folders(["/dev/shm"], 1 << 20)["/dev/shm"]
+        failed = errno_of(lambda: devices.private_devices(shared_memory=memory))
         return failed, len(os.listdir("/proc/self/fd")) - before
 
     assert inside(body, before=build) == (ENODEV, 0)

@@ -97,21 +97,63 @@ def test_nobody_looks_into_it() -> None:
 def test_limits() -> None:
     def body() -> list[object]:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        privileges.limit(cpu=100, memory=1 << 36, file_size=1 << 16, files=32, processes=500)
+        privileges.limit(cpu=100, memory=1 << 36, file_size=1 << 16, processes=500)
+        privileges.limit_files(32, 500)
         fd = os.open(folder / "file", os.O_CREAT | os.O_WRONLY)
         large = errno_of(lambda: [os.write(fd, b"x" * 4096) for _ in range(20)])
         many = errno_of(lambda: [os.dup(fd) for _ in range(40)])
-        names = "CORE CPU AS FSIZE NOFILE NPROC".split()
-        privileges.limit(files=1 << 20)  # more than is allowed: what is allowed
+        names = "CORE CPU DATA FSIZE NOFILE NPROC".split()
+        privileges.limit(file_size=1 << 20)  # more than is allowed: what is allowed
         return [large, many, *(resource.getrlimit(getattr(resource, f"RLIMIT_{name}")) for name in names)]
 
     with ground(user=True) as folder:
         given = run(body, user=True)
     assert given[:2] == [EFBIG, EMFILE]
     processes = given.pop()
-    assert given[2:] == [(0, 0), (100, 101), (1 << 36, 1 << 36), (1 << 16, 1 << 16), (32, 32)]
+    assert given[2:] == [(1, 1), (100, 101), (1 << 36, 1 << 36), (1 << 16, 1 << 16), (32, 32)]
     assert isinstance(processes, tuple)
     assert processes[0] <= 500
+
+
+def test_what_is_counted_for_the_user_is_always_bounded() -> None:
+    def body() -> dict[str, int]:
+        privileges.limit()
+        names = "MEMLOCK SIGPENDING MSGQUEUE NICE RTPRIO".split()
+        return {name: resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))[1] for name in names}
+
+    given = run(body)
+    assert {given[name] for name in ("MSGQUEUE", "NICE", "RTPRIO")} == {0}
+    assert 0 <= given["MEMLOCK"] <= 1 << 20
+    assert given["SIGPENDING"] <= 4096
+
+
+@pytest.mark.parametrize(
+    ("most", "processes"), [(None, None), (1 << 20, 1), (4096, 1024), (4096, 1 << 22), (16, 1)]
+)
+def test_descriptors(most: int | None, processes: int | None) -> None:
+    """Half of what there is, unless less is asked for or the machine has few."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    machine = int(Path("/proc/sys/fs/file-max").read_text())
+
+    def body() -> tuple[int, int]:
+        privileges.limit_files(most, processes)
+        return resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    given = run(body)
+    assert given[1] <= hard // 2
+    assert most is None or given[1] <= most
+    assert given[1] <= 1024 or given[1] * (processes or 1024) <= machine // 2
+    assert given[1] >= min(most or 1024, hard // 2, 1024)
+    assert given[0] == min(soft, given[1])
+
+
+def test_it_is_the_first_to_be_ended_for_want_of_memory() -> None:
+    def body() -> str:
+        privileges.end_first()
+        return run(lambda: Path("/proc/self/oom_score_adj").read_text())
+
+    for user in (False, True):
+        assert run(body, user=user) == "1000\n"
 
 
 def test_time_that_is_used_up_ends_it() -> None:

@@ -150,20 +150,42 @@ class Requests:
 
 
 def send_reply(sock: "_socket.socket", kind: int, pid: int, first: int, second: int, fd: int) -> None:
-    """Send a reply; say nothing if the owner is gone, which the keeper learns by itself."""
+    """Send a reply; say nothing if the owner is gone, which the keeper learns by itself.
+
+    A descriptor that cannot be sent is left out, so that the owner hears of it.
+    """
     record = REPLY.pack(kind, pid, first, second)
     try:
-        if fd < 0:
-            sock.send(record, _NOSIGNAL)
-        else:
-            send_fds(sock, record, [fd])
+        if fd >= 0:
+            try:
+                send_fds(sock, record, [fd])
+            except OSError as error:
+                if error.errno != errno.ETOOMANYREFS:
+                    raise
+            else:
+                return
+        sock.send(record, _NOSIGNAL)
     except OSError:
         return
 
 
 def send_fds(sock: "_socket.socket", data: bytes, fds: "Sequence[int]") -> int:
-    """Send descriptors with some bytes; give how many of these went with them."""
+    """Send descriptors with some bytes; give how many of these went with them.
+
+    Who has more of them under way than it may have open is refused, and all
+    processes of a user count together. What another has under way must not
+    stop us: so we allow ourselves as many as we may.
+    """
     ancillary = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack(f"{len(fds)}i", *fds))]
+    try:
+        return sock.sendmsg([data], ancillary, _NOSIGNAL)
+    except OSError as error:
+        if error.errno != errno.ETOOMANYREFS:
+            raise
+    import resource
+
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     return sock.sendmsg([data], ancillary, _NOSIGNAL)
 
 

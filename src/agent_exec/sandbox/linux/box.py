@@ -8,14 +8,16 @@ for it and ends with it. Whatever fails, nothing is served.
 import os
 from errno import ENOTSUP
 
-from agent_exec.sandbox.linux import devices, mounts, namespaces, privileges, proc
+from agent_exec.sandbox.linux import devices, mounts, namespaces, privileges, proc, scratch
 from agent_exec.sandbox.linux.inside import (
     SHARED_BYTES,
+    SHARED_MEMORY,
     Box,
     ancestors,
     checked,
     give_up,
     leave_devices,
+    limit,
     private_folders,
 )
 from agent_exec.sandbox.steps import At
@@ -37,6 +39,7 @@ def confine(spec: "Spec") -> Box:
     roots = [(os.fsdecode(path), (device, inode)) for path, device, inode in spec["roots"]]
     private = private_folders(spec)
     with at("namespaces"):
+        counts = namespaces.shares()
         _leave_groups()
         namespaces.unshare_all(network=not spec["net"])
     _mount(spec, roots, private, at)
@@ -48,7 +51,7 @@ def confine(spec: "Spec") -> Box:
         if pid:
             _wait(pid)
         privileges.die_with_parent(0)
-    _limit(spec, at)
+    _limit(spec, counts, at)
     return checked(spec, private, at, give_up(spec, private, at))
 
 
@@ -78,8 +81,9 @@ def _mount(
         mounts.harden("/")
         mounts.seal("/")
     with at("a private /tmp"):
+        folders = scratch.make_folders([*private, SHARED_MEMORY], (spec["tmp_mb"] << 20) or SHARED_BYTES)
         for folder in private:
-            mounts.tmpfs(folder, size=spec["tmp_mb"] << 20, inodes=max(1024, spec["tmp_mb"] << 8))
+            mounts.attach(folders[folder], folder)
     with at("the roots"):
         for path, tree in trees:
             (mounts.harden if spec["writable"] else mounts.seal)(tree)
@@ -91,14 +95,14 @@ def _mount(
             mounts.seal(tree)
             mounts.attach(tree, path)
     with at("a private /dev"):
-        devices.private_devices(shared_memory=SHARED_BYTES)
+        devices.private_devices(shared_memory=folders[SHARED_MEMORY])
         leave_devices()
     with at("masks"):
         wanted = [*mounts.SYSTEM_MASKS, *(os.fsdecode(path) for path in spec["masks"])]
         mounts.mask(path for path in wanted if os.path.lexists(path))
 
 
-def _limit(spec: "Spec", at: At) -> None:
+def _limit(spec: "Spec", counts: "dict[str, int]", at: At) -> None:
     """Bound what the box can use, and see only its own processes."""
     with at("a private /proc"):
         proc.private_proc()
@@ -111,15 +115,12 @@ def _limit(spec: "Spec", at: At) -> None:
             if error.errno != ENOTSUP:
                 raise
             processes = spec["procs"]
-        namespaces.forbid_namespaces()
+        namespaces.limit_counts(counts)
+        if not spec["net"]:
+            namespaces.forget_connections()
+        privileges.end_first()
         proc.seal_proc()
-        privileges.limit(
-            cpu=spec["cpu"],
-            memory=spec["memory"],
-            file_size=spec["file"],
-            files=spec["open_files"],
-            processes=processes,
-        )
+        limit(spec, processes)
 
 
 def _wait(pid: int) -> None:

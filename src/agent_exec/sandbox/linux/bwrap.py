@@ -7,7 +7,7 @@ would own the machine's devices there: bubblewrap cannot make them read-only.
 
 import os
 
-from agent_exec.sandbox.linux import mounts, privileges, proc
+from agent_exec.sandbox.linux import mounts, proc, scratch
 from agent_exec.sandbox.linux.inside import (
     SHARED_BYTES,
     SHARED_MEMORY,
@@ -16,6 +16,7 @@ from agent_exec.sandbox.linux.inside import (
     checked,
     give_up,
     leave_devices,
+    limit,
     private_folders,
 )
 from agent_exec.sandbox.steps import At
@@ -47,13 +48,7 @@ def confine(spec: "Spec") -> Box:
     with at("a private /dev"):
         leave_devices()
     with at("limits"):
-        privileges.limit(
-            cpu=spec["cpu"],
-            memory=spec["memory"],
-            file_size=spec["file"],
-            files=spec["open_files"],
-            processes=spec["procs"],
-        )
+        limit(spec, spec["procs"])
     private = private_folders(spec)
     return checked(spec, private, at, give_up(spec, private, at))
 
@@ -68,7 +63,7 @@ def _view(spec: "Spec") -> "Iterable[str]":
     for path in ancestors([*masks, *protected], roots):  # below the roots: see mounts.pin
         yield from ("--bind", path, path)
     for folder in private:
-        yield from ("--perms", "1777", "--size", str(spec["tmp_mb"] << 20), "--tmpfs", folder)
+        yield from ("--perms", "1777", "--size", str(scratch.size(spec["tmp_mb"] << 20)), "--tmpfs", folder)
     for path in map(os.fsdecode, spec["own"]):
         if any(path.startswith(f"{folder}/") for folder in private) and os.path.exists(path):
             yield from ("--ro-bind", path, path)
@@ -76,7 +71,16 @@ def _view(spec: "Spec") -> "Iterable[str]":
         yield from ("--bind" if spec["writable"] else "--ro-bind", path, path)
     for path in protected:
         yield from ("--ro-bind", path, path)
-    yield from ("--dev", "/dev", "--perms", "1777", "--size", str(SHARED_BYTES), "--tmpfs", SHARED_MEMORY)
+    yield from (
+        "--dev",
+        "/dev",
+        "--perms",
+        "1777",
+        "--size",
+        str(scratch.size(SHARED_BYTES)),
+        "--tmpfs",
+        SHARED_MEMORY,
+    )
     yield from ("--remount-ro", "/dev", "--proc", "/proc")
     for path in (*proc.MASKED, *mounts.SYSTEM_MASKS, *masks):
         yield from _mask(path)

@@ -25,25 +25,28 @@ LINKS = (
 )
 _QUIET = calls.MOUNT_NOSUID | calls.MOUNT_NOEXEC
 _BARE = {"size": "65536", "nr_inodes": "64", "mode": "755"}
-_TERMINALS = {"ptmxmode": "0666", "mode": "0620"}
+_TERMINALS = {"ptmxmode": "0666", "mode": "0620", "max": "64"}
 
 
 def private_devices(*, shared_memory: int) -> None:
-    """Cover /dev; `shared_memory` is the size of /dev/shm in bytes.
+    """Cover /dev; `shared_memory` is the tree to be found in /dev/shm, whose descriptor is closed.
 
     The devices are those of the old /dev, and must be what they are called.
     The folder itself cannot be changed (EROFS).
     """
-    trees = _clone_nodes()
+    trees = {}
     try:
+        trees = _clone_nodes()
         folder = calls.new_filesystem("tmpfs", _BARE, _QUIET)
         try:
-            _fill(folder, trees, shared_memory)
+            _fill(folder, trees)
+            os.mkdir("shm", 0o755, dir_fd=folder)
+            calls.move_mount(shared_memory, folder, "shm", path="/dev/shm")
             calls.mount_setattr(folder, calls.MOUNT_RDONLY | _QUIET, recursive=False, path="/dev")
         finally:
             os.close(folder)
     finally:
-        for tree in trees.values():
+        for tree in (shared_memory, *trees.values()):
             os.close(tree)
 
 
@@ -65,7 +68,7 @@ def _clone_nodes() -> dict[str, int]:
     return trees
 
 
-def _fill(folder: int, trees: dict[str, int], shared_memory: int) -> None:
+def _fill(folder: int, trees: dict[str, int]) -> None:
     target = open_path("/dev")
     try:
         calls.move_mount(folder, target, path="/dev")
@@ -74,16 +77,11 @@ def _fill(folder: int, trees: dict[str, int], shared_memory: int) -> None:
     for name, tree in trees.items():
         os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=folder))
         calls.move_mount(tree, folder, name, path=f"/dev/{name}")
-    _put(folder, "pts", calls.new_filesystem("devpts", _TERMINALS, _QUIET))
-    memory = {"size": str(shared_memory), "mode": "1777"}
-    _put(folder, "shm", calls.new_filesystem("tmpfs", memory, calls.MOUNT_NOSUID | calls.MOUNT_NODEV))
+    terminals = calls.new_filesystem("devpts", _TERMINALS, _QUIET)
+    try:
+        os.mkdir("pts", 0o755, dir_fd=folder)
+        calls.move_mount(terminals, folder, "pts", path="/dev/pts")
+    finally:
+        os.close(terminals)
     for name, leads_to in LINKS:
         os.symlink(leads_to, name, dir_fd=folder)
-
-
-def _put(folder: int, name: str, tree: int) -> None:
-    try:
-        os.mkdir(name, 0o755, dir_fd=folder)
-        calls.move_mount(tree, folder, name, path=f"/dev/{name}")
-    finally:
-        os.close(tree)

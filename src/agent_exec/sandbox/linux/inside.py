@@ -1,10 +1,11 @@
 """A box as its first process has it, whoever has put up its walls: how it checks itself, and cleans up."""
 
+import fcntl
 import os
 from errno import EIO, EPERM, ESTALE
 from time import process_time
 
-from agent_exec.sandbox.linux import calls, landlock, mounts, privileges, seccomp
+from agent_exec.sandbox.linux import landlock, mounts, privileges, seccomp
 from agent_exec.sandbox.linux.leftovers import Left
 
 TYPE_CHECKING = False
@@ -29,9 +30,8 @@ SHARED_BYTES = 256 << 20
 
 _TEMPORARY = ("/tmp", "/var/tmp")
 
-_SIGPENDING, _MSGQUEUE = 11, 12
-_MOST_SIGNALS = 4096
 _FEW_SIGNALS = 128
+_GET_FLAGS = 0x80086601
 _SIGNALS = tuple(_signal.valid_signals() - {_signal.SIGCHLD})
 
 
@@ -41,7 +41,8 @@ class Box:
     __slots__ = (
         "_at",
         "_cpu",
-        "_marks",
+        "_files",
+        "_looks",
         "_masks",
         "_private",
         "_protected",
@@ -56,6 +57,7 @@ class Box:
         self.listener = -1
         self._at = at
         self._cpu = spec["cpu"]
+        self._files = Files(spec)
         self._urgency = urgency()
         # What lies in a folder that is private now is hidden already.
         hidden = filter(os.path.lexists, map(os.fsdecode, spec["masks"]))
@@ -67,20 +69,24 @@ class Box:
         # Only what is in memory, and so was empty when the box was made: never a disk.
         devices = {device for _, device, _ in self._roots} | {os.stat("/").st_dev}
         self._private = [(path, os.stat(path).st_dev) for path in private]
-        self._marks = [os.listxattr(path) for path in private]
+        self._looks = [_look(path) for path in private]
         if any(device in devices for _, device in self._private):
             raise OSError(EIO, "a private folder is not private")
 
     def check(self) -> None:
         """Make sure that the roots are who they were, and that what is protected still is."""
         with self._at("the check before a command"):
-            check_roots(self._roots)
-            for path, _, _ in self._protected:
-                if not mounts.is_readonly(path):
-                    raise OSError(EPERM, "it is no longer protected", path)
-            for path, device in self._masks:
-                if os.stat(path).st_dev != device:
-                    raise OSError(EPERM, "it is no longer hidden", path)
+            self._files.limit()
+            self._check()
+
+    def _check(self) -> None:
+        check_roots(self._roots)
+        for path, _, _ in self._protected:
+            if not mounts.is_readonly(path):
+                raise OSError(EPERM, "it is no longer protected", path)
+        for path, device in self._masks:
+            if os.stat(path).st_dev != device:
+                raise OSError(EPERM, "it is no longer hidden", path)
 
     def clean(self) -> bool:
         """Take away what a command has left; tell whether the box is as it was."""
@@ -88,13 +94,12 @@ class Box:
             return True  # for nobody
         try:
             left = Left()
-            for folder, device in self._private:
+            for (folder, device), look in zip(self._private, self._looks, strict=True):
                 os.chmod(folder, 0o1777)
                 left.empty(folder, device)
-            # Attributes of the folders themselves, such as the access that what is made there begins with.
-            if [os.listxattr(folder) for folder, _ in self._private] != self._marks:
-                return False
-            self.check()
+                if not _restore(folder, look):
+                    return False
+            self._check()
         except (OSError, RecursionError):
             return False
         if any(_lines(f"/proc/sysvipc/{kind}") > 1 for kind in ("shm", "sem", "msg")):
@@ -119,7 +124,24 @@ class Box:
             found = os.lstat(path)
             if not mounts.is_readonly(path) or (found.st_dev, found.st_ino) != (device, inode):
                 raise OSError(EPERM, "it is not protected", path)
-        self.check()
+        self._check()
+
+
+class Files:
+    """Bounds the descriptors of commands, right before the first: the helper may have to send some."""
+
+    __slots__ = ("_done", "_most", "_processes")
+
+    def __init__(self, spec: "Spec") -> None:
+        self._done = False
+        self._most = spec["open_files"]
+        self._processes = spec["procs"]
+
+    def limit(self) -> None:
+        """Set the limit, once."""
+        if not self._done:
+            privileges.limit_files(self._most, self._processes)
+            self._done = True
 
 
 def checked(spec: "Spec", private: "Sequence[str]", at: "At", listener: int) -> Box:
@@ -170,8 +192,6 @@ def ancestors(protected: "Sequence[str]", roots: "Sequence[str]") -> list[str]:
 def give_up(spec: "Spec", private: "Sequence[str]", at: "At") -> int:
     """Give up every right that the box does not need; give the socket on which it listens, or -1."""
     listener = -1
-    with at("limits"):
-        limit_queues()
     with at("the network"):
         if spec["listen"]:
             listener = _listen()
@@ -230,6 +250,27 @@ def must_fail(what: str, attempt: "Callable[[], object]") -> None:
     raise OSError(EIO, f"{what} was possible")
 
 
+def _look(folder: str) -> tuple[object, int, int]:
+    """Give what a folder has beside its content: attributes, flags; and its time."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        flags = int.from_bytes(fcntl.ioctl(fd, _GET_FLAGS, bytes(8)), "little")
+    except OSError:  # not every kernel has flags in memory
+        flags = 0
+    finally:
+        os.close(fd)
+    return os.listxattr(folder), flags, os.stat(folder).st_mtime_ns
+
+
+def _restore(folder: str, look: tuple[object, int, int]) -> bool:
+    """Give a folder the time it had; tell whether all else is as it was."""
+    # Attributes such as the access that what is made there begins with, flags such as that for backups.
+    if _look(folder)[:2] != look[:2]:
+        return False
+    os.utime(folder, ns=(look[2], look[2]))
+    return True
+
+
 def _lines(path: str) -> int:
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -238,14 +279,9 @@ def _lines(path: str) -> int:
         os.close(fd)
 
 
-def limit_queues() -> None:
-    """Let few signals and no messages wait in a box: they count for the user, who needs room outside.
-
-    Message queues cannot be opened here in any case; yet they could be made, and would stay.
-    """
-    _, most = calls.prlimit(_SIGPENDING)
-    calls.prlimit(_SIGPENDING, (min(_MOST_SIGNALS, most),) * 2)
-    calls.prlimit(_MSGQUEUE, (0, 0))
+def limit(spec: "Spec", processes: int | None) -> None:
+    """Bound what each process of a box may use; their number only where that counts no others of the user."""
+    privileges.limit(cpu=spec["cpu"], memory=spec["memory"], file_size=spec["file"], processes=processes)
 
 
 def forget_signals() -> bool:

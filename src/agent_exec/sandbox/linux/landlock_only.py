@@ -14,10 +14,11 @@ from time import process_time, sleep
 
 from agent_exec.sandbox.linux import calls, landlock, privileges, seccomp
 from agent_exec.sandbox.linux.inside import (
+    Files,
     check_rights,
     check_roots,
     forget_signals,
-    limit_queues,
+    limit,
     must_fail,
     urgency,
 )
@@ -47,24 +48,26 @@ _PATIENCE = 1000
 class Box:
     """A helper that has restricted itself, and all it starts with it."""
 
-    __slots__ = ("_at", "_cpu", "_roots", "_urgency", "listener")
+    __slots__ = ("_at", "_cpu", "_files", "_roots", "_urgency", "listener")
 
     def __init__(self, spec: "Spec", at: At) -> None:
         self.listener = -1
         self._at = at
         self._cpu = spec["cpu"]
+        self._files = Files(spec)
         self._urgency = urgency()
         self._roots = [(os.fsdecode(path), device, inode) for path, device, inode in spec["roots"]]
 
     def check(self) -> None:
         """Make sure that the roots are who they were."""
         with self._at("the check before a command"):
+            self._files.limit()
             check_roots(self._roots)
 
     def clean(self) -> bool:
         """Tell whether the box is as it was: it has nothing of its own to clean."""
         try:
-            self.check()
+            check_roots(self._roots)
         except OSError:
             return False
         # A command may slow down this process, and what this process starts inherits that.
@@ -86,14 +89,8 @@ def confine(spec: "Spec") -> Box:
         privileges.die_with_parent(outer)
         calls.prctl(_SET_CHILD_SUBREAPER, 1)
     with at("limits"):
-        privileges.limit(
-            cpu=spec["cpu"],
-            memory=spec["memory"],
-            file_size=spec["file"],
-            files=spec["open_files"],
-            processes=None,  # it would count every process of the user
-        )
-        limit_queues()
+        limit(spec, None)
+        privileges.end_first()
     with at("Landlock"):
         rules = landlock.Ruleset()
         if spec["writable"]:
@@ -118,7 +115,7 @@ def confine(spec: "Spec") -> Box:
     box = Box(spec, at)
     with at("the self-check"):
         _check_itself(spec, signals=not rules.scope)
-        box.check()
+        check_roots(box._roots)
     os.chdir("/")
     return box
 

@@ -25,7 +25,7 @@ SYSTEM_MASKS = (
 )
 """Folders that tell of the machine what no command needs; not all of them are everywhere."""
 
-_SEALED = calls.MOUNT_RDONLY | calls.MOUNT_NOSUID
+_SEALED = calls.MOUNT_RDONLY | calls.MOUNT_NOSUID | calls.MOUNT_NODEV
 _EMPTY = calls.MOUNT_RDONLY | calls.MOUNT_NOSUID | calls.MOUNT_NODEV | calls.MOUNT_NOEXEC
 
 
@@ -44,7 +44,7 @@ def clone(path: str, *, identity: tuple[int, int] | None = None, recursive: bool
 
 
 def seal(where: int | str, *, recursive: bool = True) -> None:
-    """Make a tree, at a descriptor or a path, read-only, and its set-id bits void."""
+    """Make a tree, at a descriptor or a path, read-only, and its devices and set-id bits void."""
     calls.mount_setattr(where, _SEALED, recursive=recursive)
 
 
@@ -129,7 +129,7 @@ def mask(paths: "Iterable[str]") -> None:
     options = {"size": "4096", "nr_inodes": "8", "mode": "755"}
     store = calls.new_filesystem("tmpfs", options, _EMPTY & ~calls.MOUNT_RDONLY)
     try:
-        _attach_over_root(store)
+        attach_over_root(store)
         try:
             os.mkdir("folder", 0, dir_fd=store)
             _make_file("file", store)
@@ -147,7 +147,7 @@ def is_readonly(path: str) -> bool:
     return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
 
 
-def _attach_over_root(tree: int) -> None:
+def attach_over_root(tree: int) -> None:
     """Attach a tree where no path leads: only what is attached can be copied in part.
 
     Whoever has the root open, as every process has, does not see what covers it.

@@ -24,6 +24,13 @@ NEW_NET = 0x40000000
 
 _EVERYBODY = "0 0 4294967295"
 _KINDS = "cgroup ipc mnt net pid time user uts".split()
+_WATCHED = (
+    ("inotify_instances", 8, 16),
+    ("inotify_watches", 4, 1 << 16),
+    ("fanotify_groups", 0, 0),
+    ("fanotify_marks", 0, 0),
+)
+"""Who is told of changes of files: which part of what the user may have is a box's, and at most how many."""
 _OWN_PID_MAX = (6, 14)
 _FEWEST_PIDS = 301  # below 300, the kernel keeps pids for itself
 _SIOCGIFFLAGS = 0x8913
@@ -83,24 +90,34 @@ def limit_pids(most: int) -> None:
     if os.getpid() != 1:
         raise calls.failure(EBUSY, "write", path, "only the first process of a namespace may do this")
     _require_own_users(path)
-    wanted = str(most + _FEWEST_PIDS)
-    write(path, wanted)
-    if _read(path).strip() != wanted:
-        raise calls.failure(EIO, "write", path, "the kernel did not keep it")
+    _keep(path, str(most + _FEWEST_PIDS))
 
 
-def forbid_namespaces() -> None:
-    """Let no further namespaces be made below this user namespace (ENOSPC).
+def shares() -> dict[str, int]:
+    """Return what a box may have of what is counted for its user; call before entering the user namespace."""
+    found = dict.fromkeys((f"{kind}_namespaces" for kind in _KINDS), 0)
+    for name, part, most in _WATCHED:
+        path = f"/proc/sys/user/max_{name}"
+        if os.path.exists(path):  # not every kernel can tell of changes
+            found[name] = min(int(_read(path)) // part, most) if part else 0
+    return found
 
-    After this nothing detached can be made any more: to the kernel, a mount
-    that is attached nowhere is in a namespace of its own.
+
+def limit_counts(most: "dict[str, int]") -> None:
+    """Let no more of these be had in this user namespace; the kernel counts them for the user as well.
+
+    Where no namespaces may be made (ENOSPC), nothing detached can be made any
+    more: to the kernel, a mount that is attached nowhere is in one of its own.
     """
     _require_own_users("/proc/sys/user")
-    for kind in _KINDS:
-        path = f"/proc/sys/user/max_{kind}_namespaces"
-        write(path, "0")
-        if _read(path).strip() != "0":
-            raise calls.failure(EIO, "write", path, "the kernel did not keep it")
+    for name, number in most.items():
+        _keep(f"/proc/sys/user/max_{name}", str(number))
+
+
+def forget_connections() -> None:
+    """Let no closed connection keep its port in this network namespace: the next command would see it."""
+    _require_own_users("/proc/sys/net")
+    _keep("/proc/sys/net/ipv4/tcp_max_tw_buckets", "0")
 
 
 def write(path: str, text: str) -> None:
@@ -116,6 +133,12 @@ def write(path: str, text: str) -> None:
         raise calls.failure(problem.errno or EIO, "write", path) from problem
     if written != len(data):
         raise calls.failure(EIO, "write", path)
+
+
+def _keep(path: str, wanted: str) -> None:
+    write(path, wanted)
+    if _read(path).strip() != wanted:
+        raise calls.failure(EIO, "write", path, "the kernel did not keep it")
 
 
 def _read(path: str) -> str:

@@ -19,7 +19,21 @@ _MOST_CAPABILITIES = 64
 # No capabilities for being root, none by changing the user, none kept, none raised; all locked.
 _SECUREBITS = 0b1110_1111
 
-_CPU, _FSIZE, _CORE, _NPROC, _NOFILE, _AS = 0, 1, 4, 6, 7, 9
+_CPU, _FSIZE, _DATA, _CORE, _NPROC, _NOFILE, _MEMLOCK, _AS = 0, 1, 2, 4, 6, 7, 8, 9
+_SIGPENDING, _MSGQUEUE, _NICE, _RTPRIO = 11, 12, 13, 14
+
+_ALWAYS = (
+    (_CORE, 1),  # 0 would still start the machine's own handler of crashes
+    (_MEMLOCK, 1 << 20),
+    (_SIGPENDING, 4096),  # timers too
+    (_MSGQUEUE, 0),  # they cannot be opened in a box; yet they could be made, and would stay
+    (_NICE, 0),
+    (_RTPRIO, 0),
+)
+"""Limits of every command. The kernel counts most of this for the user, who needs room outside."""
+
+_FEWEST_FILES = 1024
+"""A process may have so many descriptors even if those of the whole box could be too many for the machine."""
 
 
 def die_with_parent(parent: int) -> None:
@@ -65,20 +79,44 @@ def limit(
     cpu: int | None = None,
     memory: int | None = None,
     file_size: int | None = None,
-    files: int | None = None,
     processes: int | None = None,
 ) -> None:
-    """Set limits for this process and each below it, in seconds, bytes and numbers; no core files.
+    """Set limits for this process and each below it, in seconds, bytes and numbers; some always hold.
 
     Never above what is allowed already. Who has used up its time is told by
-    SIGXCPU, and killed a second later.
+    SIGXCPU, and killed a second later. Memory is what a process has for
+    itself and may write: what programs only reserve, as all that compile
+    while they run do, does not count.
     """
-    _limit(_CORE, 0, 0)
-    for resource, value in ((_AS, memory), (_FSIZE, file_size), (_NOFILE, files), (_NPROC, processes)):
+    for resource, value in (*_ALWAYS, (_DATA, memory), (_FSIZE, file_size), (_NPROC, processes)):
         if value is not None:
             _limit(resource, value, value)
     if cpu is not None:
         _limit(_CPU, cpu, cpu + 1)
+
+
+def limit_files(most: int | None, processes: int | None) -> None:
+    """Bound the descriptors of this process and each below it, of which there may be so many.
+
+    A command may have as many descriptors under way in sockets as it may
+    have open, and they count for its user: whoever else may have no more
+    open cannot send any then. So it is never more than half of what our
+    owner, which can raise its own limit, may have; nor so many that all
+    processes of a box could open all files that the machine allows.
+    """
+    soft, hard = calls.prlimit(_NOFILE)
+    machine = int(_read("/proc/sys/fs/file-max")) // 2 // (processes or _FEWEST_FILES)
+    bound = min(hard // 2, max(machine, _FEWEST_FILES), hard if most is None else most)
+    calls.prlimit(_NOFILE, (min(soft, bound), bound))
+
+
+def end_first() -> None:
+    """Let this process and all below it be ended before others when the machine runs out of memory."""
+    fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(fd, b"1000")
+    finally:
+        os.close(fd)
 
 
 def capabilities(pid: int | str = "self") -> dict[str, int]:
@@ -114,12 +152,16 @@ def _limit(resource: int, soft: int, hard: int) -> None:
 
 
 def _status(pid: int | str) -> dict[str, str]:
-    fd = os.open(f"/proc/{pid}/status", os.O_RDONLY | os.O_CLOEXEC)
+    fields = (line.partition(":") for line in _read(f"/proc/{pid}/status").split("\n"))
+    return {name: value.strip() for name, _, value in fields}
+
+
+def _read(path: str) -> str:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         text = b""
         while piece := os.read(fd, 1 << 14):
             text += piece
     finally:
         os.close(fd)
-    fields = (line.partition(":") for line in text.decode(errors="replace").split("\n"))
-    return {name: value.strip() for name, _, value in fields}
+    return text.decode(errors="replace")
