@@ -3,6 +3,8 @@
 import os
 import sys
 
+from agent_exec.sandbox.ours import CONFIG, DATA, STATE, place
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,22 +67,22 @@ def rules_file(option: str | None = None, environ: "Mapping[str, str] | None" = 
     found = os.environ if environ is None else environ
     if named := option or found.get("AGENT_EXEC_RULES"):
         return named
-    place = rules_place(found)
-    return place if os.path.lexists(place) else None
+    usual = rules_place(found)
+    return usual if os.path.lexists(usual) else None
 
 
 def rules_place(
     environ: "Mapping[str, str] | None" = None, platform: str = sys.platform, home: str | None = None
 ) -> str:
     """Give where the system keeps the user's own rules."""
-    return _place("rules.toml", "XDG_CONFIG_HOME", (".config",), "Roaming", environ, platform, home)
+    return place("rules.toml", *CONFIG, environ, platform, home)
 
 
 def history_place(
     environ: "Mapping[str, str] | None" = None, platform: str = sys.platform, home: str | None = None
 ) -> str:
     """Give where the system keeps what was typed: a file for this user alone."""
-    return _place("history", "XDG_STATE_HOME", (".local", "state"), "Local", environ, platform, home)
+    return place("history", *STATE, environ, platform, home)
 
 
 def jobs_root(
@@ -98,7 +100,7 @@ def jobs_root(
         return option
     if root := found.get("AGENT_EXEC_ROOT"):
         return root
-    return _place("jobs", "XDG_DATA_HOME", (".local", "share"), "Local", environ, platform, home)
+    return place("jobs", *DATA, environ, platform, home)
 
 
 def jobs_store(root: str | None = None) -> "Store":
@@ -106,25 +108,3 @@ def jobs_store(root: str | None = None) -> "Store":
     from agent_exec.jobs.store import Store
 
     return Store(jobs_root(root))
-
-
-def _place(
-    name: str,
-    variable: str,
-    below_home: tuple[str, ...],
-    kind: str,
-    environ: "Mapping[str, str] | None",
-    platform: str,
-    home: str | None,
-) -> str:
-    """Give where something of ours is: below what a variable says, or in the system's place for its kind."""
-    found = os.environ if environ is None else environ
-    place = os.path.expanduser("~") if home is None else home
-    if base := found.get(variable):
-        pass
-    elif platform == "win32":
-        variable = "APPDATA" if kind == "Roaming" else "LOCALAPPDATA"
-        base = found.get(variable) or os.path.join(place, "AppData", kind)
-    else:
-        base = os.path.join(place, *below_home)
-    return os.path.join(base, "agent-exec", name)

@@ -20,6 +20,7 @@ from agent_exec.model.errors import LaunchFailed, SandboxUnavailable
 from agent_exec.sandbox import backends, confine
 from agent_exec.sandbox.backends import BWRAP, LANDLOCK, NS, backend
 from agent_exec.sandbox.linux import bwrap, landlock
+from agent_exec.sandbox.ours import ours
 from agent_exec.sandbox.plan import Plan
 from agent_exec.sandbox.profile import Profile
 from cli import Cli
@@ -274,7 +275,7 @@ def test_another_system(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
 
 
 def test_a_plan_without_a_backend_is_never_carried_out(tmp_path: Path) -> None:
-    plan = confine.planned(Profile("workspace-write", [tmp_path]))
+    plan = confine.planned(Profile("workspace-write", [tmp_path]), ours())
     launch = LAUNCH
     assert plan.backend == ""
     with pytest.raises(SandboxUnavailable):
@@ -303,7 +304,7 @@ def test_bwrap_is_refused(places: Callable[..., None], tmp_path: Path) -> None:
     """When it is not there, when commands could change it, and for root."""
     root = tmp_path / "root"
     root.mkdir()
-    plan = confine.planned(Profile("workspace-write", [root]))
+    plan = confine.planned(Profile("workspace-write", [root]), ours())
     tool = tmp_path / "bwrap"
     places([str(tool)])
     assert "not installed" in BWRAP.refuses(plan)
@@ -373,7 +374,7 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 def settle(root: Path, **fields: Any) -> Plan:
     profile = Profile("workspace-write", [root], **fields)
-    return confinement.settle(profile, shared_spawner())
+    return confinement.settle(profile, shared_spawner(), ours())
 
 
 def test_the_strongest_is_chosen(tried: dict[str, Any], tmp_path: Path) -> None:

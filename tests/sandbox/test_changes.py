@@ -37,11 +37,11 @@ def touched(path: Path) -> int:
 
 def test_nothing_happened(root: Path) -> None:
     plan = planned(root)
-    before = snapshot(plan, scan=True)
+    before = snapshot(plan)
     (root / "file").write_text("two\n")
     (root / "new").mkdir()
     assert compare(before, plan) == ()
-    assert before == snapshot(plan, scan=True)
+    assert before == snapshot(plan)
     assert before.partial == ()
 
 
@@ -157,12 +157,14 @@ def test_git_init_works_and_is_seen(tmp_path: Path) -> None:
     assert compare(snapshot(quiet), quiet) == ()
 
 
-def test_a_git_that_appears_anywhere_is_seen_if_looked_for(root: Path) -> None:
+def test_what_appears_anywhere_is_seen(root: Path) -> None:
     plan = planned(root)
-    cheap, thorough = snapshot(plan), snapshot(plan, scan=True)
+    before = snapshot(plan, fresh=True)
+    assert before == snapshot(plan)
     repository(root / "a" / "b")
-    assert compare(cheap, plan) == ()
-    assert seen(root, compare(thorough, plan)) == {"a/b/.git": "appeared"}
+    (root / "deep" / ".claude").mkdir(parents=True)
+    (root / "node_modules" / "x" / ".github").mkdir(parents=True)
+    assert seen(root, compare(before, plan)) == {"a/b/.git": "appeared", "deep/.claude": "appeared"}
 
 
 def test_a_module_of_a_repository_is_looked_at(tmp_path: Path, root: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 import agent_exec
 from agent_exec.model.errors import InvalidArgument, SandboxUnavailable
 from agent_exec.sandbox.confine import planned
+from agent_exec.sandbox.ours import ours
 
 
 def sh(line: str, root: Path, **settings: object) -> agent_exec.Outcome:
@@ -61,13 +62,13 @@ def test_nothing_can_be_left_running(tmp_path: Path) -> None:
 
 def test_a_profile_is_planned_anew_and_a_plan_is_kept_while_it_holds(tmp_path: Path) -> None:
     profile = agent_exec.Profile("workspace-write", [tmp_path])
-    assert planned(profile).protected == ()
+    assert planned(profile, ours()).protected == ()
     (tmp_path / ".git").mkdir()
-    plan = planned(profile)
+    plan = planned(profile, ours())
     assert str(tmp_path / ".git") in plan.protected
-    assert planned(plan) is plan
+    assert planned(plan, ours()) is plan
     os.rename(tmp_path / ".git", tmp_path / "other")
-    assert planned(plan).protected == ()
+    assert planned(plan, ours()).protected == ()
 
 
 def test_the_profile_bounds_the_time(tmp_path: Path) -> None:
@@ -128,6 +129,10 @@ def test_the_toolkit_tells_what_a_command_was_kept_from(tmp_path: Path) -> None:
     told = answer["data"]["sandbox"]
     assert (told["backend"], told["strength"]) == ("ns", "full")
     assert [denial["path"] for denial in told["denials"]] == [str(rules)]
-    assert told["protected_changes"] == [{"path": str(root / ".envrc"), "what": "appeared"}]
+    (change,) = told["protected_changes"]
+    assert (change["path"], change["what"]) == (str(root / ".envrc"), "appeared")
+    assert not (root / ".envrc").exists()
+    assert Path(change["moved_to"]).read_text() == "y\n"
+    assert repr(change["moved_to"]) in told["message"]
     assert "more" not in rules.read_text()
     assert (root / "z").exists()

@@ -113,7 +113,7 @@ def test_what_is_left_out_is_as_in_a_new_one() -> None:
     assert Profile().unix == "deny"
     assert Profile().tmp == "private"
     assert Profile().git == "read-only"
-    assert Profile().missing == "report"
+    assert Profile().missing == "remove"
     assert Profile().min_strength == "full"
     assert set(Profile().protect) == set(PROTECTED)
     assert set(Profile().deny_read) == set(SECRETS)

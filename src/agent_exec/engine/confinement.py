@@ -6,15 +6,15 @@ import os
 from agent_exec.model.errors import PlanFailed, SandboxUnavailable
 from agent_exec.sandbox import confine
 from agent_exec.sandbox.backends import Backend, backends
+from agent_exec.sandbox.ours import Ours
 from agent_exec.sandbox.plan import Plan
 from agent_exec.sandbox.profile import Profile
 from agent_exec.sandbox.seatbelt import PROGRAM
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from agent_exec.host import Spawner
+    from agent_exec.sandbox.guard import Guard
 
 _TRANSIENT = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 """What says nothing about a backend: the machine is too busy now."""
@@ -33,21 +33,31 @@ among: tuple[str, ...] = ()
 """The names of the only backends to be tried, for operators and tests; all of them by default."""
 
 
-def settle(
-    sandbox: "Profile | Plan",
-    spawner: "Spawner",
-    *,
-    own: "Sequence[str]" = (),
-    state: "Sequence[str]" = (),
-) -> Plan:
-    """Give the plan of a profile, or one that was made before and still holds, with its backend chosen.
+def guarded(sandbox: "Profile | Plan", spawner: "Spawner", ours: "Ours") -> "Guard":
+    """Return a guard over what the plan of a profile protects, with the backend of the plan chosen.
+
+    Every confined command of every face begins here. If something is there by
+    now that a kept plan does not protect, it is planned anew.
+    """
+    from agent_exec.sandbox.guard import Guard
+
+    plan = settle(sandbox, spawner, ours)
+    guard = Guard(plan, fresh=isinstance(sandbox, Profile))
+    if guard.stale:
+        plan = settle(plan.profile, spawner, Ours(plan.own, plan.state))
+        guard = Guard(plan, fresh=True)
+    return guard
+
+
+def settle(sandbox: "Profile | Plan", spawner: "Spawner", ours: "Ours") -> Plan:
+    """Return the plan of a profile, or one that was made before and still holds, with its backend chosen.
 
     The first time, that takes as long as to make a box, which is then used.
     Raise PlanFailed for what is the fault of this plan, or of this moment;
     any other SandboxUnavailable says that no backend makes even the smallest box.
     """
     try:
-        plan = confine.planned(sandbox, own=own, state=state)
+        plan = confine.planned(sandbox, ours)
     except OSError as error:  # a folder that went, or changed, while it was looked at
         raise PlanFailed(
             f"the sandbox cannot be planned, and so nothing was run: {error.filename!r}: {error.strerror}; "

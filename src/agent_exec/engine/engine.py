@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from agent_exec.model.command import Launch, OnOutput, Word
     from agent_exec.model.outcome import Outcome
     from agent_exec.model.output import Keep
+    from agent_exec.sandbox.guard import Guard
+    from agent_exec.sandbox.ours import Ours
     from agent_exec.sandbox.plan import Plan
     from agent_exec.sandbox.profile import Profile
 else:
@@ -70,7 +72,7 @@ class Engine:
         self._closing = False
         self._filling = False
 
-    def start(self, command: Command, *, sandbox: "Profile | Plan | None" = None) -> Run:
+    def start(self, command: Command, *, sandbox: "Profile | Plan | Guard | None" = None) -> Run:
         """Start a command, confined if there is a profile, or queue it when all slots are taken.
 
         What can be seen to be wrong with it is raised here, before anything
@@ -79,9 +81,9 @@ class Engine:
         if not isinstance(command, Command):
             raise InvalidArgument(f"start takes a Command; got {type(command).__name__}")
         self._check()
-        command, launch = _confined(command, prepare(command), sandbox, self._spawner)
+        command, launch, guard = _confined(command, prepare(command), sandbox, self._spawner)
         drive = None if self._threaded else self._wait_for
-        run = Run(command, launch, self._loop, self._spawner, self._ended, drive)
+        run = Run(command, launch, self._loop, self._spawner, self._ended, drive, guard)
         with self._lock:
             self._check()
             if self._threaded and self._thread is None:
@@ -97,6 +99,13 @@ class Engine:
         """
         self._check()
         return _warm(sandbox, self._spawner, boxes)
+
+    def guard(self, sandbox: "Profile | Plan", ours: "Ours") -> "Guard":
+        """Return what `start` confines a command by; `ours` are files and folders to be kept safe."""
+        from agent_exec.engine.confinement import guarded
+
+        self._check()
+        return guarded(sandbox, self._spawner, ours)
 
     def drive(self, until: "Callable[[], object]") -> None:
         """Drive the runs until something is true; only for an engine without a thread."""
@@ -292,12 +301,12 @@ def warm(sandbox: "Profile | Plan", boxes: int = 1) -> "Plan":
     return _warm(sandbox, shared_spawner(), boxes)
 
 
-def run_command(command: Command, *, sandbox: "Profile | Plan | None" = None) -> "Outcome":
+def run_command(command: Command, *, sandbox: "Profile | Plan | Guard | None" = None) -> "Outcome":
     """Run a command to its end inside this call, without a thread."""
     spawner = shared_spawner()
-    command, launch = _confined(command, prepare(command), sandbox, spawner)
+    command, launch, guard = _confined(command, prepare(command), sandbox, spawner)
     loop = Loop(many=False, wakeable=False)
-    run = Run(command, launch, loop, spawner, _nothing)
+    run = Run(command, launch, loop, spawner, _nothing, guard=guard)
     try:
         run.launch()
         while not run.done:
@@ -311,21 +320,27 @@ def run_command(command: Command, *, sandbox: "Profile | Plan | None" = None) ->
 
 
 def _confined(
-    command: Command, launch: "Launch", sandbox: "Profile | Plan | None", spawner: Spawner
-) -> "tuple[Command, Launch]":
-    """Have a launch confined, and its time bounded by the profile; or leave both as they are."""
+    command: Command,
+    launch: "Launch",
+    sandbox: "Profile | Plan | Guard | None",
+    spawner: Spawner,
+) -> "tuple[Command, Launch, Guard | None]":
+    """Have a launch confined and watched over, and its time bounded by the profile; or leave all as it is."""
     if sandbox is None:
-        return command, launch
+        return command, launch, None
     if command.leftovers != "kill":
         raise InvalidArgument("nothing of a confined command can be left running; leave out leftovers")
-    from agent_exec.engine.confinement import settle
+    from agent_exec.engine.confinement import guarded
     from agent_exec.sandbox.confine import confine
+    from agent_exec.sandbox.guard import Guard
+    from agent_exec.sandbox.ours import ours
 
-    plan = settle(sandbox, spawner)
+    guard = sandbox if isinstance(sandbox, Guard) else guarded(sandbox, spawner, ours())
+    plan = guard.plan
     wall, timeout = plan.profile.limits.wall, command.limits.timeout
     if wall is not None and (timeout is None or timeout > wall):
         command = command.replace(limits=command.limits.replace(timeout=wall))
-    return command, confine(launch, plan)
+    return command, confine(launch, plan), guard
 
 
 def _warm(sandbox: "Profile | Plan", spawner: Spawner, boxes: int) -> "Plan":
@@ -333,8 +348,9 @@ def _warm(sandbox: "Profile | Plan", spawner: Spawner, boxes: int) -> "Plan":
         raise InvalidArgument(f"boxes must be a whole number, 0 or more; got {boxes!r}")
     from agent_exec.engine.confinement import settle
     from agent_exec.sandbox.confine import box
+    from agent_exec.sandbox.ours import ours
 
-    plan = settle(sandbox, spawner)
+    plan = settle(sandbox, spawner, ours())
     if plan.backend and plan.backend != "seatbelt":
         spawner.warm(box(plan), boxes)
     return plan

@@ -6,7 +6,7 @@ from time import monotonic
 
 from agent_exec.host import identify, signal_number
 from agent_exec.model.command import Terminal
-from agent_exec.model.errors import AgentExecError, InputClosed, InvalidArgument, InvalidState
+from agent_exec.model.errors import AgentExecError, InputClosed, InvalidArgument, InvalidState, KeeperLost
 from agent_exec.model.lifecycle import step
 
 TYPE_CHECKING = False
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from agent_exec.model.identity import Identity
     from agent_exec.model.lifecycle import Effect, Event, Phase
     from agent_exec.model.outcome import Cause, Outcome
+    from agent_exec.sandbox.guard import Guard
 
 
 class Run:
@@ -60,6 +61,7 @@ class Run:
         "_waiting",
         "_writing",
         "command",
+        "guard",
     )
 
     def __init__(
@@ -70,8 +72,10 @@ class Run:
         spawner: "Spawner",
         ended: "Callable[[Run], object]",
         drive: "Callable[[Run, float | None], object] | None" = None,
+        guard: "Guard | None" = None,
     ) -> None:
         self.command = command
+        self.guard = guard
         self._launch = launch
         self._loop = loop
         self._spawner = spawner
@@ -143,7 +147,7 @@ class Run:
             raise InputClosed(
                 "this command takes no input: start it with interactive=True or tty=True to write to it"
             )
-        if not isinstance(data, _BYTES):
+        if not isinstance(data, bytes | bytearray | memoryview):
             raise InvalidArgument(f"write takes bytes; encode the text first. Got {type(data).__name__}")
         if self.done:
             raise InputClosed("this command has ended and takes no more input")
@@ -206,6 +210,8 @@ class Run:
     def outcome(self) -> "Outcome":
         """Wait until it is over and give its outcome; raise if it never ran."""
         self.wait()
+        if self.guard is not None:
+            self._outcome = self.guard.report(self._outcome)
         if self._error is not None:
             raise self._error
         assert self._outcome is not None
@@ -213,7 +219,7 @@ class Run:
 
     @property
     def future(self) -> "Future[Outcome]":
-        """A future of its outcome; cancelling it does not stop the run."""
+        """A future of its outcome, without the `changes` that `outcome` has; cancelling it stops nothing."""
         if self._future is None:
             from concurrent.futures import Future
 
@@ -254,9 +260,7 @@ class Run:
             try:
                 command.on_output(stream, chunk)
             except BaseException as error:
-                # Handed to whoever waits for the outcome, once nothing of the run lives.
-                self._error = error
-                self._loop.post(lambda: self._abort(None))  # it may be another thread that reads
+                self._break(error)
         if (
             command.limits.overflow == "stop"
             and self._phase == "running"
@@ -329,8 +333,7 @@ class Run:
             try:
                 self._on_event(event, detail)
             except BaseException as error:
-                self._error = error
-                self._loop.post(lambda: self._abort(None))  # not now: we may be in the middle of a step
+                self._break(error)
 
     def _stop(self, cause: "Cause", number: int | None = None) -> None:
         if self._cause is None and self._phase in ("queued", "running"):
@@ -357,14 +360,12 @@ class Run:
             _EFFECTS[effect](self)
 
     def _spawn(self) -> None:
-        self._spawned = monotonic()
-        # Known before it exists, so that an exception at any moment finds it.
+        self._spawned = monotonic()  # and known before it exists, so that an exception at any moment finds it
         self._process = self._spawner.process(self._launch, self._loop, self)
         try:
             self._process.spawn()
         except Exception as error:
-            self._process = None
-            self._error = error
+            self._process, self._error = None, error
             return
         if self.command.stdin is not None:
             self._process.write(self.command.stdin)
@@ -378,7 +379,10 @@ class Run:
     def _time_run(self) -> None:
         if self._process is None:
             self._step("failed")
-        elif self.command.limits.timeout is not None:
+            return
+        if self.guard is not None:
+            self.guard.watch(self._loop, lambda why: self._break(KeeperLost(why)))
+        if self.command.limits.timeout is not None:
             self._set_timer(self.command.limits.timeout)
 
     def _time_drain(self) -> None:
@@ -392,10 +396,7 @@ class Run:
     def _terminate(self) -> None:
         if self._process is None:
             return
-        if self._polite is None:
-            self._process.terminate()
-        else:
-            self._process.terminate(self._polite)
+        self._process.terminate(*(() if self._polite is None else (self._polite,)))
         self._tell("terminate", self._cause)
 
     def _kill(self) -> None:
@@ -411,8 +412,15 @@ class Run:
     def _leak(self) -> None:
         self._leaked = True
 
+    def _break(self, error: BaseException) -> None:
+        """End it, and hand an error to whoever waits for the outcome, once nothing of the run lives."""
+        self._error = self._error or error
+        self._loop.post(lambda: self._abort(None))  # this may be the middle of a step, or another thread
+
     def _finish(self) -> None:
         self._set_timer(None)
+        if self.guard is not None:
+            self.guard.unwatch()
         if self._error is None:
             from agent_exec.model.outcome import Outcome  # which whoever waits for the start can do without
 
@@ -444,8 +452,7 @@ class Run:
                 future.set_exception(self._error)
             elif self._outcome is not None:
                 future.set_result(self._outcome)
-        except BaseException:
-            # From a callback of the future's; no other run is to suffer for it.
+        except BaseException:  # from a callback of the future's; no other run is to suffer for it
             sys.excepthook(*sys.exc_info())
 
     def _set_timer(self, seconds: float | None) -> None:
@@ -475,7 +482,6 @@ def _number(name: str | int) -> int:
     return number
 
 
-_BYTES = (bytes, bytearray, memoryview)
 _INSIST = 1.0
 """How often the force is repeated: whoever stops those who bring it may do so after they were roused."""
 

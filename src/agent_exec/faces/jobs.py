@@ -132,7 +132,7 @@ class Jobs:
             return from_file(file or "")
         from agent_exec.faces.sandbox import hidden_by
 
-        return from_file(file or "", hidden=hidden_by(sandbox))
+        return from_file(file or "", hidden=hidden_by(sandbox, [self.root]))
 
     def status(self, job_id: str) -> "Answer":
         """Tell all about one job but its output."""

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from agent_exec.model.command import Command
     from agent_exec.model.outcome import Outcome
     from agent_exec.sandbox.backends import Backend
+    from agent_exec.sandbox.ours import Ours
     from agent_exec.sandbox.profile import Profile
 
     Answer = dict[str, Any]
@@ -24,15 +25,14 @@ def run(
     cwd: str,
     timeout: float | None = None,
     stdin: bytes | None = None,
-    own: "Sequence[str]" = (),
-    state: "Sequence[str]" = (),
+    ours: "Ours",
 ) -> "Answer":
     """Run a command in a box to its end, and tell how that went and what the box kept it from."""
     from agent_exec.model.command import Command
     from agent_exec.model.limits import Limits
 
     command = Command(argv, cwd=cwd, stdin=stdin, limits=Limits(timeout=timeout))
-    outcome, told = run_confined(command, profile, cwd=cwd, own=own, state=state, scan=True)
+    outcome, told = run_confined(command, profile, cwd=cwd, ours=ours)
     return answer(
         "sandbox_run",
         {
@@ -54,32 +54,28 @@ def run_confined(
     profile: "Profile",
     *,
     cwd: str,
-    own: "Sequence[str]" = (),
-    state: "Sequence[str]" = (),
-    scan: bool = False,
+    ours: "Ours",
     run: "Callable[..., Outcome] | None" = None,
 ) -> "tuple[Outcome, Answer]":
     """Run a command in a box; give its outcome and the `sandbox` part of an answer.
 
-    With `scan`, each `.git` that appears below the roots is told of. See
-    `settle` for `own` and `state`. `run` stands in the place of `run_command`.
+    `run` stands in the place of `run_command`.
     """
-    from agent_exec.engine.confinement import settle
+    from agent_exec.engine.confinement import guarded
     from agent_exec.engine.engine import run_command, shared_spawner
-    from agent_exec.sandbox.changes import compare, snapshot
     from agent_exec.sandbox.report import block
 
-    plan = settle(profile, shared_spawner(), own=own, state=state)
-    before = snapshot(plan, scan=scan)
-    outcome = (run or run_command)(command, sandbox=plan)
-    return outcome, block(plan, outcome, cwd, compare(before, plan))
+    guard = guarded(profile, shared_spawner(), ours)
+    outcome = (run or run_command)(command, sandbox=guard)
+    return outcome, block(guard.plan, outcome, cwd)
 
 
-def hidden_by(profile: "Profile") -> tuple[str, ...]:
-    """Return the paths that a confined command may not read, and so nobody reads for it."""
+def hidden_by(profile: "Profile", folders: "Sequence[str]" = ()) -> tuple[str, ...]:
+    """Return the paths that a confined command may not read, ours and `folders` among them."""
     from agent_exec.sandbox.confine import planned
+    from agent_exec.sandbox.ours import ours
 
-    plan = planned(profile)
+    plan = planned(profile, ours(folders=folders))
     return (*plan.masks, *plan.absent)
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from agent_exec.model.outcome import Outcome
     from agent_exec.model.output import Keep
+    from agent_exec.sandbox.guard import Guard
 
 _CHUNK = 1 << 20
 
@@ -64,7 +65,7 @@ class Recalled(Exception):
 class AdoptedSpawner(Adopted):
     """Gives the process that was handed to us, once a word comes through `orders`."""
 
-    __slots__ = ("_orders", "_told", "boxed", "started")
+    __slots__ = ("_orders", "_told", "boxed", "guard", "started")
 
     room = 1 << 15
 
@@ -74,6 +75,11 @@ class AdoptedSpawner(Adopted):
         super().__init__(fds, facts)
         self._orders = orders
         self._told = told
+        self.guard: Guard | None = None
+        if told is not None and (fields := told.pop("guard", None)):
+            from agent_exec.sandbox import guard
+
+            self.guard = guard.Guard.from_fields(fields)
         self.boxed = facts["box"] is not None
         self.started = False
 
@@ -99,7 +105,10 @@ class AdoptedSpawner(Adopted):
         from agent_exec.jobs.boxed import bounded
 
         limits = ["wall"] if outcome.timed_out else []
-        return {"sandbox": bounded(self._told | {"limits_hit": limits}, self.room)}
+        changes = [dict(change) for change in outcome.changes]
+        return {
+            "sandbox": bounded(self._told | {"limits_hit": limits, "protected_changes": changes}, self.room)
+        }
 
 
 class AdoptedJob(Supervisor):

@@ -6,7 +6,7 @@ supervisor, however that ends, and all that is in it with it.
 
 import os
 
-from agent_exec.engine.confinement import settle
+from agent_exec.engine.confinement import guarded, settle
 from agent_exec.engine.engine import shared_spawner
 from agent_exec.host import Spawner, prepare
 from agent_exec.jobs import supervise
@@ -15,8 +15,8 @@ from agent_exec.model.errors import AgentExecError
 from agent_exec.model.jsonline import dump
 from agent_exec.model.output import Tail
 from agent_exec.sandbox.backends import backends
-from agent_exec.sandbox.changes import compare, snapshot
 from agent_exec.sandbox.confine import box, confine, remember, remembered
+from agent_exec.sandbox.ours import Ours, ours
 from agent_exec.sandbox.plan import Plan
 from agent_exec.sandbox.profile import Profile
 from agent_exec.sandbox.report import block
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from agent_exec.host.ports import Loop, Sink
     from agent_exec.model.command import Command, Launch
     from agent_exec.model.outcome import Outcome
-    from agent_exec.sandbox.changes import Snapshot
+    from agent_exec.sandbox.guard import Guard
 
 ROOM = 1 << 15
 """How long what is told of a box may be, in bytes: so much is reserved in the record for it."""
@@ -61,7 +61,7 @@ def ahead(profile: Profile, own: "Sequence[str]", state: str) -> "dict[str, Any]
     What cannot be planned is left to the supervisor, which records why.
     """
     try:
-        plan = settle(profile, shared_spawner(), own=own, state=[state])
+        plan = settle(profile, shared_spawner(), ours(own, [state]))
     except AgentExecError:
         return {"roots": remembered(profile)}
     looked = {root.path: known(root.path) for root in plan.roots}
@@ -76,13 +76,12 @@ class BoxedSpawner:
     """
 
     __slots__ = (
-        "_before",
         "_cwd",
-        "_plan",
+        "_guard",
+        "_ours",
         "_process",
         "_sandbox",
         "_spawner",
-        "_state",
         "_stdin",
         "_wanted",
     )
@@ -97,11 +96,10 @@ class BoxedSpawner:
 
     def __init__(self, stdin: int, sandbox: "dict[str, Any]", state: str) -> None:
         self._sandbox = sandbox
-        self._state = state
+        self._ours: Ours = ours(sandbox["own"], [state])
         self._spawner = Spawner(forks=True)
         self._stdin = stdin
-        self._plan: Plan | None = None
-        self._before: Snapshot | None = None
+        self._guard: Guard | None = None
         self._process: Process | None = None
         self._cwd = "/"
         self._wanted: Profile | Plan = Profile.from_json(sandbox["text"])
@@ -125,21 +123,18 @@ class BoxedSpawner:
     ) -> tuple[int, int] | None:
         """Plan and make the box, and look at what it protects; the command has to wait for its run."""
         self._cwd = place_of(os.fsdecode(cwd))
-        self._look(self._wanted)
-        assert self._plan is not None
-        assert self._before is not None
-        if not set(self._before.gits or ()) <= set(self._plan.gits):
-            self._look(self._plan.profile)  # a repository has come since the plan was made ahead
+        self._guard = guarded(self._wanted, self._spawner, self._ours)
         return None
 
-    def _look(self, wanted: "Profile | Plan") -> None:
-        self._plan = settle(wanted, self._spawner, own=self._sandbox["own"], state=[self._state])
-        self._before = snapshot(self._plan, scan=True)
+    @property
+    def guard(self) -> "Guard | None":
+        """The guard over what the box protects, once it was planned."""
+        return self._guard
 
     def prepare(self, command: "Command") -> "Launch":
         """Turn what was asked into what will be spawned in the box."""
-        assert self._plan is not None
-        return confine(prepare(command), self._plan)
+        assert self._guard is not None
+        return confine(prepare(command), self._guard.plan)
 
     def process(self, launch: "Launch", loop: "Loop", sink: "Sink") -> "Process":
         """Give the process of a launch, not spawned yet."""
@@ -148,11 +143,8 @@ class BoxedSpawner:
 
     def report(self, outcome: "Outcome") -> "dict[str, Any]":
         """Give what the record says of the box when the command has ended, no longer than its room."""
-        plan, before = self._plan, self._before
-        assert plan is not None
-        assert before is not None
-        changes = compare(before, plan)
-        return {"sandbox": bounded(block(plan, outcome, self._cwd, changes))}
+        assert self._guard is not None
+        return {"sandbox": bounded(block(self._guard.plan, outcome, self._cwd))}
 
     def abandon(self) -> None:
         """End by force all that was started, and wait until it is gone."""

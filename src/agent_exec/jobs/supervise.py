@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from agent_exec.model.command import Stream
     from agent_exec.model.outcome import Outcome
     from agent_exec.model.output import Keep
+    from agent_exec.sandbox.guard import Guard
+
+_LOOK_SECONDS, _LOOK_SHARE = 2.0, 50
+"""How often the roots of a confined command are looked at, and how many times as long as a look takes."""
 
 _REASONS = {"timeout": "timeout", "stopped": "killed"}
 
@@ -102,6 +106,7 @@ class OwnSpawner(LocalSpawner):
     room = 0
     """How much room that takes in the record."""
     boxed = False
+    guard = None
     """Whether whoever owns the command's tree for us is its box."""
 
     @property
@@ -236,11 +241,14 @@ class Supervisor:
         )
         launch = self._spawner.prepare(command)
         self._elsewhere = launch.box is not None and launch.box.own_pids
-        run = Run(command, launch, self._loop, self._spawner, _nothing)
+        guard = self._spawner.guard
+        run = Run(command, launch, self._loop, self._spawner, _nothing, guard=guard)
         self._run = run
         on_terminate(self._terminate)
         self._control.listen(self._loop, self._heard)
         run.launch()
+        if guard is not None:
+            self._look_again(guard)
         if self._spawner.stdin >= 0:
             os.close(self._spawner.stdin)
         self._tick()
@@ -250,6 +258,13 @@ class Supervisor:
         gc.freeze()
         gc.enable()
         return run
+
+    def _look_again(self, guard: "Guard") -> None:
+        """Have what the command must not make taken away while it runs: that may be for days."""
+        began = monotonic()
+        guard.look()
+        pause = max(_LOOK_SECONDS, _LOOK_SHARE * (monotonic() - began))
+        self._loop.after(pause, lambda: self._look_again(guard))
 
     def _tell(self, line: str) -> None:
         tell(self._report, f"{line}\n".encode())

@@ -20,12 +20,14 @@ class Outcome(Value):
     when it ended by itself. `leaked` says that something the command had
     started outlived it, or still holds its output open. `duration` is in
     seconds, from spawn to end. `network` is what the proxy has decided
-    about each request of a confined command that has a list of hosts. The `pid` of a confined command
-    is its number inside.
+    about each request of a confined command that has a list of hosts. `changes`
+    is what became of paths that its sandbox protects. The `pid` of a confined
+    command is its number inside.
     """
 
     __slots__ = (
         "cause",
+        "changes",
         "duration",
         "exit_code",
         "leaked",
@@ -52,6 +54,7 @@ class Outcome(Value):
         stderr_observed: int,
         pid: int | None,
         network: "tuple[Mapping[str, object], ...]" = (),
+        changes: "tuple[Mapping[str, object], ...]" = (),
     ) -> None:
         self.exit_code = exit_code
         self.signal = signal
@@ -64,6 +67,7 @@ class Outcome(Value):
         self.stderr_observed = stderr_observed
         self.pid = pid
         self.network = network
+        self.changes = changes
 
     @property
     def ok(self) -> bool:

@@ -4,8 +4,9 @@ import os
 import stat
 
 from agent_exec.model.value import Value
-from agent_exec.sandbox.gitdirs import parts
+from agent_exec.sandbox.gitdirs import inner, parts
 from agent_exec.sandbox.paths import inside
+from agent_exec.sandbox.protections import wanted
 from agent_exec.sandbox.survey import BOUND, survey
 
 TYPE_CHECKING = False
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from agent_exec.sandbox.plan import Plan
+    from agent_exec.sandbox.survey import Survey
+
+    Surveys = dict[tuple[str, bool], Survey]
+    """What was found below roots, with what lies in each `.git` or without it."""
 
 MOST_ENTRIES = 1000
 """How many entries of one protected folder are looked at."""
@@ -23,44 +28,59 @@ class Snapshot(Value):
 
     `digests` are by path, "" for what was not there; `present` are names that
     were missing in the plan and existed already; `gits` is every `.git` below
-    the roots, or None if nobody asked. `partial` are folders too large to be
-    looked at whole.
+    the roots, `obeyed` everything else there that programs obey, `inner` each
+    repository inside of one that commands may write to. `partial` are folders
+    too large to be looked at whole.
     """
 
-    __slots__ = ("digests", "gits", "partial", "present")
+    __slots__ = ("digests", "gits", "inner", "obeyed", "partial", "present")
 
     def __init__(
         self,
         digests: tuple[tuple[str, str], ...],
         present: tuple[str, ...],
         partial: tuple[str, ...],
-        gits: tuple[str, ...] | None,
+        gits: tuple[str, ...],
+        obeyed: tuple[str, ...],
+        inner: tuple[str, ...],
     ) -> None:
         self.digests = digests
         self.present = present
         self.partial = partial
         self.gits = gits
+        self.obeyed = obeyed
+        self.inner = inner
 
 
 class Change(Value):
-    """What became of a protected path: "appeared", "changed" or "removed"."""
+    """What became of a protected path: "appeared", "changed" or "removed".
 
-    __slots__ = ("path", "what")
+    `moved_to` is where it is now, if it was taken away; `why` says what made
+    it dangerous, or why it could not be taken away.
+    """
 
-    def __init__(self, path: str, what: str) -> None:
+    __slots__ = ("moved_to", "path", "what", "why")
+
+    def __init__(self, path: str, what: str, moved_to: str = "", why: str = "") -> None:
         self.path = path
         self.what = what
+        self.moved_to = moved_to
+        self.why = why
 
     def to_json(self) -> dict[str, str]:
-        """Give the fields by name."""
-        return {"path": self.path, "what": self.what}
+        """Return the fields that say something, by name."""
+        return {name: value for name in ("path", "what", "moved_to", "why") if (value := getattr(self, name))}
 
 
-def snapshot(plan: "Plan", *, scan: bool = False, bound: int = BOUND) -> Snapshot:
-    """Look at everything that the plan protects; with `scan`, also for each `.git` below its roots.
+def snapshot(
+    plan: "Plan", *, bound: int = BOUND, fresh: bool = False, surveys: "Surveys | None" = None
+) -> Snapshot:
+    """Look at everything that the plan protects, and for what may appear below its roots.
 
     Files are known by inode, mode, size and times, not by their bytes: a
-    command cannot set back the time of a file's last change.
+    command cannot set back the time of a file's last change. A plan that is
+    `fresh` was made just now: what lies below its roots is known. `surveys`
+    are kept there for others who look at the same moment.
     """
     digests: list[tuple[str, str]] = []
     partial: list[str] = []
@@ -70,19 +90,26 @@ def snapshot(plan: "Plan", *, scan: bool = False, bound: int = BOUND) -> Snapsho
             digests.append((part, digest))
             if not whole:
                 partial.append(part)
-    gits: tuple[str, ...] | None = None
-    if scan:
-        gits = tuple(git for root in plan.roots for git in survey(root.path, bound=bound).gits)
+    gits, obeyed = plan.gits, plan.obeyed
+    commit = plan.profile.git == "commit"
+    if not fresh:
+        surveys = {} if surveys is None else surveys
+        for root in plan.roots:
+            if (root.path, commit) not in surveys:
+                surveys[root.path, commit] = survey(root.path, bound=bound, into_git=commit)
+        found = [surveys[root.path, commit] for root in plan.roots]
+        gits = tuple(git for one in found for git in one.gits)
+        obeyed = tuple(path for one in found for path in wanted(plan.profile, one.obeyed))
     present = tuple(path for path in plan.missing if os.path.lexists(path))
-    return Snapshot(tuple(digests), present, tuple(partial), gits)
+    within = tuple(one for git in plan.gits for one in inner(git)) if commit else ()
+    return Snapshot(tuple(digests), present, tuple(partial), gits, obeyed, within)
 
 
-def compare(before: Snapshot, plan: "Plan", *, bound: int = BOUND) -> tuple[Change, ...]:
-    """Give what has changed since a snapshot of the same plan, in the order of the paths.
-
-    A `.git` that appeared anywhere is found if the snapshot was made with `scan`.
-    """
-    after = snapshot(plan, scan=before.gits is not None, bound=bound)
+def compare(
+    before: Snapshot, plan: "Plan", *, bound: int = BOUND, surveys: "Surveys | None" = None
+) -> tuple[Change, ...]:
+    """Return what has changed since a snapshot of the same plan, in the order of the paths."""
+    after = snapshot(plan, bound=bound, surveys=surveys)
     found: dict[str, str] = {}
     old, new = dict(before.digests), dict(after.digests)
     for path in old | new:
@@ -92,15 +119,17 @@ def compare(before: Snapshot, plan: "Plan", *, bound: int = BOUND) -> tuple[Chan
         now = new[path] if path in new else _digest(path)[0]
         if was != now:
             found[path] = "removed" if not now else "changed" if was else "appeared"
-    for path in after.present:
-        if path not in before.present:
-            found[path] = "appeared"
     for path in before.present:
         if path not in after.present:
             found[path] = "removed"
-    for path in after.gits or ():
-        if path not in (before.gits or ()) and not any(inside(path, one) for one in found):
-            found[path] = "appeared"
+    for name in ("present", "gits", "obeyed", "inner"):
+        known = set(getattr(before, name))
+        for path in getattr(after, name):
+            if path not in known and not any(inside(path, one) for one in found):
+                found[path] = "appeared"
+    for path, target in plan.links:
+        if not os.path.islink(path) or os.readlink(path) != target:
+            found[path] = "changed" if os.path.lexists(path) else "removed"
     return tuple(Change(path, found[path]) for path in sorted(found))
 
 

@@ -7,8 +7,8 @@ from agent_exec.model.box import Box
 from agent_exec.model.errors import InvalidArgument, PlanFailed, SandboxUnavailable
 from agent_exec.sandbox.backends import backend
 from agent_exec.sandbox.environment import scrub
-from agent_exec.sandbox.paths import identity
-from agent_exec.sandbox.plan import Plan, changed_protections, changed_roots, make_plan, own_paths, unmasked
+from agent_exec.sandbox.paths import identity, inside
+from agent_exec.sandbox.plan import Plan, changed_protections, changed_roots, make_plan, unmasked
 from agent_exec.sandbox.profile import Profile
 from agent_exec.sandbox.steps import STEPS
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from agent_exec.model.box import Server
     from agent_exec.model.command import Launch
+    from agent_exec.sandbox.ours import Ours
 
 _roots: dict[str, tuple[int, int]] = {}
 """Who the roots were when they were first used."""
@@ -64,20 +65,21 @@ def _environment(env: "Mapping[str, str] | Mapping[bytes, bytes]", plan: Plan) -
     return _last[2]
 
 
-def planned(sandbox: "Profile | Plan", *, own: "Sequence[str]" = (), state: "Sequence[str]" = ()) -> Plan:
-    """Give the plan of a profile, made now; or a plan that was made before, if it still holds.
+def planned(sandbox: "Profile | Plan", ours: "Ours") -> Plan:
+    """Return the plan of a profile, made now; or a plan that was made before, if it still holds.
 
-    To make one takes as long as to look at every entry of the roots; whoever
-    keeps one does without what appears there later. A root that has become
-    another folder is refused, in this process for ever. `own` are more paths
-    of ours to protect, `state` folders of ours that no root may hold.
+    This is the only place where boxes are planned, and `ours` says what every
+    one of them protects and hides. To make a plan takes as long as to look at
+    every entry of the roots. A root that has become another folder is
+    refused, in this process for ever.
     """
     if isinstance(sandbox, Plan):
         plan = sandbox
         if changed_protections(plan) or unmasked(plan):
             plan = make_plan(plan.profile, home=_home(), own=plan.own, state=plan.state)
     elif isinstance(sandbox, Profile):
-        plan = make_plan(sandbox, home=_home(), own=(*own_paths(), *own), state=state)
+        _make_folders(sandbox, ours.folders)
+        plan = make_plan(sandbox, home=_home(), own=ours.files, state=ours.folders)
     else:
         raise InvalidArgument(f"sandbox must be a Profile; got {sandbox!r}")
     for asked in plan.profile.roots:
@@ -100,6 +102,17 @@ def remembered(profile: Profile) -> dict[str, tuple[int, int]]:
 def remember(roots: "Mapping[str, tuple[int, int]]") -> None:
     """Refuse roots that have become others since another process of ours first used them."""
     _roots.update(roots)
+
+
+def _make_folders(profile: Profile, folders: "Sequence[str]") -> None:
+    """Make folders of ours that would lie in a root: what is there can be hidden."""
+    roots = [os.path.realpath(root) for root in (*profile.roots, *(("/tmp",) * (profile.tmp == "shared")))]
+    for folder in folders:
+        if not os.path.lexists(folder) and any(inside(os.path.realpath(folder), root) for root in roots):
+            try:
+                os.makedirs(folder, mode=0o700, exist_ok=True)
+            except OSError:
+                continue  # the plan says why not
 
 
 def _home() -> str:

@@ -11,9 +11,16 @@ if TYPE_CHECKING:
 _FILES = 100
 _ESCAPES = {"n": "\n", "t": "\t", "b": "\b", "\\": "\\", '"': '"'}
 _COMMANDS = frozenset(
-    "alternaterefscommand askpass clean cmd command difffilter driver editor external fsmonitor gitproxy"
-    " helper packobjectshook pager process program receivepack smudge sshcommand textconv uploadpack".split()
+    "alternaterefscommand askpass clean cmd command defaultkeycommand difffilter driver editor external"
+    " fsmonitor gitproxy helper hookspath httpd packobjectshook pager process program proxycommand"
+    " receivepack smudge sshcommand templatedir textconv tunnel uploadpack vcs worktree".split()
 )
+"""Names of settings by which git runs a program, or obeys another folder, whatever their section is."""
+
+_TOOLS = frozenset("browser difftool guitool lfs man mergetool".split())
+"""Sections whose `path` is a program."""
+
+_HARMLESS = ("", "true", "false", "yes", "no", "on", "off", "0", "1")
 
 
 def parse(text: str) -> list[tuple[str, str, str]]:
@@ -128,17 +135,34 @@ def obeyed(config: str, worktree: str, home: str) -> tuple[list[str], list[str]]
                 # This folder only holds stubs, which run what lies beside it.
                 path = os.path.dirname(path) if os.path.basename(path) == "_" else path
                 found.extend((path, *led(path)))
-            elif name in _COMMANDS or (section == "alias" and value.startswith("!")):
+            else:
                 found.extend(_files(value, worktree, home))
     return found, unread
 
 
-def _files(command: str, worktree: str, home: str) -> list[str]:
-    """Give the words of a command that name files which are there.
+def running(text: str) -> str:
+    """Return the first setting of a file that has git run or obey something of its own, "" if none does."""
+    for section, name, value in parse(text):
+        if (section in {"include", "includeif"} and name == "path") or value.startswith(("!", "ext::")):
+            return f"{section}.{name}"
+        if value.lower() in _HARMLESS or (section == "filter" and value.startswith("git-lfs ")):
+            continue
+        if (
+            name in _COMMANDS
+            or name.endswith("cmd")
+            or section == "pager"
+            or (section in _TOOLS and name == "path")
+        ):
+            return f"{section}.{name}"
+    return ""
+
+
+def _files(value: str, worktree: str, home: str) -> list[str]:
+    """Give the words of a setting that name files which are there: which settings git runs is git's to say.
 
     A program without a slash comes from PATH, and a bare word after it is more often a verb than a file.
     """
-    words = (word.strip("'\"!;()") for word in command.split())
+    words = (word.strip("'\"!;()") for word in value.split())
     likely = (word for index, word in enumerate(words) if "/" in word or (index and "." in word))
     return [
         path for word in likely if "\0" not in word and os.path.isfile(path := _join(worktree, word, home))

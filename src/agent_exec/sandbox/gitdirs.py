@@ -3,7 +3,7 @@
 import os
 
 from agent_exec.model.value import Value
-from agent_exec.sandbox.gitconfig import obeyed, parse
+from agent_exec.sandbox.gitconfig import obeyed, parse, running
 from agent_exec.sandbox.paths import below, inside, led, read_small, settle
 
 TYPE_CHECKING = False
@@ -109,27 +109,78 @@ def guard(
     )
 
 
+def danger(git: str, roots: "Sequence[str]") -> str:
+    """Return what would make git run something of a command's choosing in a repository, "" if nothing would.
+
+    `git` is a repository's folder, or the file that stands for it. A plain
+    clone or a fresh `git init` is not dangerous.
+    """
+    if os.path.islink(git):
+        return "a link"
+    if not os.path.isdir(git):
+        try:
+            target = read_small(git, 1 << 16).rstrip("\r\n").removeprefix("gitdir:").lstrip(" ")
+        except OSError:
+            return "no file that can be read"
+        pointed = os.path.realpath(os.path.join(os.path.dirname(git), target))
+        return danger(pointed, roots) if below(pointed, roots) and os.path.isdir(pointed) else ""
+    for name in ("config", "config.worktree"):
+        file = os.path.join(git, name)
+        if os.path.lexists(file):
+            try:
+                found = running(read_small(file))
+            except OSError:
+                return f"{name}, which cannot be read"
+            if found:
+                return found
+    shared = os.path.join(git, "commondir")
+    if os.path.lexists(shared):
+        above = os.path.dirname(git)
+        try:
+            target = os.path.normpath(os.path.join(git, read_small(shared, 1 << 16).rstrip("\r\n")))
+        except OSError:
+            return "commondir, which cannot be read"
+        if os.path.basename(above) != "worktrees" or target != os.path.dirname(above):
+            return "commondir"
+    hooks = os.path.join(git, "hooks")
+    if os.path.islink(hooks):
+        return "hooks, a link"
+    try:
+        names = os.listdir(hooks)
+    except OSError:
+        names = []
+    return next((f"hooks/{name}" for name in names if not name.endswith(".sample")), "")
+
+
+def inner(git: str) -> "Iterator[str]":
+    """Return the folders of repositories inside a repository's own folder: of worktrees and of modules."""
+    for name in _listed(os.path.join(git, "worktrees")):
+        yield os.path.join(git, "worktrees", name)
+    waiting = [os.path.join(git, "modules")]
+    while waiting:
+        here = waiting.pop()
+        for name in _listed(here):
+            path = os.path.join(here, name)
+            if os.path.lexists(os.path.join(path, "HEAD")):
+                yield path
+                yield from inner(path)
+            else:
+                waiting.append(path)
+
+
 def parts(folder: str, used: "Sequence[str] | None" = None) -> "Iterator[str]":
     """Give the parts of a repository's folder that a commit leaves alone, whether they exist or not.
 
     Of worktrees that are not among the `used` ones, that is all; None is all of them used.
     """
     yield from (os.path.join(folder, name) for name in FIXED)
-    for name in _listed(os.path.join(folder, "worktrees")):
-        path = os.path.join(folder, "worktrees", name)
-        if used is None or path in used:
+    for path in inner(folder):
+        if os.path.basename(os.path.dirname(path)) != "worktrees":
+            yield from (os.path.join(path, name) for name in FIXED)
+        elif used is None or path in used:
             yield from (os.path.join(path, link) for link in _LINKS)
         else:
             yield path
-    waiting = [os.path.join(folder, "modules")]
-    while waiting:
-        here = waiting.pop()
-        for name in _listed(here):
-            path = os.path.join(here, name)
-            if os.path.lexists(os.path.join(path, "HEAD")):
-                yield from parts(path, used)
-            else:
-                waiting.append(path)
 
 
 def _listed(folder: str) -> list[str]:

@@ -2,11 +2,11 @@
 
 import os
 import stat
-import sys
 
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.value import Value
 from agent_exec.sandbox.masks import find_masks
+from agent_exec.sandbox.ours import own_paths
 from agent_exec.sandbox.paths import identity, inside, outermost, settle
 from agent_exec.sandbox.protections import find_protections
 from agent_exec.sandbox.survey import BOUND
@@ -46,8 +46,10 @@ class Plan(Value):
     inodes, in the same order. `visible` are not written to, but seen even if
     they lie in a /tmp that is hidden. `masks` are real paths that may not be
     read; `absent` are those that do not exist yet. `missing` are protected
-    paths that do not exist yet, and are looked for afterwards. `gits` is every
-    `.git` that was found below the roots. `unenforced` says in words what no
+    paths that do not exist yet, and are looked for afterwards; `links` are
+    protected links and where they lead. `gits` is every `.git` that was found
+    below the roots, `obeyed` every other name or folder that programs obey.
+    `unenforced` says in words what no
     backend will enforce. `own` and `state` are what it was planned with;
     `backend` is the name of who carries it out, "" until that is chosen.
     """
@@ -57,8 +59,10 @@ class Plan(Value):
         "backend",
         "gits",
         "identities",
+        "links",
         "masks",
         "missing",
+        "obeyed",
         "own",
         "profile",
         "protected",
@@ -80,6 +84,8 @@ class Plan(Value):
         absent: tuple[str, ...] = (),
         missing: tuple[str, ...] = (),
         gits: tuple[str, ...] = (),
+        obeyed: tuple[str, ...] = (),
+        links: tuple[tuple[str, str], ...] = (),
         unenforced: tuple[str, ...] = (),
         own: tuple[str, ...] = (),
         state: tuple[str, ...] = (),
@@ -94,6 +100,8 @@ class Plan(Value):
         self.absent = absent
         self.missing = missing
         self.gits = gits
+        self.obeyed = obeyed
+        self.links = links
         self.unenforced = unenforced
         self.own = own
         self.state = state
@@ -111,12 +119,6 @@ class Plan(Value):
         """Give the plan that was sent."""
         roots = {name: tuple(Root(*root) for root in fields[name]) for name in ("roots", "visible")}
         return cls(profile, **(fields | roots))
-
-
-def own_paths() -> tuple[str, ...]:
-    """Give where our interpreter, its packages and our own code are."""
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    return (sys.prefix, sys.base_prefix, os.path.dirname(os.path.realpath(sys.executable)), package)
 
 
 def make_plan(
@@ -158,7 +160,7 @@ def make_plan(
                 )
     if profile.name == "read-only":
         return Plan(profile, visible=roots, masks=masks, absent=absent, own=own, state=tuple(state))
-    protected, missing, unenforced, gits = find_protections(
+    found = find_protections(
         profile,
         [root.path for root in roots],
         named=list(dict.fromkeys(root.path for root in named)),
@@ -167,7 +169,7 @@ def make_plan(
         bound=bound,
     )
     for root in named:
-        if held := [path for path in protected if inside(root.path, path)]:
+        if held := [path for path in found.protected if inside(root.path, path)]:
             raise InvalidArgument(
                 f"the root {root.path!r} lies in {held[0]!r}, which is protected; take one of them away",
                 path=root.path,
@@ -175,13 +177,15 @@ def make_plan(
     plan = Plan(
         profile,
         roots=roots,
-        protected=protected,
-        identities=tuple(identity(path) or (0, 0) for path in protected),
+        protected=found.protected,
+        identities=tuple(identity(path) or (0, 0) for path in found.protected),
         masks=masks,
         absent=absent,
-        missing=tuple(sorted(missing)),
-        gits=gits,
-        unenforced=unenforced,
+        missing=found.missing,
+        gits=found.gits,
+        obeyed=found.obeyed,
+        links=found.links,
+        unenforced=found.unenforced,
         own=own,
         state=tuple(state),
     )
@@ -244,7 +248,7 @@ def _root(path: str, profile: "Profile", home: str, state: "Sequence[str]") -> R
     elif real == "/tmp" and profile.tmp == "private":
         reason = 'the box has a /tmp of its own; say tmp="shared" to use the machine\'s'
     for folder in map(os.path.realpath, state):
-        if inside(folder, real) or inside(real, folder):
+        if inside(real, folder) or (inside(folder, real) and not os.path.isdir(folder)):
             reason = f"agent-exec keeps its own files in {folder!r}"
     if reason:
         raise InvalidArgument(f"{path!r} cannot be a root: {reason}; name a folder of the work", path=path)

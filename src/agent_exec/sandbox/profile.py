@@ -11,13 +11,19 @@ if TYPE_CHECKING:
 
 NAMES = ("read-only", "workspace-write", "full-access")
 GIT = ("read-only", "commit")
-MISSING = ("report", "allow")
+MISSING = ("remove", "report", "allow")
 TMP = ("private", "shared")
 UNIX = ("deny", "internal")
 STRENGTHS = ("full", "degraded")
 
-PROTECTED = (".agent-exec", ".vscode", ".idea", ".mcp.json", ".envrc", ".claude", ".codex", ".agents")
-"""Names right below a root that trusted programs obey; every `.git` is protected without being named."""
+PROTECTED = tuple(
+    ".agent-exec .agents .aider.conf.yml .bazelrc .cargo .claude .codex .continue .cursor .devcontainer"
+    " .devcontainer.json .envrc .gemini .github .husky .idea .kiro .lefthook.yml .mcp.json .npmrc .opencode"
+    " .pre-commit-config.yaml .qwen .roo .vscode .windsurf .yarnrc .yarnrc.yml .zed lefthook.yml"
+    " opencode.json ox-config.json".split()
+)
+"""Names below a root, at any depth, that trusted programs obey: a command that makes or changes one has code
+of its own run on the host later. Every `.git` is protected without being named."""
 
 SECRETS = (
     "~/.ssh",
@@ -128,8 +134,10 @@ class Profile(_Frozen):
     `roots` are the folders that may be written to (in "read-only": that are
     shown even where the rest is hidden). Below them stay as they are: every
     `.git`, as `git` says, and `protect` and `protect_also`: paths relative to
-    each root, or absolute. `missing` says whether such names are reported when
-    they appear. `deny_read` are paths that cannot be read: absolute, below
+    each root, or absolute; the default names of `protect` at any depth. Names
+    in `unprotect` are not protected. `missing` says what becomes of such names
+    when a command makes them: they are renamed ("remove"), only reported, or
+    allowed. `deny_read` are paths that cannot be read: absolute, below
     `~`, or relative to each root, with `*`, `?` and `**`. `tmp` is a /tmp of
     the box's own, of `tmp_mb`, or the machine's. `net` is "off", "on", or the
     hosts that may be reached; an empty list is "off". `env` names variables
@@ -156,12 +164,14 @@ class Profile(_Frozen):
         "tmp",
         "tmp_mb",
         "unix",
+        "unprotect",
     )
 
     name: str
     roots: tuple[str, ...]
     protect: tuple[str, ...]
     protect_also: tuple[str, ...]
+    unprotect: tuple[str, ...]
     git: str
     missing: str
     deny_read: tuple[str, ...]
@@ -181,8 +191,9 @@ class Profile(_Frozen):
         *,
         protect: "Sequence[str]" = PROTECTED,
         protect_also: "Sequence[str]" = (),
+        unprotect: "Sequence[str]" = (),
         git: str = "read-only",
-        missing: str = "report",
+        missing: str = "remove",
         deny_read: "Sequence[str]" = SECRETS,
         tmp: str = "private",
         tmp_mb: int = 1024,
@@ -202,6 +213,7 @@ class Profile(_Frozen):
             roots=tuple(dict.fromkeys(folder("roots", path) for path in paths("roots", roots))),
             protect=_places("protect", protect),
             protect_also=_places("protect_also", protect_also),
+            unprotect=_places("unprotect", unprotect),
             git=one_of("git", git, GIT),
             missing=one_of("missing", missing, MISSING),
             deny_read=_places("deny_read", deny_read),

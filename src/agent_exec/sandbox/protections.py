@@ -3,18 +3,47 @@
 import os
 
 from agent_exec.model.errors import InvalidArgument
+from agent_exec.model.value import Value
 from agent_exec.sandbox.gitdirs import Places, guard, locate
 from agent_exec.sandbox.paths import below, inside, outermost, settle
+from agent_exec.sandbox.profile import PROTECTED
 from agent_exec.sandbox.survey import Survey, survey
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from agent_exec.sandbox.profile import Profile
 
 MOST_PROTECTED = 5000
 """How many paths a plan may protect: a box that mounts each would take too long to start."""
+
+
+class Protections(Value):
+    """What is `protected` below the roots, what is `missing` and looked for later, what is `unenforced`.
+
+    `gits` is every `.git`, `obeyed` every name that programs obey and every
+    repository under another name. `links` are such names that are links, with
+    where they lead: no mount can hold a link, and so it is put back.
+    """
+
+    __slots__ = ("gits", "links", "missing", "obeyed", "protected", "unenforced")
+
+    def __init__(
+        self,
+        protected: tuple[str, ...],
+        missing: tuple[str, ...],
+        unenforced: tuple[str, ...],
+        gits: tuple[str, ...],
+        obeyed: tuple[str, ...],
+        links: tuple[tuple[str, str], ...],
+    ) -> None:
+        self.protected = protected
+        self.missing = missing
+        self.unenforced = unenforced
+        self.gits = gits
+        self.obeyed = obeyed
+        self.links = links
 
 
 def find_protections(
@@ -25,10 +54,9 @@ def find_protections(
     home: str,
     own: "Sequence[str]",
     bound: int,
-) -> tuple[tuple[str, ...], set[str], tuple[str, ...], tuple[str, ...]]:
-    """Give what is protected below the folders, what is missing, what cannot be enforced, and every `.git`.
+) -> Protections:
+    """Return what is protected below the folders.
 
-    What is missing is to be looked for later.
     `named` are the folders that were asked for, also those that lie in others:
     each has its own protected names.
     """
@@ -38,6 +66,7 @@ def find_protections(
     unenforced: list[str] = []
     repositories: list[Places] = []
     gits: list[str] = []
+    obeyed: list[str] = []
     for folder in folders:
         found = survey(folder, bound=bound, into_git=commit)
         if folder in found.shut:
@@ -48,26 +77,24 @@ def find_protections(
         protected.extend(found.shut)  # a command could open them again, and there may be a .git in them
         unenforced.extend(_unseen(found, folder))
         gits.extend(found.gits)
+        obeyed.extend(wanted(profile, found.obeyed))
         repositories.extend(place for git in found.gits if (place := locate(git, folders)))
     for folder in named:
-        if not os.path.lexists(os.path.join(folder, ".git")):
-            missing.add(os.path.join(folder, ".git"))
-        for name in (*profile.protect, *profile.protect_also):
-            path, there = settle(os.path.join(folder, name), folders, "protect")
-            if any(inside(root, path) for root in folders):
-                raise InvalidArgument(
-                    f"{path!r} is to be protected and is or holds a root; take one of them away", path=path
-                )
-            if below(path, folders):  # outside, nothing is writable
-                (protected.append if there else missing.add)(path)
+        for path in _named(profile, folder, folders):
+            (protected.append if os.path.lexists(path) else missing.add)(path)
+    protected.extend(filter(is_name, obeyed))
+    links = {path: os.readlink(path) for path in protected if os.path.islink(path)}
+    protected = [path for path in protected if path not in links]
+    protected.extend(real for real in map(os.path.realpath, links) if below(real, folders))
     if profile.missing == "allow":
         missing.clear()
     used = [place.folder for place in repositories if place.folder and place.folder != place.dotgit]
-    for place in repositories:
-        guarded = guard(place, folders, commit=commit, home=home, used=used)
+    disguised = [Places(path, path, path, path) for path in obeyed if not is_name(path)]
+    for place in (*repositories, *disguised):
+        guarded = guard(place, folders, commit=commit or place in disguised, home=home, used=used)
         protected.extend(guarded.protected)
         unenforced.extend(guarded.unenforced)
-        if commit or profile.missing == "report":
+        if commit or profile.missing != "allow":
             missing.update(guarded.missing)
     for path in own:
         real, there = settle(os.path.abspath(path), folders, "agent-exec's own files")
@@ -80,12 +107,55 @@ def find_protections(
             "git commit: the index and refs may be written, so a repository that is put below another"
             " can be obeyed from the outer one"
         )
+    if links:
+        unenforced.append(f"links can be replaced while a command runs, and are put back: {_few(links)}")
     kept = outermost(protected)
     if len(kept) > MOST_PROTECTED:
         raise InvalidArgument(
-            f"{len(kept)} paths below the roots are to be protected, and {MOST_PROTECTED} can be"
+            f"{len(kept)} paths below the roots are to be protected, and {MOST_PROTECTED} can be; remove the "
+            f"folders that hold them, such as {os.path.dirname(kept[-1])!r}, or name a smaller root"
         )
-    return kept, missing, tuple(dict.fromkeys(unenforced)), tuple(gits)
+    return Protections(
+        kept,
+        tuple(sorted(missing)),
+        tuple(dict.fromkeys(unenforced)),
+        tuple(gits),
+        tuple(obeyed),
+        tuple(sorted(links.items())),
+    )
+
+
+def _named(profile: "Profile", folder: str, folders: "Sequence[str]") -> "Iterator[str]":
+    """Return what a profile protects by its name right below one folder, whether it exists or not."""
+    yield from () if os.path.lexists(git := os.path.join(folder, ".git")) else (git,)
+    for name in (*profile.protect, *profile.protect_also):
+        if name in profile.unprotect:
+            continue
+        path = os.path.join(folder, name)
+        if "/" in name or not os.path.islink(path):
+            path = settle(path, folders, "protect")[0]
+        if any(inside(root, path) for root in folders):
+            raise InvalidArgument(
+                f"{path!r} is to be protected and is or holds a root; take one of them away", path=path
+            )
+        if below(path, folders):  # outside, nothing is writable
+            yield path
+
+
+def is_name(path: str) -> bool:
+    """True if a path that was found to be obeyed is so by its name, and not by its shape."""
+    return os.path.basename(path) in PROTECTED
+
+
+def wanted(profile: "Profile", obeyed: "Sequence[str]") -> "list[str]":
+    """Return those of the obeyed paths that a profile protects."""
+    names = {name for name in profile.protect if name not in profile.unprotect}
+    return [path for path in obeyed if not is_name(path) or os.path.basename(path) in names]
+
+
+def _few(paths: "Iterable[str]") -> str:
+    shown = [repr(path) for path in paths]
+    return ", ".join(shown[:5]) + (", …" if len(shown) > 5 else "")
 
 
 def _unseen(found: Survey, root: str) -> list[str]:
@@ -94,7 +164,7 @@ def _unseen(found: Survey, root: str) -> list[str]:
         names = ", ".join(map(repr, found.unscanned))
         said.append(
             f"{found.unscanned_count} folders below {root!r} were not looked into after {found.entries}"
-            f" entries: a .git in them is not protected ({names}, ...)"
+            f" entries: what is to be protected in them is not ({names}, ...)"
         )
     if found.linked_count:
         names = ", ".join(map(repr, found.linked))

@@ -5,22 +5,22 @@ from agent_exec.sandbox.denials import denials, exhausted, human
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from agent_exec.model.outcome import Outcome
-    from agent_exec.sandbox.changes import Change
     from agent_exec.sandbox.plan import Plan
 
 _REQUESTS = 100
 """How many of the last requests to the network are told."""
 
+_SHOWN = 5
+"""How many changes a line for people names."""
+
 _LIMITS = {"SIGXCPU": "cpu", "SIGXFSZ": "file_mb"}
 
 
-def block(
-    plan: "Plan", outcome: "Outcome", cwd: str, changes: "Sequence[Change]", text: str | None = None
-) -> "dict[str, Any]":
+def block(plan: "Plan", outcome: "Outcome", cwd: str, text: str | None = None) -> "dict[str, Any]":
     """Give the `sandbox` part of an answer; `text` is what was printed, if the outcome has it not."""
     confined = bool(plan.backend)
     text = f"{outcome.stdout_text}\n{outcome.stderr_text}" if text is None else text
@@ -38,10 +38,22 @@ def block(
         "denials": found,
         "limits_hit": limits,
         "unenforced": list(plan.unenforced),
-        "protected_changes": [change.to_json() for change in changes],
+        "protected_changes": [dict(change) for change in outcome.changes],
         "network": [dict(decision) for decision in outcome.network[-_REQUESTS:]],
-        "message": human(found),
+        "message": "; ".join(filter(None, (human(found), said(outcome.changes)))),
     }
+
+
+def said(changes: "Sequence[Mapping[str, object]]") -> str:
+    """Return one line for people about what became of protected paths; "" if nothing did."""
+    told = [
+        f"{change['path']!r} {change['what']}"
+        + (f", and is now {change['moved_to']!r}" if "moved_to" in change else "")
+        + (f" ({change['why']})" if "why" in change else "")
+        for change in changes[:_SHOWN]
+    ]
+    more = f" and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
+    return f"[sandbox] protected: {'; '.join(told)}{more}" if told else ""
 
 
 def _refused(plan: "Plan", outcome: "Outcome") -> "list[dict[str, Any]]":

@@ -1,4 +1,4 @@
-"""What lies below a root: every `.git`, and what may matter besides; looked at anew where it has changed.
+"""What lies below a root: every `.git`, names that programs obey; looked at anew where it has changed.
 
 A folder is known by who it is and when it last changed, which no command can
 set back. What was found in one is kept, unless it had changed so shortly
@@ -10,6 +10,7 @@ from time import time_ns
 
 from agent_exec.model.value import Value
 from agent_exec.sandbox.paths import inside
+from agent_exec.sandbox.profile import PROTECTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,15 +19,24 @@ if TYPE_CHECKING:
     Stamp = tuple[int, int, int]
     """Device, inode, and when it was last changed."""
 
-    Found = tuple[Stamp, int, tuple[str, ...], tuple[str, ...], tuple[str, ...], int]
+    Found = tuple[Stamp, int, tuple[str, ...], tuple[str, ...], tuple[str, ...], int, tuple[str, ...]]
     """A folder: its stamp, how many entries, the paths of other folders in it, of each `.git`, and of files
-    with further names, the first few, and how many of these."""
+    with further names, the first few, and how many of these; and what programs obey in it."""
 
     Known = tuple[Mapping[str, Found], tuple[str, ...]]
     """What was found below a root, by folder, and every `.git`."""
 
 BOUND = 200_000
 """How many entries of a root are looked at."""
+
+_OBEYED = frozenset(PROTECTED)
+_PACKAGES = ("/node_modules/", "/site-packages/", "/dist-packages/")
+"""Folders of installed packages: nobody works in them, and many packages ship such names."""
+
+_BARE = frozenset({"HEAD", "objects", "refs"})
+_SHARED = frozenset({"HEAD", "commondir"})
+_SHAPE = _BARE | _SHARED
+"""What git takes a folder for a repository by, whatever the folder is called."""
 
 _NAMED = 5
 _MOST_ROOTS = 16
@@ -46,18 +56,30 @@ _honest: dict[tuple[str, int], bool] = {}
 class Survey(Value):
     """What was found below a root: paths of every `.git`, and what may matter besides.
 
+    `obeyed` are names that programs obey, and folders that have the shape of a
+    repository under another name; of packages that are installed, none.
     `shut` are folders that we may not read or enter.
     `linked` are regular files that had further names, perhaps outside, when
     their folder was looked at; `unscanned` are folders that were not looked
     into. Of both, the first few are kept, and all are counted.
     """
 
-    __slots__ = ("entries", "gits", "linked", "linked_count", "shut", "unscanned", "unscanned_count")
+    __slots__ = (
+        "entries",
+        "gits",
+        "linked",
+        "linked_count",
+        "obeyed",
+        "shut",
+        "unscanned",
+        "unscanned_count",
+    )
 
     def __init__(
         self,
         *,
         gits: tuple[str, ...],
+        obeyed: tuple[str, ...],
         shut: tuple[str, ...],
         linked: tuple[str, ...],
         linked_count: int,
@@ -66,6 +88,7 @@ class Survey(Value):
         entries: int,
     ) -> None:
         self.gits = gits
+        self.obeyed = obeyed
         self.shut = shut
         self.linked = linked
         self.linked_count = linked_count
@@ -82,6 +105,7 @@ def survey(root: str, *, bound: int = BOUND, into_git: bool = False) -> Survey:
     been put before it since.
     """
     gits: list[str] = []
+    obeyed: list[str] = []
     shut: list[str] = []
     linked: list[str] = []
     unscanned: list[str] = []
@@ -110,7 +134,7 @@ def survey(root: str, *, bound: int = BOUND, into_git: bool = False) -> Survey:
                 if len(unscanned) < _NAMED:
                     unscanned.append(folder)
                 continue
-            stamp, count, folders, repositories, further, many = found
+            stamp, count, folders, repositories, further, many, names = found
             if stamp[0] == device and stamp[2] < settled:
                 kept[folder] = found
             entries += count
@@ -119,6 +143,8 @@ def survey(root: str, *, bound: int = BOUND, into_git: bool = False) -> Survey:
                 gits += repositories
                 if into_git:
                     following += repositories
+            if names:
+                obeyed += names
             if many:
                 links += many
                 linked += further[: _NAMED - len(linked)]
@@ -129,6 +155,7 @@ def survey(root: str, *, bound: int = BOUND, into_git: bool = False) -> Survey:
     learn(root, (kept, tuple(gits)))
     return Survey(
         gits=tuple(gits),
+        obeyed=tuple(sorted(obeyed)),
         shut=tuple(shut),
         linked=tuple(linked),
         linked_count=links,
@@ -161,6 +188,8 @@ def _look(folder: str) -> "Found":
     folders: list[str] = []
     gits: list[str] = []
     linked: list[str] = []
+    obeyed: list[str] = []
+    shape: list[str] = []
     start = folder.rstrip("/") + "/"
     fd = os.open(folder, _FOLDER)
     try:
@@ -169,6 +198,10 @@ def _look(folder: str) -> "Found":
             for entry in listed:
                 entries += 1
                 name = entry.name
+                if name in _OBEYED:
+                    obeyed.append(start + name)
+                elif name in _SHAPE:
+                    shape.append(name)
                 if name == ".git" or (len(name) == 4 and name.lower() == ".git"):
                     gits.append(start + name)
                 elif entry.is_dir(follow_symlinks=False):
@@ -179,7 +212,11 @@ def _look(folder: str) -> "Found":
                         linked.append(start + name)
     finally:
         os.close(fd)
-    return stamp, entries, tuple(folders), tuple(gits), tuple(linked), links
+    if any(part in start for part in _PACKAGES):
+        obeyed.clear()
+    if shape and (_BARE.issubset(shape) or _SHARED.issubset(shape)) and "/.git/" not in start.lower():
+        obeyed.append(folder)
+    return stamp, entries, tuple(folders), tuple(gits), tuple(linked), links, tuple(obeyed)
 
 
 def _names(entry: "os.DirEntry[str]") -> int:

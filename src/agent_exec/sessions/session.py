@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from agent_exec.host.ports import Gaze
     from agent_exec.model.command import Command, Stream
     from agent_exec.model.outcome import Outcome
+    from agent_exec.sandbox.guard import Guard
     from agent_exec.sandbox.plan import Plan
     from agent_exec.sandbox.profile import Profile
     from agent_exec.sessions.matcher import Matcher
@@ -100,7 +101,7 @@ class Session:
         self._look_at = 0.0
         self._idle: Timer | None = None
 
-    def start(self, engine: "Engine", sandbox: "Profile | Plan | None" = None) -> None:
+    def start(self, engine: "Engine", sandbox: "Profile | Plan | Guard | None" = None) -> None:
         """Start the command; raise what can be seen to be wrong with it."""
         self._engine = engine
         command = self.command.replace(on_output=self._print, on_event=self._note)

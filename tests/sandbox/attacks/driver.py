@@ -16,6 +16,7 @@ sys.path.insert(0, sys.argv[1])
 import agent_exec
 from agent_exec.engine import confinement, engine
 from agent_exec.model.errors import AgentExecError
+from agent_exec.sandbox.ours import ours
 from agent_exec.sandbox.profile import Profile
 from agent_exec.sandbox.report import block
 
@@ -26,7 +27,7 @@ def one(request: "dict[str, Any]") -> "dict[str, Any]":
     try:
         sandbox: Any = None if profile is None else Profile.from_json(profile)
         if request.get("report"):
-            sandbox = confinement.settle(sandbox, engine.shared_spawner())
+            sandbox = confinement.settle(sandbox, engine.shared_spawner(), ours())
         outcome = agent_exec.run(
             request["argv"],
             cwd=request["cwd"],
@@ -45,7 +46,7 @@ def one(request: "dict[str, Any]") -> "dict[str, Any]":
         "err": outcome.stderr_text,
         "pid": outcome.pid,
         "network": [dict(decision) for decision in outcome.network],
-        "sandbox": block(sandbox, outcome, request["cwd"], ()) if request.get("report") else {},
+        "sandbox": block(sandbox, outcome, request["cwd"]) if request.get("report") else {},
     }
 
 

@@ -250,7 +250,7 @@ def test_what_is_missing_is_told(worlds: Worlds) -> None:
     """Case 25: what appears is reported; nothing is put into the workspace to prevent it, even after the worst end."""
     world = worlds()
     plan = make_plan(Profile("workspace-write", [str(world.root)]), home="/nowhere")
-    before = protected_snapshot(plan, scan=True)
+    before = protected_snapshot(plan)
     assert world.shell("true").exit_code == 0
     assert names(world.root) == {"mine"}
     done = world.shell(

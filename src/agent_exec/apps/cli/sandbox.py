@@ -22,6 +22,7 @@ def sandbox(asked: "Parsed") -> "dict[str, Any]":
         raise UsageError("say what: `sandbox run -- COMMAND`, or `sandbox doctor`", "sandbox")
     if not words or not words[0]:
         raise UsageError("a command is needed, such as: agent-exec sandbox run -- make test", "sandbox")
+    from agent_exec.sandbox.ours import ours
     from agent_exec.settings import jobs_root, rules_file, rules_place
 
     options = asked.options
@@ -31,6 +32,5 @@ def sandbox(asked: "Parsed") -> "dict[str, Any]":
         words,
         cwd=os.path.realpath(options.get("cwd") or here()),
         timeout=options.get("timeout") or None,
-        own=[rules_file() or rules_place(), *([named] if is_file(named) else [])],
-        state=[jobs_root()],
+        ours=ours([rules_file() or rules_place(), *([named] if is_file(named) else [])], [jobs_root()]),
     )

@@ -38,10 +38,11 @@ class Trial:
         from agent_exec.apps.mcp.notices import UNAVAILABLE, on_stderr
         from agent_exec.engine.confinement import settle
         from agent_exec.engine.engine import shared_spawner
+        from agent_exec.sandbox.ours import ours
 
         name = self._settings.sandbox.name
         try:
-            settle(self._settings.sandbox, shared_spawner(), own=self._settings.own)
+            settle(self._settings.sandbox, shared_spawner(), ours(self._settings.own, self._settings.hidden))
         except PlanFailed as error:
             warning = _FAILED.format(name=name, why=error.message)
         except SandboxUnavailable as error:

@@ -38,7 +38,9 @@ class Executor:
         self._workspaces = Workspaces(settings.roots)
         self._gate = settings.gate()
         self._executor = CommandExecutor(
-            config=CommandExecutorConfig(timeout=self._longest, sandbox=settings.sandbox)
+            config=CommandExecutorConfig(
+                timeout=self._longest, sandbox=settings.sandbox, own=settings.own, hidden=settings.hidden
+            )
         )
         self._handler = ToolHandler(self._executor, command_timeout_ms=self._longest)
         self._tool = definition(

@@ -123,6 +123,7 @@ def _kit(root: str, settings: "Settings") -> "Toolkit":
         sandbox=settings.sandbox,
         tools=[APPLY_PATCH],
         own=settings.own,
+        hidden=settings.hidden,
     )
 
 

@@ -50,6 +50,11 @@ class Settings(NamedTuple):
     """How long `run` and `wait` wait if they are not told, if that is not their own."""
 
     @property
+    def hidden(self) -> tuple[str, ...]:
+        """Folders that no confined command may see, beside those that every box hides."""
+        return () if self.jobs is None else (self.jobs,)
+
+    @property
     def roots(self) -> tuple[str, ...]:
         """The folders that commands run in; the first is where they start."""
         return self.workspaces or (here(),)

@@ -22,7 +22,7 @@ from agent_exec.faces.slash.execution import ShellExecution
 from agent_exec.faces.slash.feedback import SlashFeedback
 from agent_exec.faces.slash.history import History
 from agent_exec.model.errors import AgentExecError
-from agent_exec.settings import open_gate, open_jobs
+from agent_exec.settings import jobs_root, open_gate, open_jobs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,6 +80,8 @@ class ShellApp(KeysInTurn):
             settings.permission,
             gate=open_gate(settings.rules, approver=self.approve),
             sandbox=settings.profile,
+            own=settings.own,
+            hidden=[jobs_root(settings.root)],
             history=History(settings.history),
             timeout=settings.timeout,
             on_change=lambda execution: self.post_message(Changed(execution)),

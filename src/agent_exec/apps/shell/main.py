@@ -70,7 +70,18 @@ def settings_of(asked: "Parsed") -> "Settings":
         history=history_place(),
         timeout=timeout or None,
         theme=options.get("theme", "auto"),
+        own=_own(asked, start),
     )
+
+
+def _own(asked: "Parsed", start: str) -> list[str]:
+    """Return the files that decide what a command may do, and so are not for one to change."""
+    from agent_exec.apps.cli.profile import is_file
+    from agent_exec.faces.slash.permission import CONFIG
+    from agent_exec.settings import rules_file, rules_place
+
+    found = [rules_file(asked.options.get("rules")) or rules_place(), os.path.join(start, CONFIG)]
+    return [*found, *(one for one in (asked.options.get("sandbox", ""),) if is_file(one))]
 
 
 def _profile(asked: "Parsed") -> "Profile | None":

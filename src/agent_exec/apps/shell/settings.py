@@ -8,6 +8,8 @@ from agent_exec.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from agent_exec.faces.slash.permission import ShellPermission
     from agent_exec.sandbox.profile import Profile
 
@@ -23,10 +25,11 @@ class Settings(Value):
     """How the program is to be; `history` is its file, None keeps what was typed in memory.
 
     `folder` is what the first tab shows, `root` the folder of jobs, `timeout`
-    None lets commands run for ever.
+    None lets commands run for ever; `own` are files that no confined command
+    may change.
     """
 
-    __slots__ = ("folder", "history", "permission", "profile", "root", "rules", "theme", "timeout")
+    __slots__ = ("folder", "history", "own", "permission", "profile", "root", "rules", "theme", "timeout")
 
     def __init__(
         self,
@@ -39,6 +42,7 @@ class Settings(Value):
         history: str | None = None,
         timeout: float | None = TIMEOUT,
         theme: str = "auto",
+        own: "Sequence[str]" = (),
     ) -> None:
         if theme not in THEMES and theme != "auto":
             raise InvalidArgument(f"--theme takes auto, {', '.join(THEMES)}; got {theme!r}")
@@ -52,6 +56,7 @@ class Settings(Value):
         self.history = history
         self.timeout = timeout
         self.theme = theme
+        self.own = tuple(own)
 
 
 def theme_named(name: str, colorfgbg: str = "", *, colour: bool = True) -> str:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from agent_exec.engine.run import Run
     from agent_exec.model.command import Command
     from agent_exec.model.outcome import Outcome
-    from agent_exec.sandbox.profile import Profile
+    from agent_exec.sandbox.guard import Guard
 
 
 async def arrival(turn: "Future[None]") -> None:
@@ -17,7 +17,7 @@ async def arrival(turn: "Future[None]") -> None:
     await asyncio.wrap_future(turn)
 
 
-async def outcome(engine: "Engine", command: "Command", sandbox: "Profile | None") -> "Outcome":
+async def outcome(engine: "Engine", command: "Command", sandbox: "Guard | None") -> "Outcome":
     """Run a command on an engine, confined if so, and await its outcome; if cancelled, end it first."""
     run = engine.start(command, sandbox=sandbox)
     # Without the outcome: not every exception of a callback's may pass through an event loop's future.
@@ -33,7 +33,7 @@ async def outcome(engine: "Engine", command: "Command", sandbox: "Profile | None
     except BaseException:
         run.kill()  # nobody will come back to this coroutine
         raise
-    return run.outcome()
+    return run.outcome() if sandbox is None else await asyncio.to_thread(run.outcome)
 
 
 async def _end(run: "Run", gone: "asyncio.Future[None]") -> None:

@@ -31,7 +31,8 @@ class CommandExecutorConfig:
     `workspace_root` is the folder that no `cwd` may lead out of, and the
     default one. `policy` are the lists of commands. `argument_guards` refuses
     arguments too that make an allowed program run others. `sandbox` is the
-    profile by which the kernel confines every command.
+    profile by which the kernel confines every command; `own` are files of
+    yours that none may change then, and `hidden` folders that none may see.
     """
 
     timeout: float | None = TIMEOUT_MS
@@ -43,6 +44,8 @@ class CommandExecutorConfig:
     policy: Policy = DEFAULT_LISTS
     argument_guards: bool = False
     sandbox: "Profile | None" = None
+    own: "tuple[str, ...]" = ()
+    hidden: "tuple[str, ...]" = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "timeout", milliseconds("timeout", self.timeout) or TIMEOUT_MS)

@@ -128,6 +128,7 @@ class Execution:
             CommandMetadata(duration, len(outcome.stdout), len(outcome.stderr)),
             code,
             outcome.signal,
+            outcome.changes,
         )
 
     def failed(self, error: "AgentExecError", seconds: float) -> CommandExecutionResult:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from agent_exec.faces.executor.result import CommandExecutionResult, CommandValidationResult
     from agent_exec.model.command import OnOutput
     from agent_exec.model.outcome import Outcome
+    from agent_exec.sandbox.guard import Guard
 
     Step = Future[None] | Command
     Steps = Generator[Step, Outcome | None, CommandExecutionResult]
@@ -142,7 +143,7 @@ class CommandExecutor:
             while True:
                 try:
                     done = await (
-                        outcome(self._serving(), step, self.config.sandbox)
+                        outcome(self._serving(), step, self._guard())
                         if isinstance(step, Command)
                         else arrival(step)
                     )
@@ -280,9 +281,19 @@ class CommandExecutor:
 
     def _run(self, command: Command, cancelled: "Cancelled | None") -> "Outcome":
         if cancelled is None:
-            return run_command(command, sandbox=self.config.sandbox)
-        run = self._serving().start(command, sandbox=self.config.sandbox)
+            return run_command(command, sandbox=self._guard())
+        run = self._serving().start(command, sandbox=self._guard())
         return outcome_while_wanted(run, cancelled)
+
+    def _guard(self) -> "Guard | None":
+        """Return what confines the next command, None if nothing does."""
+        if self.config.sandbox is None:
+            return None
+        from agent_exec.engine.confinement import guarded
+        from agent_exec.engine.engine import shared_spawner
+        from agent_exec.sandbox.ours import ours
+
+        return guarded(self.config.sandbox, shared_spawner(), ours(self.config.own, self.config.hidden))
 
     def _serving(self) -> Engine:
         """Give the engine of all that is awaited, made when first needed."""

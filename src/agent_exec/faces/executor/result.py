@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any, Literal
 
     Status = Literal["success", "error", "timeout"]
@@ -27,6 +28,7 @@ class CommandExecutionResult:
     or why it could not be started. `exit_code` is None when its time ran out
     or a signal ended it, which `signal` then names. `code` is one of the
     contract's codes when there is more to say than an exit code does.
+    `protected_changes` is what became of paths that a sandbox protects.
     """
 
     status: "Status"
@@ -36,9 +38,10 @@ class CommandExecutionResult:
     metadata: CommandMetadata
     code: str | None = None
     signal: str | None = None
+    protected_changes: "tuple[Mapping[str, object], ...]" = ()
 
     def to_wire(self) -> "dict[str, Any]":
-        """Give it in the contract's own names; `code` and `signal` only if there is one."""
+        """Give it in the contract's own names; `code`, `signal` and `sandbox` only if there is one."""
         wire: dict[str, Any] = {
             "status": self.status,
             "output": self.output,
@@ -50,6 +53,8 @@ class CommandExecutionResult:
             wire["code"] = self.code
         if self.signal is not None:
             wire["signal"] = self.signal
+        if self.protected_changes:
+            wire["sandbox"] = {"protected_changes": [dict(change) for change in self.protected_changes]}
         return wire
 
 

@@ -211,7 +211,7 @@ class JobTools:
         from agent_exec.faces.sandbox import hidden_by
         from agent_exec.jobs.stdin import from_file
 
-        hidden = hidden_by(self._sandbox) if self._sandbox is not None else ()
+        hidden = hidden_by(self._sandbox, [self.jobs.root]) if self._sandbox is not None else ()
         real = self.workspaces.resolve(file, "stdin_file")
         return from_file(file, real=real, hidden=hidden, name="stdin_file")
 

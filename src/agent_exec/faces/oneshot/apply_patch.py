@@ -44,7 +44,7 @@ def _act(context: "Context", asked: "Arguments") -> "dict[str, Any]":
     if context.sandbox is not None and context.sandbox.name != "full-access":
         from agent_exec.sandbox.confine import planned
 
-        plan = planned(context.sandbox, own=context.own)
+        plan = planned(context.sandbox, context.ours)
         inside = [root.path for root in plan.roots]
         protected = (*plan.protected, *plan.missing, *plan.masks, *plan.absent)
     try:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from agent_exec.faces.oneshot.secure import Arguments, Context
     from agent_exec.model.outcome import Outcome
+    from agent_exec.sandbox.ours import Ours
     from agent_exec.sandbox.profile import Profile
 
 GRACE = 0.5
@@ -36,16 +37,17 @@ def execute(
     timeout_ms: int = TIMEOUT_MS,
     max_output_chars: int = MAX_OUTPUT_CHARS,
     sandbox: "Profile | None" = None,
-    own: "Sequence[str]" = (),
+    ours: "Ours | None" = None,
     run: "Callable[..., Outcome] | None" = None,
 ) -> "dict[str, Any]":
     """Run a command, by an `argv` of its own if it has one, and give the nine fields of the contract.
 
     What other tools are built on. The environment is ours unless it is
     given. Nothing of the command is left when this returns or raises. In a
-    sandbox, `own` are files of ours that it may not change, and there is a
-    tenth field, `sandbox`, with what it was kept from. `run` is who runs it,
-    if not the caller's own thread.
+    sandbox, `ours` are files that it may not change and folders that it may
+    not see, by default this program's own, and there is a tenth field,
+    `sandbox`, with what it was kept from. `run` is who runs it, if not the
+    caller's own thread.
     """
     asked = Command(
         command if argv is None else argv,
@@ -61,8 +63,9 @@ def execute(
         outcome = (run or run_command)(asked)
     else:
         from agent_exec.faces.sandbox import run_confined
+        from agent_exec.sandbox.ours import ours as usual
 
-        outcome, block = run_confined(asked, sandbox, cwd=cwd, own=own, run=run)
+        outcome, block = run_confined(asked, sandbox, cwd=cwd, ours=ours or usual(), run=run)
         told = {"sandbox": block}
     ended = time_ns() // 1_000_000
     stdout, stdout_truncated = cut(outcome.stdout, outcome.stdout_observed, max_output_chars)
@@ -93,7 +96,7 @@ def _act(context: "Context", asked: "Arguments") -> "dict[str, Any]":
             timeout_ms=asked["timeout_ms"],
             max_output_chars=asked["max_output_chars"],
             sandbox=context.sandbox,
-            own=context.own,
+            ours=context.ours,
             run=context.run,
         )
     except (CommandNotFound, CommandNotExecutable) as error:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from agent_exec.model.command import Command
     from agent_exec.model.outcome import Outcome
     from agent_exec.policy.policy import Policy
-    from agent_exec.sandbox.plan import Plan
+    from agent_exec.sandbox.guard import Guard
     from agent_exec.sandbox.profile import Profile
 
 _making = allocate_lock()
@@ -110,7 +110,7 @@ class Toolkit:
             return tool.call(self._context, arguments)
         runner = self._running()
 
-        def run(command: "Command", *, sandbox: "Plan | None" = None) -> "Outcome":
+        def run(command: "Command", *, sandbox: "Guard | None" = None) -> "Outcome":
             return runner.run(command, cancelled, sandbox=sandbox)
 
         return tool.call(self._context.running(run), arguments)
@@ -155,6 +155,7 @@ def create_agent_toolkit(
     shell: "Sequence[str] | None" = None,
     tools: "Sequence[Tool]" = (),
     own: "Sequence[str | os.PathLike[str]]" = (),
+    hidden: "Sequence[str | os.PathLike[str]]" = (),
 ) -> Toolkit:
     """Give the tools of one workspace.
 
@@ -168,7 +169,8 @@ def create_agent_toolkit(
     the file says, or "on-request"), and an "always" is added to the file.
     `shell` takes the place of the system's: its program and switches, such as
     ["bash", "-c"]. `tools` join the kit; see `secure_tool`. `own` are files
-    of yours, beside the rules, that no confined command may change.
+    of yours, beside the rules, that no confined command may change, `hidden`
+    folders that none may see.
     """
     root = _checked_root(workspace_root)
     permissions, default = _checked_policy(policy)
@@ -183,7 +185,8 @@ def create_agent_toolkit(
         shell=_checked_shell(shell),
         exec_in_read_only=bool(exec_in_read_only),
         sandbox=_checked_sandbox(sandbox),
-        own=_checked_own(rules, own),
+        own=_checked_paths("own", (rules, *own) if isinstance(rules, str | os.PathLike) else own),
+        hidden=_checked_paths("hidden", hidden),
     )
     return Toolkit(context, _joined(tools))
 
@@ -246,13 +249,10 @@ def _gate(
     return Gate(rules, approver=approver, approval=approval or "on-request", unmatched="run")
 
 
-def _checked_own(
-    rules: "str | os.PathLike[str] | Policy | None", own: "Sequence[str | os.PathLike[str]]"
-) -> "tuple[str, ...]":
-    if isinstance(own, str | bytes) or not all(isinstance(path, str | os.PathLike) for path in own):
-        raise InvalidArgument(f"own must be a list of paths; got {own!r}")
-    files = (rules, *own) if isinstance(rules, str | os.PathLike) else own
-    return tuple(os.path.abspath(path) for path in files)
+def _checked_paths(name: str, paths: "Sequence[str | os.PathLike[str]]") -> "tuple[str, ...]":
+    if isinstance(paths, str | bytes) or not all(isinstance(path, str | os.PathLike) for path in paths):
+        raise InvalidArgument(f"{name} must be a list of paths; got {paths!r}")
+    return tuple(os.path.abspath(path) for path in paths)
 
 
 def _checked_sandbox(sandbox: "Profile | None") -> "Profile | None":

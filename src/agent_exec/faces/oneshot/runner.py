@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from agent_exec.engine.engine import Engine
     from agent_exec.model.command import Command
     from agent_exec.model.outcome import Outcome
-    from agent_exec.sandbox.plan import Plan
+    from agent_exec.sandbox.guard import Guard
 
 
 SLOTS = 1024
@@ -27,7 +27,7 @@ class Runner:
         self._lock = allocate_lock()
         self._closed = False
 
-    def run(self, command: "Command", cancelled: "Cancelled", *, sandbox: "Plan | None" = None) -> "Outcome":
+    def run(self, command: "Command", cancelled: "Cancelled", *, sandbox: "Guard | None" = None) -> "Outcome":
         """Run a command to its end, which comes soon if its caller goes; nothing of it is left then."""
         if cancelled.is_set():
             raise InvalidState("this call was cancelled before its command was started; nothing was run")

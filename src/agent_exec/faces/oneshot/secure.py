@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from agent_exec.faces.oneshot.definitions import Definition
     from agent_exec.faces.workspace import Workspace
     from agent_exec.model.outcome import Outcome
+    from agent_exec.sandbox.ours import Ours
     from agent_exec.sandbox.profile import Profile
 
     Answer = dict[str, Any]
@@ -64,6 +65,7 @@ class Context:
         "default_policy",
         "exec_in_read_only",
         "gate",
+        "hidden",
         "own",
         "permissions",
         "run",
@@ -85,6 +87,7 @@ class Context:
         exec_in_read_only: bool,
         sandbox: "Profile | None" = None,
         own: "tuple[str, ...]" = (),
+        hidden: "tuple[str, ...]" = (),
     ) -> None:
         self.workspace = workspace
         self.permissions = permissions
@@ -96,8 +99,17 @@ class Context:
         self.sandbox = sandbox
         self.own = own
         """Files of ours that no confined command may change."""
+        self.hidden = hidden
+        """Folders of ours that no confined command may see."""
         self.run: Callable[..., Outcome] | None = None
         """Who runs the commands of this call, if it can be cancelled; as `run_command` does."""
+
+    @property
+    def ours(self) -> "Ours":
+        """What no confined command may change or see."""
+        from agent_exec.sandbox.ours import ours
+
+        return ours(self.own, self.hidden)
 
     def running(self, run: "Callable[..., Outcome]") -> "Context":
         """Give the same, for one call, whose commands somebody else runs."""

@@ -30,11 +30,13 @@ class Answer(Value):
     its output were `omitted`, because they were too much to hold; the range
     that was `cut` out of it, to fit into the budget, those among it, and
     whether that is exact; the number `of` the session whose output it is;
-    `notes`; its two `streams` apart; the `cursor` behind the last byte seen.
+    `notes`; its two `streams` apart; the `cursor` behind the last byte seen;
+    the `changes` of paths that the sandbox protects, each told once.
     """
 
     __slots__ = (
         "awaiting_input",
+        "changes",
         "chunk_id",
         "cursor",
         "cut",
@@ -73,6 +75,7 @@ class Answer(Value):
         notes: "Sequence[str]" = (),
         streams: "Mapping[str, str] | None" = None,
         cursor: int | None = None,
+        changes: "Sequence[Mapping[str, object]]" = (),
     ) -> None:
         self.output = output
         self.wall_time_seconds = wall_time_seconds
@@ -91,6 +94,7 @@ class Answer(Value):
         self.notes = tuple(notes)
         self.streams = None if streams is None else dict(streams)
         self.cursor = cursor
+        self.changes = tuple(changes)
 
     def text(self) -> str:
         """Give the answer as a model reads it."""
@@ -123,6 +127,8 @@ class Answer(Value):
             told["streams"] = dict(self.streams)
         if self.cursor is not None:
             told["cursor"] = self.cursor
+        if self.changes:
+            told["sandbox"] = {"protected_changes": [dict(change) for change in self.changes]}
         return told
 
     def _located(self) -> "list[dict[str, Any]]":
@@ -151,6 +157,10 @@ class Answer(Value):
 
     def _all_notes(self) -> list[str]:
         notes = list(self.notes)
+        if self.changes:
+            from agent_exec.sandbox.report import said
+
+            notes.append(said(self.changes))
         if self.awaiting_input and self.echo is False:
             notes.append("what is typed now is not echoed; the program may be asking for a secret")
         if self.timed_out:

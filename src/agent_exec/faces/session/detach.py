@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from agent_exec.sessions.session import Session
 
 _TAG = "session"
-_UNSEEN = "it began as a session: what the sandbox refused, and what was changed, is not told here"
+_UNSEEN = "it began as a session: what the sandbox refused is not told here"
 
 
 def detach(session: "Session", root: str, environ: "Mapping[str, str]", plan: "Plan | None" = None) -> str:
@@ -47,6 +47,8 @@ def detach(session: "Session", root: str, environ: "Mapping[str, str]", plan: "P
         )
         if plan is not None and plan.backend:
             order.sandbox = _told(plan)
+            if session.run.guard is not None:
+                order.sandbox["guard"] = session.run.guard.to_fields()
         return hand_over(shared_spawner().detach, root, order, handing.handed, session.printed())
 
     session.hand_over(give)

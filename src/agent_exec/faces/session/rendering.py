@@ -116,6 +116,16 @@ class Seen(Session):
         super().__init__(number, command, transcript, text, separate=separate)
         self.view = view
         self.plan: Plan | None = None
+        self._told: list[dict[str, str]] = []
+
+    def new_changes(self) -> "list[dict[str, str]]":
+        """Return what became of protected paths and was not told before; see `Guard.look`."""
+        guard = self.run.guard
+        if guard is None or self.job:
+            return []
+        new = [told for change in guard.look() if (told := change.to_json()) not in self._told]
+        self._told += new
+        return new
 
 
 def _plain(columns: int) -> "Plain":

@@ -23,7 +23,6 @@ from agent_exec.faces.session.failures import (
 from agent_exec.faces.session.located import cut, omitted, within
 from agent_exec.faces.session.pipeline import Pipelines
 from agent_exec.faces.session.rendering import Seen, View
-from agent_exec.faces.session.storage import hiding
 from agent_exec.faces.session.truncate import shown, token_count
 from agent_exec.faces.session.waiting import take_turn, wait, wanted
 from agent_exec.faces.workspace import Workspaces
@@ -43,7 +42,8 @@ if TYPE_CHECKING:
     from agent_exec.faces.patch.answer import Applied
     from agent_exec.faces.session.arguments import Condition, ExecArguments, Terms, WriteArguments
     from agent_exec.faces.session.waiting import Cancelled
-    from agent_exec.sandbox.plan import Plan
+    from agent_exec.sandbox.changes import Surveys
+    from agent_exec.sandbox.guard import Guard
     from agent_exec.sandbox.profile import Profile
 
 INTERRUPT = b"\x03"
@@ -71,7 +71,7 @@ class Sessions:
         *,
         sandbox: "Profile | None" = None,
         own: "Sequence[str]" = (),
-        hidden: str = "",
+        hidden: "Sequence[str]" = (),
         policy: environment.EnvironmentPolicy | None = None,
         jobs: str | None = None,
         limit: int = 64,
@@ -89,11 +89,8 @@ class Sessions:
         self._built: dict[bool, tuple[Mapping[str, str], Variables]] = {}
         self._gate = gate
         self.sandbox = sandbox
-        self._sandbox: Profile | None = None
-        self._state: tuple[str, ...] = ()
-        if sandbox is not None:
-            self._sandbox, self._state = hiding(sandbox, hidden or folder)
         self._own = tuple(own)
+        self._hidden = (folder, *hidden)
         self._policy = policy
         self.jobs = jobs
         self._environ = dict(os.environ if environ is None else environ)
@@ -215,6 +212,8 @@ class Sessions:
             session.stop()
         self._engine.close()
         for session in left:
+            if session.run.guard is not None and not session.job:
+                session.run.guard.look()
             session.close()
 
     def _shell(self, word: str | None) -> shells.Shell:
@@ -316,9 +315,9 @@ class Sessions:
             separate=asked.separate_streams,
         )
         try:
-            if confined and self._sandbox is not None:
-                session.plan = self._plan()
-            session.start(self._engine, session.plan)
+            guard = self._guard() if confined else None
+            session.plan = None if guard is None else guard.plan
+            session.start(self._engine, guard)
         except AgentExecError as error:
             raise spawn_failed(argv, error.message) from None
         if asked.idle_timeout is not None:
@@ -344,7 +343,7 @@ class Sessions:
             encoded = Variables({os.fsencode(name): os.fsencode(value) for name, value in built.items()})
             known = self._built[screen] = environ, encoded
         more = {environment.SESSION_ID.encode(): b"%d" % number}
-        if not confined or self._sandbox is None:  # from a box, nothing can be written down for us
+        if not confined or self.sandbox is None:  # from a box, nothing can be written down for us
             more |= self._pipelines.variables(asked.cmd, shell, known[1])
         return known[1].plus(more)
 
@@ -353,6 +352,8 @@ class Sessions:
         if not session.ended:
             session.run.kill()
             session.run.wait()
+        if session.run.guard is not None and not session.job:
+            session.run.guard.look()
         self.registry.retire(session)
 
     def _type(self, session: Seen, asked: "WriteArguments") -> None:
@@ -434,6 +435,7 @@ class Sessions:
             notes=() if outcome is None else self._notes(session, text, again=again),
             streams=within(session.take_streams(), tokens),
             cursor=taken.end,
+            changes=session.new_changes(),
         )
         if outcome is not None:
             session.seen_to_end = True
@@ -456,18 +458,28 @@ class Sessions:
                 notes.append(human(found))
         return notes
 
-    def _plan(self) -> "Plan":
-        """Give the plan of the sandbox as things stand now."""
-        from agent_exec.sandbox.confine import planned
+    def _guard(self) -> "Guard | None":
+        """Return what confines the next command, None if nothing does.
 
-        assert self._sandbox is not None
-        return self._engine.warm(planned(self._sandbox, own=self._own, state=self._state), 0)
+        What commands that still run have made is taken away first: it must not be taken for the user's.
+        """
+        if self.sandbox is None:
+            return None
+        from agent_exec.sandbox.ours import ours
+
+        surveys: Surveys = {}
+        for other in self.registry.live():
+            if other.run.guard is not None and not other.job:
+                other.run.guard.look(surveys)
+        return self._engine.guard(self.sandbox, ours(self._own, self._hidden))
 
     def _writable(self) -> "tuple[list[str] | None, tuple[str, ...]]":
         """Give the folders that a patch may write to, and what in them it may not; None if anywhere."""
-        if self._sandbox is None:
+        if self.sandbox is None:
             return list(self._roots.roots if self._roots is not None else (self.workspace,)), ()
-        plan = self._plan()
+        guard = self._guard()
+        assert guard is not None
+        plan = guard.plan
         if not plan.backend:
             return None if self._roots is None else list(self._roots.roots), ()
         kept = (*plan.protected, *plan.missing, *plan.masks, *plan.absent)

@@ -6,10 +6,7 @@ import tempfile
 
 from agent_exec.host import FileLock, is_locked
 from agent_exec.model.errors import StoreFailed
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from agent_exec.sandbox.profile import Profile
+from agent_exec.sandbox.ours import sessions_folder
 
 _LOCK = "lock"
 _NAME = "server-"
@@ -26,7 +23,7 @@ class Storage:
     __slots__ = ("_lock", "above", "folder")
 
     def __init__(self, above: str | None = None) -> None:
-        self.above = above or os.path.join(tempfile.gettempdir(), f"agent-exec-sessions-{_user()}")
+        self.above = above or sessions_folder()
         try:
             os.makedirs(self.above, mode=0o700, exist_ok=True)
         except OSError as error:
@@ -44,23 +41,6 @@ class Storage:
             if not os.path.lexists(self.folder):
                 break
         self._lock.release()
-
-
-def hiding(sandbox: "Profile", folder: str) -> "tuple[Profile, tuple[str, ...]]":
-    """Give what a sandbox is planned with to hide a folder: the profile, and folders that no root may hold.
-
-    One that a root holds already, as a shared /tmp does, the profile itself has to hide.
-    """
-    real = os.path.realpath(folder)
-    shared = ("/tmp",) if sandbox.tmp == "shared" else ()
-    for root in map(os.path.realpath, (*sandbox.roots, *shared)):
-        if real.startswith(os.path.join(root, "")):
-            return sandbox.replace(deny_read=(*sandbox.deny_read, real)), ()
-    return sandbox, (real,)
-
-
-def _user() -> str:
-    return str(os.getuid()) if hasattr(os, "getuid") else "me"
 
 
 def _check(root: str) -> None:

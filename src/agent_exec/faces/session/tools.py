@@ -202,7 +202,7 @@ def open_tools(
             sandbox=sandbox,
             limit=limit,
             own=[os.path.abspath(path) for path in (*(() if rules is None else (rules,)), *own)],
-            hidden=storage.above,
+            hidden=[storage.above, *(() if jobs is None else (jobs,))],
             jobs=None if jobs is None else os.path.abspath(jobs),
             roots=roots,
             longest=longest,

@@ -16,6 +16,7 @@ from agent_exec.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
     from typing import Self
 
@@ -56,7 +57,8 @@ class SlashCore:
     `gate` judges each command when it is typed, by default only for harm to
     ourselves; its approver is called in the thread that submits, which waits
     for the answer. `sandbox` confines every command, to the folder it runs in
-    if the profile has no roots. `on_change(execution)` is called after each
+    if the profile has no roots; `own` are files that none may change then,
+    `hidden` folders that none may see. `on_change(execution)` is called after each
     one has begun, ended, or been dropped, from a thread of the core's, and
     must return soon. `view` holds the output of the latest, `history` what was
     typed. Closing ends all that runs or waits, and waits for that.
@@ -84,6 +86,8 @@ class SlashCore:
         grace: float = GRACE,
         japanese: bool | None = None,
         on_change: "OnChange | None" = None,
+        own: "Sequence[str]" = (),
+        hidden: "Sequence[str]" = (),
     ) -> None:
         self.permission = permission
         self.gate = Gate() if gate is None else gate
@@ -98,7 +102,7 @@ class SlashCore:
             max_lines=permission.max_lines,
         )
         self._parser = ShellCommandParser(japanese=is_japanese(os.environ) if japanese is None else japanese)
-        self._turns = Turns(self.guard, self.view, sandbox, on_change)
+        self._turns = Turns(self.guard, self.view, sandbox, on_change, own, hidden)
 
     @property
     def running(self) -> "ShellExecution | None":

@@ -13,11 +13,12 @@ from agent_exec.model.errors import AgentExecError, InvalidState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from agent_exec.faces.slash.guard import ShellExecutionGuard
     from agent_exec.faces.slash.parser import ShellCommandRequest
     from agent_exec.faces.slash.view import ShellOutputView
+    from agent_exec.sandbox.guard import Guard
     from agent_exec.sandbox.profile import Profile
 
     OnChange = Callable[[ShellExecution], object]
@@ -37,7 +38,9 @@ class Turns:
         "_changed",
         "_closing",
         "_guard",
+        "_hidden",
         "_on_change",
+        "_own",
         "_sandbox",
         "_served",
         "_thread",
@@ -52,10 +55,14 @@ class Turns:
         view: "ShellOutputView",
         sandbox: "Profile | None",
         on_change: "OnChange | None",
+        own: "Sequence[str]" = (),
+        hidden: "Sequence[str]" = (),
     ) -> None:
         self._guard = guard
         self._view = view
         self._sandbox = sandbox
+        self._own = tuple(own)
+        self._hidden = tuple(hidden)
         self._on_change = on_change
         self._changed = Condition()
         self._waiting: list[ShellExecution] = []
@@ -157,8 +164,8 @@ class Turns:
         view = self._view
         try:
             command = self._guard.command(execution.request, view.feed)
-            profile = self._profile(execution.request.working_dir)
-            run = engine.start(command, sandbox=profile)  # runs as soon as it is waited for
+            confined = self._confined(engine, execution.request.working_dir)
+            run = engine.start(command, sandbox=confined)  # runs as soon as it is waited for
         except SlashRefused as refused:
             self._end(execution, refused.feedback)
             return
@@ -183,14 +190,23 @@ class Turns:
             view.finish(None, CANCELLED.text)
             self._end(execution, CANCELLED)
             return
+        if outcome.changes:
+            from agent_exec.sandbox.report import said
+
+            view.feed("stderr", f"{said(outcome.changes)}\n".encode())
         result = ShellExecutionResult.of(outcome, timestamp)
         view.finish(result)
         self._end(execution, result.feedback, result)
 
-    def _profile(self, working_dir: str) -> "Profile | None":
-        """Give the profile; without roots of its own, its root is where the command runs."""
+    def _confined(self, engine: Engine, working_dir: str) -> "Guard | None":
+        """Return what confines a command; without roots of its own, its root is where the command runs."""
         profile = self._sandbox
-        return profile if profile is None or profile.roots else profile.replace(roots=(working_dir,))
+        if profile is None:
+            return None
+        from agent_exec.sandbox.ours import ours
+
+        profile = profile if profile.roots else profile.replace(roots=(working_dir,))
+        return engine.guard(profile, ours(self._own, self._hidden))
 
     def _end(
         self, execution: ShellExecution, feedback: SlashFeedback, result: ShellExecutionResult | None = None

@@ -1,0 +1,221 @@
+"""Watches over a confined command: what it made and must not be there is taken away and reported."""
+
+import os
+from _thread import allocate_lock
+
+from agent_exec.model.errors import SandboxUnavailable
+from agent_exec.sandbox.changes import Change, Snapshot, compare, snapshot
+from agent_exec.sandbox.gitdirs import danger
+from agent_exec.sandbox.paths import below, identity
+from agent_exec.sandbox.plan import Plan
+from agent_exec.sandbox.protections import MOST_PROTECTED, is_name
+from agent_exec.sandbox.removal import put_back, take_away
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Protocol
+
+    from agent_exec.model.outcome import Outcome
+    from agent_exec.sandbox.changes import Surveys
+    from agent_exec.sandbox.linux.watch import Watch
+
+    class Timer(Protocol):
+        """A call at a time."""
+
+        def cancel(self) -> None:
+            """Make it never happen."""
+
+    class Loop(Protocol):
+        """Who calls when a descriptor is ready, or a time has come."""
+
+        def watch(self, fd: int, events: int, ready: Callable[[int], None]) -> None:
+            """Call when it is ready."""
+
+        def unwatch(self, fd: int) -> None:
+            """Call no more."""
+
+        def after(self, seconds: float, call: Callable[[], object]) -> Timer:
+            """Call once."""
+
+
+_SOON, _OFTEN = 0.05, 0.25
+"""After how many seconds watching begins, and how often is looked where the kernel has no watch to give."""
+
+_MOST = 1000
+"""How many changes are kept: a command may make any number."""
+
+_MOST_REPOSITORIES = MOST_PROTECTED // 5
+
+_stuck: set[str] = set()
+"""What could not be taken away: while it is there, nothing else is run."""
+
+
+class Guard:
+    """What a plan protects, as it was before a command; any thread may `look` at any time."""
+
+    __slots__ = (
+        "_before",
+        "_found",
+        "_identities",
+        "_lock",
+        "_loop",
+        "_reported",
+        "_timer",
+        "_watch",
+        "plan",
+    )
+
+    def __init__(self, plan: Plan, *, fresh: bool = False, before: Snapshot | None = None) -> None:
+        """Look at what the plan protects; see `snapshot` for `fresh`."""
+        for path in tuple(_stuck):
+            if not os.path.lexists(path):
+                _stuck.discard(path)
+                continue
+            raise SandboxUnavailable(
+                f"a command has made {path!r}, which programs on this machine obey, and it cannot be taken "
+                "away; nothing was run. Remove it, or name it in `unprotect`",
+                path=path,
+            )
+        self.plan = plan
+        self._before = snapshot(plan, fresh=fresh) if before is None else before
+        self._found: dict[str, Change] = {}
+        self._lock = allocate_lock()
+        self._reported = False
+        self._identities: dict[str, tuple[int, int] | None] = {}
+        self._loop: Loop | None = None
+        self._timer: Timer | None = None
+        self._watch: Watch | None = None
+
+    @property
+    def stale(self) -> bool:
+        """True if something is there by now that the plan does not protect."""
+        before, plan = self._before, self.plan
+        return not (set(before.gits) <= set(plan.gits) and set(before.obeyed) <= set(plan.obeyed))
+
+    def look(self, surveys: "Surveys | None" = None) -> tuple[Change, ...]:
+        """Take away what must not be there, and return all changes since the command was started.
+
+        `surveys` are shared by guards that look one after the other.
+        """
+        with self._lock:
+            kept = 0
+            for change in compare(self._before, self.plan, surveys=surveys):
+                done = self._undo(change, kept)
+                kept += not done.moved_to
+                if done.path in self._found or len(self._found) < _MOST:
+                    self._found[done.path] = done
+            return tuple(self._found[path] for path in sorted(self._found))
+
+    def report(self, outcome: "Outcome | None") -> "Outcome | None":
+        """Return an outcome with what became of protected paths; only the first time are they looked at."""
+        if self._reported:
+            return outcome
+        changes = tuple(change.to_json() for change in self.look())
+        self._reported = True
+        return outcome.replace(changes=changes) if outcome is not None and changes else outcome
+
+    def watch(self, loop: "Loop", exposed: "Callable[[str], object]") -> None:
+        """Call `exposed` with the reason when the host replaces what a box protects or hides in its roots.
+
+        A bind comes off when another file is renamed over it. Most commands are
+        over before this begins; what was replaced until then is found then.
+        """
+        roots = [root.path for root in self.plan.roots]
+        held = (*self.plan.protected, *self.plan.masks, *self.plan.absent)
+        self._identities = {path: identity(path) for path in held if below(path, roots)}
+        if self._identities:
+            self._loop = loop
+            self._timer = loop.after(_SOON, lambda: self._begin(exposed))
+
+    def unwatch(self) -> None:
+        """Watch no longer; harmless when repeated."""
+        if self._loop is not None:
+            if self._timer is not None:
+                self._timer.cancel()
+            if self._watch is not None:
+                self._loop.unwatch(self._watch.fd)
+                self._watch.close()
+        self._loop = self._timer = self._watch = None
+
+    def _begin(self, exposed: "Callable[[str], object]") -> None:
+        """Have the kernel tell of changes; look now and then where it cannot."""
+        from agent_exec.sandbox.linux.watch import READABLE, Watch
+
+        assert self._loop is not None
+        self._timer = None
+        try:
+            self._watch = watch = Watch({os.path.dirname(path) for path in self._identities})
+        except OSError:
+            self._timer = self._loop.after(_OFTEN, lambda: self._begin(exposed))
+        else:
+            names = {os.path.basename(path) for path in self._identities}
+            self._loop.watch(watch.fd, READABLE, lambda _: self._check(exposed, heard=watch.heard(names)))
+        self._check(exposed)
+
+    def _check(self, exposed: "Callable[[str], object]", *, heard: bool = True) -> None:
+        """Call `exposed` for the first path that is no longer what it was."""
+        for path, known in self._identities.items() if heard else ():
+            if identity(path) != known:
+                self.unwatch()
+                exposed(
+                    f"{path!r} was replaced while the command ran, and the sandbox can no longer protect or"
+                    " hide it; the command was ended. Run it again"
+                )
+                return
+
+    def to_fields(self) -> "dict[str, Any]":
+        """Return the guard in a form that can be sent to another process, which `from_fields` reads."""
+        before = tuple(getattr(self._before, name) for name in Snapshot.__slots__)
+        return {"profile": self.plan.profile.to_text(), "plan": self.plan.to_fields(), "before": before}
+
+    @classmethod
+    def from_fields(cls, fields: "dict[str, Any]") -> "Guard":
+        """Return the guard that was sent."""
+        from agent_exec.sandbox.profile import Profile
+
+        plan = Plan.from_fields(Profile.from_json(fields["profile"]), fields["plan"])
+        return cls(plan, before=Snapshot(**dict(zip(Snapshot.__slots__, fields["before"], strict=True))))
+
+    def _undo(self, change: Change, kept: int) -> Change:
+        """Take away what appeared and is dangerous; put back a link; return what was done."""
+        plan, path = self.plan, change.path
+        roots = [os.path.realpath(root) for root in plan.profile.roots]
+        if plan.profile.missing != "remove" or not below(path, roots):  # others use a shared /tmp, too
+            return change
+        links = dict(plan.links)
+        if path in links:
+            why = "it is a link, and was put back"
+        elif change.what != "appeared":
+            return change
+        else:
+            why = self._reason(path, kept, roots)
+        if not why:
+            return change
+        moved = ""
+        try:
+            if os.path.lexists(path):
+                disguised = self._is_repository(path) and os.path.basename(path).lower() != ".git"
+                moved = take_away(os.path.join(path, "HEAD") if disguised else path, roots)
+            if path in links:
+                put_back(path, links[path], roots)
+        except OSError as error:
+            _stuck.add(path)
+            why = f"it could not be taken away: {error.strerror}"
+        return Change(path, change.what, moved, why)
+
+    def _is_repository(self, path: str) -> bool:
+        """True if git takes it for a repository; one under another name is none without its HEAD."""
+        if os.path.basename(path).lower() == ".git":
+            return True
+        named = is_name(path) or path in self.plan.missing
+        return not named and os.path.lexists(os.path.join(path, "HEAD"))
+
+    def _reason(self, path: str, kept: int, roots: list[str]) -> str:
+        """Return why something that appeared must not stay, "" if it may."""
+        if self._is_repository(path):
+            if len(self._before.gits) + kept >= _MOST_REPOSITORIES:
+                return f"a plan can protect {_MOST_REPOSITORIES} repositories"
+            found = danger(path, roots)
+            return f"git would obey {found}" if found else ""
+        return "programs on this machine obey it"

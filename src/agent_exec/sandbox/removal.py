@@ -1,0 +1,57 @@
+"""Takes away what a command made and must not be there: by renaming it, so that nothing is lost."""
+
+import os
+
+from agent_exec.sandbox.paths import inside
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_FOLDER = (
+    getattr(os, "O_PATH", 0)
+    | getattr(os, "O_DIRECTORY", 0)
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+)
+
+
+def take_away(path: str, roots: "Iterable[str]") -> str:
+    """Rename what is at a path below a root to a name that no program obeys, and return the new path.
+
+    The folder is opened from the root on, and no link is followed: a command
+    that still runs may swap folders meanwhile. Raise OSError if that fails.
+    """
+    fresh = f"{os.path.basename(path)}.blocked-{os.urandom(3).hex()}"
+    folder = _open_above(path, roots)
+    try:
+        os.rename(os.path.basename(path), fresh, src_dir_fd=folder, dst_dir_fd=folder)
+    finally:
+        os.close(folder)
+    return os.path.join(os.path.dirname(path), fresh)
+
+
+def put_back(path: str, target: str, roots: "Iterable[str]") -> None:
+    """Make a link again that a command has removed, or that was taken away; raise OSError if that fails."""
+    folder = _open_above(path, roots)
+    try:
+        os.symlink(target, os.path.basename(path), dir_fd=folder)
+    finally:
+        os.close(folder)
+
+
+def _open_above(path: str, roots: "Iterable[str]") -> int:
+    """Return a descriptor of the folder that holds a path, opened below a root part by part."""
+    above = os.path.dirname(path)
+    root = next((root for root in roots if inside(above, root)), None)
+    if root is None:
+        raise OSError(0, "it lies below no root", path)
+    here = os.open(root, os.O_RDONLY | _FOLDER)
+    for part in above[len(root) :].split("/"):
+        if part:
+            try:
+                there = os.open(part, os.O_RDONLY | _FOLDER, dir_fd=here)
+            finally:
+                os.close(here)
+            here = there
+    return here

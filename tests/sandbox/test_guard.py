@@ -1,0 +1,269 @@
+"""What a confined command makes and must not be there is taken away, told, and nothing is lost."""
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import agent_exec
+from agent_exec.engine.confinement import guarded
+from agent_exec.engine.engine import shared_spawner
+from agent_exec.model.errors import SandboxUnavailable
+from agent_exec.model.outcome import Outcome
+from agent_exec.sandbox import guard as guards
+from agent_exec.sandbox.changes import compare
+from agent_exec.sandbox.guard import Guard
+from agent_exec.sandbox.ours import ours
+from agent_exec.sandbox.profile import PROTECTED, Profile
+from sandbox.trees import git, repository
+from support import wait_until
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    place = tmp_path.resolve() / "work"
+    place.mkdir()
+    return place
+
+
+def sh(line: str, root: Path, **fields: Any) -> Outcome:
+    profile = Profile("workspace-write", [root], **fields)
+    return agent_exec.run(["/bin/sh", "-c", line], cwd=root, sandbox=profile)
+
+
+def told(outcome: Outcome, root: Path) -> dict[str, str]:
+    return {os.path.relpath(str(one["path"]), root): str(one.get("moved_to", "")) for one in outcome.changes}
+
+
+@pytest.mark.parametrize("folder", [".", "a/b"])
+def test_names_that_programs_obey_are_taken_away(root: Path, folder: str) -> None:
+    made = " ".join(PROTECTED)
+    outcome = sh(f"mkdir -p {folder} && cd {folder} && for n in {made}; do echo hook >$n; done", root)
+    changes = told(outcome, root)
+    assert {os.path.basename(path) for path in changes} == set(PROTECTED)
+    left = {entry.name for entry in (root / folder).iterdir()}
+    assert not left & set(PROTECTED)
+    assert all(Path(moved).read_text() == "hook\n" for moved in changes.values())
+
+
+def test_folders_and_links_are_taken_away_too(root: Path) -> None:
+    outcome = sh("mkdir .claude; echo x >.claude/settings.json; ln -s /etc .vscode; ln -s . .git", root)
+    assert set(told(outcome, root)) == {".claude", ".vscode", ".git"}
+    assert all(name.partition(".blocked-")[1] for name in os.listdir(root))
+    assert sh("true", root).ok, "the next command must not be refused"
+
+
+def test_what_a_person_allows_stays(root: Path) -> None:
+    outcome = sh("mkdir -p .github/workflows deep/.github; echo x >.npmrc", root, unprotect=[".github"])
+    assert set(told(outcome, root)) == {".npmrc"}
+    assert (root / "deep" / ".github").is_dir()
+    assert sh("echo y >.npmrc", root, missing="report").changes[0]["what"] == "appeared"
+    assert (root / ".npmrc").read_text() == "y\n"
+
+
+def test_names_that_are_there_cannot_be_changed_at_any_depth(root: Path) -> None:
+    for folder in (root, root / "a" / "b"):
+        (folder / ".cursor").mkdir(parents=True)
+        (folder / ".cursor" / "mcp.json").write_text("{}")
+    outcome = sh("echo evil >.cursor/mcp.json; echo evil >a/b/.cursor/mcp.json; rm -rf a", root)
+    assert outcome.changes == ()
+    assert (root / "a" / "b" / ".cursor" / "mcp.json").read_text() == "{}"
+    assert (root / ".cursor" / "mcp.json").read_text() == "{}"
+
+
+def test_a_link_that_was_there_is_put_back(root: Path) -> None:
+    (root / "shared").mkdir()
+    (root / "shared" / "settings.json").write_text("{}")
+    (root / ".claude").symlink_to("shared")
+    outcome = sh(
+        "rm .claude; mkdir .claude; echo evil >.claude/settings.json; echo evil >shared/settings.json", root
+    )
+    assert os.readlink(root / ".claude") == "shared"
+    assert (root / "shared" / "settings.json").read_text() == "{}"
+    assert list(told(outcome, root)) == [".claude"]
+
+
+def test_a_plain_repository_may_be_made(root: Path) -> None:
+    outcome = sh("git init -q . && git init -q --bare store.git && git init -q deep/er", root)
+    assert told(outcome, root) == {".git": "", "store.git": "", "deep/er/.git": ""}
+    assert (root / ".git" / "HEAD").exists()
+    outcome = sh("echo evil >>store.git/config; echo evil >>deep/er/.git/config", root)
+    assert outcome.changes == ()
+    assert "evil" not in (root / "store.git" / "config").read_text()
+
+
+@pytest.mark.parametrize(
+    "evil",
+    [
+        "git config core.fsmonitor ./evil",
+        "git config alias.st '!./evil'",
+        "git config pager.log ./evil",
+        "git config submodule.x.update '!./evil'",
+        "git config include.path ../evil",
+        "git config core.hooksPath .",
+        "echo ./evil >.git/hooks/post-checkout",
+        "rm -rf .git/hooks && ln -s .. .git/hooks",
+        "echo .. >.git/commondir",
+    ],
+)
+def test_a_repository_that_runs_something_is_taken_away(root: Path, evil: str) -> None:
+    outcome = sh(f"git init -q . && {evil}", root)
+    assert not (root / ".git").exists()
+    assert [change["path"] for change in outcome.changes] == [str(root / ".git")]
+    assert Path(str(outcome.changes[0]["moved_to"])).is_dir()
+
+
+def test_a_repository_in_disguise_is_no_longer_one(root: Path) -> None:
+    """The host's git obeys a folder of that shape, whatever it is called."""
+    repository(root)
+    line = "mkdir -p sub/objects sub/refs; echo ref: refs/heads/x >sub/HEAD; cp .git/config sub; "
+    outcome = sh(
+        line
+        + "printf '[core]\\nfsmonitor=\"touch %s/ran; false\"\\nbare=false\\nworktree=.\\n' $PWD >sub/config",
+        root,
+    )
+    assert list(told(outcome, root)) == ["sub"]
+    subprocess.run(["git", "status"], cwd=root / "sub", capture_output=True, check=False)
+    assert not (root / "ran").exists()
+    shared = "mkdir -p b/objects b/refs c; echo ref: refs/heads/x >c/HEAD; echo ../b >c/commondir"
+    assert list(told(sh(shared, root), root)) == ["c"]
+
+
+@pytest.mark.parametrize(
+    ("line", "door"),
+    [
+        ("echo ../evil >.git/commondir", ".git/commondir"),
+        ("echo x >.git/config.worktree", ".git/config.worktree"),
+        ("mkdir -p .git/info; echo '* filter=x' >.git/info/attributes", ".git/info/attributes"),
+        (
+            "mkdir -p .git/modules/x/hooks; echo ref: refs/heads/x >.git/modules/x/HEAD; echo >.git/modules/x/hooks/y",
+            ".git/modules/x",
+        ),
+        (
+            "mkdir -p .git/worktrees/x; echo ref: refs/heads/x >.git/worktrees/x/HEAD; echo /evil >.git/worktrees/x/commondir",
+            ".git/worktrees/x",
+        ),
+    ],
+)
+def test_the_doors_of_a_repository_that_can_be_committed_to_are_shut(
+    root: Path, line: str, door: str
+) -> None:
+    repository(root)
+    outcome = sh(line, root, git="commit")
+    assert list(told(outcome, root)) == [door]
+    assert told(outcome, root)[door]
+    git(root, "status")
+    assert sh("echo new >new && git add new && git commit -qm new", root, git="commit").ok
+
+
+def test_what_cannot_be_taken_away_stops_everything(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(path: str, _roots: object) -> str:
+        raise PermissionError(1, "Operation not permitted", path)
+
+    monkeypatch.setattr(guards, "take_away", fail)
+    assert "Operation not permitted" in str(sh("echo >.envrc", root).changes[0]["why"])
+    with pytest.raises(SandboxUnavailable, match="envrc"):
+        sh("echo >ran", root)
+    assert not (root / "ran").exists()
+    (root / ".envrc").unlink()
+    assert sh("true", root).ok
+
+
+def test_more_repositories_than_can_be_protected_do_not_brick_the_workspace(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guards, "_MOST_REPOSITORIES", 5)
+    outcome = sh("for n in 1 2 3 4 5 6 7 8; do mkdir -p d$n/.git; done", root)
+    assert len([one for one in outcome.changes if "moved_to" in one]) == 3
+    assert sh("true", root).ok
+
+
+def test_a_thousand_repositories_can_be_protected(root: Path) -> None:
+    for number in range(1100):
+        (root / str(number) / ".git").mkdir(parents=True)
+    assert sh("true", root).ok
+
+
+def test_a_swapped_folder_does_not_lead_out_of_the_root(root: Path, tmp_path: Path) -> None:
+    """What is taken away is found below the root without links, whatever a command does to the folders."""
+    outside = tmp_path / "outside"
+    (outside / ".claude").mkdir(parents=True)
+    guard = guarded(Profile("workspace-write", [root]), shared_spawner(), ours())
+    (root / "a").mkdir()
+    (root / "a" / ".claude").mkdir()
+    changes = compare(guard._before, guard.plan)
+    (root / "a").rename(root / "b")
+    (root / "a").symlink_to(outside)
+    assert [guard._undo(change, 0).moved_to for change in changes] == [""]
+    assert (outside / ".claude").is_dir()
+    guards._stuck.clear()
+
+
+def test_a_guard_can_be_sent(root: Path) -> None:
+    repository(root)
+    guard = guarded(Profile("workspace-write", [root]), shared_spawner(), ours())
+    from marshal import dumps, loads
+
+    other = Guard.from_fields(loads(dumps(guard.to_fields())))
+    (root / ".envrc").write_text("x")
+    assert [change.path for change in other.look()] == [str(root / ".envrc")]
+    assert not (root / ".envrc").exists()
+    assert guard.look() == ()
+
+
+def test_a_plan_that_was_kept_protects_what_came_since(root: Path) -> None:
+    plan = agent_exec.warm(Profile("workspace-write", [root]), 0)
+    repository(root / "new")
+    (root / ".vscode").mkdir()
+    out = agent_exec.run(["sh", "-c", "echo x >new/.git/config; echo x >.vscode/y"], cwd=root, sandbox=plan)
+    assert out.exit_code
+    assert (root / "new" / ".git" / "config").read_text() != "x\n"
+
+
+def test_what_is_ours_is_hidden_from_every_command(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"):
+        (root / variable / "agent-exec").mkdir(parents=True)
+        (root / variable / "agent-exec" / "file").write_text("secret")
+        monkeypatch.setenv(variable, str(root / variable))
+    (root / "jobs").mkdir()
+    (root / "jobs" / "file").write_text("secret")
+    monkeypatch.setenv("AGENT_EXEC_ROOT", str(root / "jobs"))
+    out = sh("cat */agent-exec/file jobs/file; echo forged >jobs/file; mv jobs other", root)
+    assert out.stdout == b""
+    assert (root / "jobs" / "file").read_text() == "secret"
+
+
+def test_a_job_has_it_taken_away_while_it_runs(root: Path, tmp_path: Path) -> None:
+    jobs = agent_exec.open_jobs(str(tmp_path / "store"))
+    job = jobs.run(
+        ["sh", "-c", "echo hook >.envrc; exec sleep 600"],
+        cwd=str(root),
+        sandbox=Profile("workspace-write", [root]),
+        observe=0,
+    )
+    wait_until(lambda: any(".blocked-" in name for name in os.listdir(root)))
+    ended = jobs.kill(job["job_id"])
+    assert ended["state"] == "killed"
+    (change,) = jobs.status(job["job_id"])["sandbox"]["protected_changes"]
+    assert change["path"] == str(root / ".envrc")
+
+
+@pytest.mark.parametrize("how", ["protected", "masked", "absent"])
+def test_a_command_ends_when_the_host_replaces_what_is_protected_or_hidden(root: Path, how: str) -> None:
+    """A mount over a single file comes off when another file is renamed over it."""
+    held = root / ".mcp.json" if how == "protected" else root / "secret"
+    if how != "absent":
+        held.write_text("old")
+    deny = ["secret"] if how != "protected" else []
+    line = f"echo up >up; while :; do cat {held.name} >>seen 2>/dev/null; echo evil >>{held.name}; sleep 0.01; done"
+    with agent_exec.Engine() as engine:
+        profile = Profile("workspace-write", [root], deny_read=deny)
+        run = engine.start(agent_exec.Command(["sh", "-c", line], cwd=root), sandbox=profile)
+        if how != "absent":
+            wait_until((root / "up").exists)
+            (root.parent / "new").write_text("new")
+            (root.parent / "new").rename(held)
+        with pytest.raises(agent_exec.AgentExecError, match="was replaced while the command ran"):
+            run.outcome()
