@@ -52,6 +52,7 @@ OPENERS = {  # who opens files, and why no path of a model, a client or a comman
     "logs/files.py": "names of ours, in the folder of jobs",
     "logs/folders.py": "the one way",
     "sandbox/linux/": "inside of a box that is being made, and /proc",
+    "sandbox/removal.py": "folders below a root, part by part and without links, of what is renamed there",
     "sandbox/paths.py": "files of git, which are only looked at",
     "sandbox/plan.py": "who a root is",
     "sandbox/survey.py": "names below a root, which are only looked at",

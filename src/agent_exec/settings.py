@@ -3,7 +3,7 @@
 import os
 import sys
 
-from agent_exec.sandbox.ours import CONFIG, DATA, STATE, place
+from agent_exec.places import CONFIG, DATA, STATE, place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -178,16 +178,18 @@ def test_words_that_make_no_sense(cli: Cli, words: list[str], says: str) -> None
     assert nothing_was_made(cli)
 
 
-def test_no_root_may_hold_the_jobs_or_lie_in_them(cli: Cli, tmp_path: Path) -> None:
+def test_no_root_may_lie_in_the_jobs_and_they_are_hidden_in_one(cli: Cli, tmp_path: Path) -> None:
     inner = cli.root / "inner"
     inner.mkdir(parents=True)
-    for root in (tmp_path, inner):
-        told = run(cli, *WRITE, "--sandbox-root", root, line=f"echo > {root}/ran")
-        assert (told.code, told["error"]["code"]) == (1, "invalid_argument")
-        assert (told["state"], told["reason"]) == ("failed", "spawn_failed")
-        assert str(cli.root) in told["error"]["message"]
-        assert set(told["sandbox"]) == BEGUN
-        assert not (root / "ran").exists()
+    told = run(cli, *WRITE, "--sandbox-root", inner, line=f"echo > {inner}/ran")
+    assert (told.code, told["error"]["code"]) == (1, "invalid_argument")
+    assert (told["state"], told["reason"]) == ("failed", "spawn_failed")
+    assert str(cli.root) in told["error"]["message"]
+    assert set(told["sandbox"]) == BEGUN
+    assert not (inner / "ran").exists()
+    told = run(cli, *WRITE, "--sandbox-root", tmp_path, line=f"ls {cli.root}; echo > {cli.root}/ran")
+    assert (told["state"], told["stdout"], told["exit_code"] != 0) == ("exited", "", True)
+    assert not (cli.root / "ran").exists()
 
 
 def test_rules_are_obeyed_and_cannot_be_changed(cli: Cli) -> None:

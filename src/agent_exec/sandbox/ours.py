@@ -4,15 +4,11 @@ import os
 import sys
 
 from agent_exec.model.value import Value
+from agent_exec.places import CONFIG, DATA, STATE, place, sessions_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-CONFIG = ("XDG_CONFIG_HOME", (".config",), "Roaming")
-STATE = ("XDG_STATE_HOME", (".local", "state"), "Local")
-DATA = ("XDG_DATA_HOME", (".local", "share"), "Local")
-"""A variable that names a folder, where that folder is below the home without it, and its kind on Windows."""
+    from collections.abc import Sequence
 
 _VARIABLES = (
     "HOME",
@@ -63,33 +59,3 @@ def own_folders() -> tuple[str, ...]:
         found += [os.path.abspath(root) for root in (os.environ.get("AGENT_EXEC_ROOT"),) if root]
         _last = asked, tuple(path.rstrip(os.sep) for path in (*found, sessions_folder()))
     return _last[1]
-
-
-def sessions_folder() -> str:
-    """Return where servers keep the output of their sessions: in the folder for temporary files."""
-    user = str(os.getuid()) if hasattr(os, "getuid") else "me"
-    named = filter(None, map(os.environ.get, ("TMPDIR", "TEMP", "TMP")))
-    above = next(filter(os.path.isdir, (*named, "/tmp", "/var/tmp")), os.getcwd())
-    return os.path.join(os.path.abspath(above), f"agent-exec-sessions-{user}")
-
-
-def place(
-    name: str,
-    variable: str,
-    below_home: tuple[str, ...],
-    kind: str,
-    environ: "Mapping[str, str] | None" = None,
-    platform: str = sys.platform,
-    home: str | None = None,
-) -> str:
-    """Return where something of ours is: below what a variable says, or in the system's own place."""
-    found = os.environ if environ is None else environ
-    where = os.path.expanduser("~") if home is None else home
-    if base := found.get(variable):
-        pass
-    elif platform == "win32":
-        variable = "APPDATA" if kind == "Roaming" else "LOCALAPPDATA"
-        base = found.get(variable) or os.path.join(where, "AppData", kind)
-    else:
-        base = os.path.join(where, *below_home)
-    return os.path.join(base, "agent-exec", name)

@@ -122,7 +122,7 @@ def _git(
         env=env,
         max_output_chars=MOST_OUTPUT_CHARS,
         sandbox=context.sandbox,  # the folder may be another by the time that git enters it
-        own=context.own,
+        ours=context.ours,
         run=context.run,
     )
     if told["timed_out"]:

@@ -6,7 +6,7 @@ import tempfile
 
 from agent_exec.host import FileLock, is_locked
 from agent_exec.model.errors import StoreFailed
-from agent_exec.sandbox.ours import sessions_folder
+from agent_exec.places import sessions_folder
 
 _LOCK = "lock"
 _NAME = "server-"
