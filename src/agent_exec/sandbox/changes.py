@@ -26,8 +26,8 @@ MOST_ENTRIES = 1000
 class Snapshot(Value):
     """How protected paths looked at one moment.
 
-    `digests` are by path, "" for what was not there; `present` are names that
-    were missing in the plan and existed already; `gits` is every `.git` below
+    `digests` are by path, "" for what was not there; `present` are paths that
+    the plan has looked for and that existed already; `gits` is every `.git` below
     the roots, `obeyed` everything else there that programs obey, `inner` each
     repository inside of one that commands may write to. `partial` are folders
     too large to be looked at whole.
@@ -100,7 +100,7 @@ def snapshot(
         found = [surveys[root.path, commit] for root in plan.roots]
         gits = tuple(git for one in found for git in one.gits)
         obeyed = tuple(path for one in found for path in wanted(plan.profile, one.obeyed))
-    present = tuple(path for path in plan.missing if os.path.lexists(path))
+    present = tuple(path for path in plan.sought if os.path.lexists(path))
     within = tuple(one for git in plan.gits for one in inner(git)) if commit else ()
     return Snapshot(tuple(digests), present, tuple(partial), gits, obeyed, within)
 
@@ -119,9 +119,8 @@ def compare(
         now = new[path] if path in new else _digest(path)[0]
         if was != now:
             found[path] = "removed" if not now else "changed" if was else "appeared"
-    for path in before.present:
-        if path not in after.present:
-            found[path] = "removed"
+    for path in {*before.present, *before.obeyed}.difference(after.present, after.obeyed):
+        found[path] = "removed"
     for name in ("present", "gits", "obeyed", "inner"):
         known = set(getattr(before, name))
         for path in getattr(after, name):

@@ -20,6 +20,7 @@ _VARIABLES = (
     "TEMP",
     "TMP",
 )
+_own: list[str] = []
 _last: "tuple[tuple[str | None, ...], tuple[str, ...]] | None" = None
 
 
@@ -46,6 +47,12 @@ def ours(files: "Sequence[str]" = (), folders: "Sequence[str]" = ()) -> Ours:
 
 def own_paths() -> tuple[str, ...]:
     """Return where our interpreter, its packages and our own code are."""
+    if not _own:
+        _own.extend(_own_paths())
+    return tuple(_own)
+
+
+def _own_paths() -> tuple[str, ...]:
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     return (sys.prefix, sys.base_prefix, os.path.dirname(os.path.realpath(sys.executable)), package)
 

@@ -46,7 +46,8 @@ class Plan(Value):
     inodes, in the same order. `visible` are not written to, but seen even if
     they lie in a /tmp that is hidden. `masks` are real paths that may not be
     read; `absent` are those that do not exist yet. `missing` are protected
-    paths that do not exist yet, and are looked for afterwards; `links` are
+    paths that do not exist yet, and are looked for afterwards, the `sought`
+    ones by their paths, the others by a survey of the roots; `links` are
     protected links and where they lead. `gits` is every `.git` that was found
     below the roots, `obeyed` every other name or folder that programs obey.
     `unenforced` says in words what no
@@ -67,6 +68,7 @@ class Plan(Value):
         "profile",
         "protected",
         "roots",
+        "sought",
         "state",
         "unenforced",
         "visible",
@@ -83,6 +85,7 @@ class Plan(Value):
         masks: tuple[str, ...] = (),
         absent: tuple[str, ...] = (),
         missing: tuple[str, ...] = (),
+        sought: tuple[str, ...] = (),
         gits: tuple[str, ...] = (),
         obeyed: tuple[str, ...] = (),
         links: tuple[tuple[str, str], ...] = (),
@@ -99,6 +102,7 @@ class Plan(Value):
         self.masks = masks
         self.absent = absent
         self.missing = missing
+        self.sought = sought
         self.gits = gits
         self.obeyed = obeyed
         self.links = links
@@ -182,6 +186,7 @@ def make_plan(
         masks=masks,
         absent=absent,
         missing=found.missing,
+        sought=found.sought,
         gits=found.gits,
         obeyed=found.obeyed,
         links=found.links,

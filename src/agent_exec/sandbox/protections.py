@@ -7,13 +7,15 @@ from agent_exec.model.value import Value
 from agent_exec.sandbox.gitdirs import Places, guard, locate
 from agent_exec.sandbox.paths import below, inside, outermost, settle
 from agent_exec.sandbox.profile import PROTECTED
-from agent_exec.sandbox.survey import Survey, survey
+from agent_exec.sandbox.survey import Survey, packaged, survey
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from agent_exec.sandbox.profile import Profile
+
+_NAMES = frozenset(PROTECTED)
 
 MOST_PROTECTED = 5000
 """How many paths a plan may protect: a box that mounts each would take too long to start."""
@@ -22,17 +24,19 @@ MOST_PROTECTED = 5000
 class Protections(Value):
     """What is `protected` below the roots, what is `missing` and looked for later, what is `unenforced`.
 
+    Those of the missing paths that no survey of the roots finds are `sought`.
     `gits` is every `.git`, `obeyed` every name that programs obey and every
     repository under another name. `links` are such names that are links, with
     where they lead: no mount can hold a link, and so it is put back.
     """
 
-    __slots__ = ("gits", "links", "missing", "obeyed", "protected", "unenforced")
+    __slots__ = ("gits", "links", "missing", "obeyed", "protected", "sought", "unenforced")
 
     def __init__(
         self,
         protected: tuple[str, ...],
         missing: tuple[str, ...],
+        sought: tuple[str, ...],
         unenforced: tuple[str, ...],
         gits: tuple[str, ...],
         obeyed: tuple[str, ...],
@@ -40,6 +44,7 @@ class Protections(Value):
     ) -> None:
         self.protected = protected
         self.missing = missing
+        self.sought = sought
         self.unenforced = unenforced
         self.gits = gits
         self.obeyed = obeyed
@@ -67,6 +72,7 @@ def find_protections(
     repositories: list[Places] = []
     gits: list[str] = []
     obeyed: list[str] = []
+    expected: set[str] = set()
     for folder in folders:
         found = survey(folder, bound=bound, into_git=commit)
         if folder in found.shut:
@@ -82,6 +88,7 @@ def find_protections(
     for folder in named:
         for path in _named(profile, folder, folders):
             (protected.append if os.path.lexists(path) else missing.add)(path)
+        expected |= _expected(profile, folder)
     protected.extend(filter(is_name, obeyed))
     links = {path: os.readlink(path) for path in protected if os.path.islink(path)}
     protected = [path for path in protected if path not in links]
@@ -117,6 +124,7 @@ def find_protections(
         )
     return Protections(
         kept,
+        tuple(sorted(missing | (set() if profile.missing == "allow" else expected.difference(obeyed)))),
         tuple(sorted(missing)),
         tuple(dict.fromkeys(unenforced)),
         tuple(gits),
@@ -126,12 +134,13 @@ def find_protections(
 
 
 def _named(profile: "Profile", folder: str, folders: "Sequence[str]") -> "Iterator[str]":
-    """Return what a profile protects by its name right below one folder, whether it exists or not."""
+    """Return what a profile protects right below one folder and no survey finds, whether it exists or not."""
     yield from () if os.path.lexists(git := os.path.join(folder, ".git")) else (git,)
+    surveyed = not packaged(f"{folder}/")
     for name in (*profile.protect, *profile.protect_also):
-        if name in profile.unprotect:
-            continue
         path = os.path.join(folder, name)
+        if name in profile.unprotect or (surveyed and name in _NAMES):
+            continue
         if "/" in name or not os.path.islink(path):
             path = settle(path, folders, "protect")[0]
         if any(inside(root, path) for root in folders):
@@ -142,9 +151,15 @@ def _named(profile: "Profile", folder: str, folders: "Sequence[str]") -> "Iterat
             yield path
 
 
+def _expected(profile: "Profile", folder: str) -> "set[str]":
+    """Return what a survey finds right below a folder of what a profile protects, if it exists."""
+    names = (name for name in profile.protect if name in PROTECTED and name not in profile.unprotect)
+    return set() if packaged(f"{folder}/") else {f"{folder}/{name}" for name in names}
+
+
 def is_name(path: str) -> bool:
     """True if a path that was found to be obeyed is so by its name, and not by its shape."""
-    return os.path.basename(path) in PROTECTED
+    return path[path.rfind("/") + 1 :] in _NAMES
 
 
 def wanted(profile: "Profile", obeyed: "Sequence[str]") -> "list[str]":

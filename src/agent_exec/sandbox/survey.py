@@ -31,7 +31,7 @@ BOUND = 200_000
 
 _OBEYED = frozenset(PROTECTED)
 _PACKAGES = ("/node_modules/", "/site-packages/", "/dist-packages/")
-"""Folders of installed packages: nobody works in them, and many packages ship such names."""
+"""Folders of installed packages: nobody works in them, and many packages ship names that are obeyed."""
 
 _BARE = frozenset({"HEAD", "objects", "refs"})
 _SHARED = frozenset({"HEAD", "commondir"})
@@ -178,6 +178,11 @@ def learn(root: str, found: "Known") -> None:
     _known[root] = found
 
 
+def packaged(path: str) -> bool:
+    """True if names that are obeyed are not looked for at a path, because it lies in an installed package."""
+    return any(part in path for part in _PACKAGES)
+
+
 def _stamp(found: os.stat_result) -> "Stamp":
     return found.st_dev, found.st_ino, found.st_ctime_ns
 
@@ -212,7 +217,7 @@ def _look(folder: str) -> "Found":
                         linked.append(start + name)
     finally:
         os.close(fd)
-    if any(part in start for part in _PACKAGES):
+    if packaged(start):
         obeyed.clear()
     if shape and (_BARE.issubset(shape) or _SHARED.issubset(shape)) and "/.git/" not in start.lower():
         obeyed.append(folder)
