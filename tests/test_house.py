@@ -131,6 +131,34 @@ def test_a_callers_path_is_opened_in_one_place() -> None:
     assert all(any(name.startswith(known) for name in found) for known in OPENERS)
 
 
+def test_boxes_are_planned_in_one_place() -> None:
+    """Every face gets its plan from one factory, which cannot be called without what is ours."""
+    callers = {
+        name: {
+            str(module.relative_to(SOURCE))
+            for module in MODULES
+            for node in ast.walk(ast.parse(module.read_text()))
+            if isinstance(node, ast.Call) and called_name(node.func) == name
+        }
+        for name in ("make_plan", "snapshot", "guarded")
+    }
+    assert callers["make_plan"] == {"sandbox/confine.py"}
+    assert callers["snapshot"] - {"faces/slash/finding.py", "faces/slash/scroll.py"} <= {
+        "sandbox/changes.py",
+        "sandbox/guard.py",
+    }
+    assert callers["guarded"] == {
+        "engine/engine.py",
+        "faces/executor/executor.py",
+        "faces/sandbox.py",
+        "jobs/boxed.py",
+    }
+
+
+def called_name(called: ast.expr) -> str:
+    return called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+
+
 def is_opener(called: ast.expr) -> bool:
     if isinstance(called, ast.Name):
         return called.id in ("open", "fdopen")

@@ -267,3 +267,68 @@ def test_a_command_ends_when_the_host_replaces_what_is_protected_or_hidden(root:
             (root.parent / "new").rename(held)
         with pytest.raises(agent_exec.AgentExecError, match="was replaced while the command ran"):
             run.outcome()
+
+
+def test_a_session_tells_what_it_took_away_and_when(root: Path, tmp_path: Path) -> None:
+    with agent_exec.open_tools(workspace=str(root), sandbox=Profile("workspace-write", [root])) as tools:
+        first = tools.call(
+            "exec_command", {"cmd": "echo x >.envrc; read x; echo y >.npmrc; read x", "tty": True}
+        )
+        assert first.structured is not None
+        assert [one["path"] for one in first.structured["sandbox"]["protected_changes"]] == [
+            str(root / ".envrc")
+        ]
+        assert "[sandbox] protected: " in first.text
+        assert not (root / ".envrc").exists()
+        number = first.structured["session_id"]
+        second = tools.call("write_stdin", {"session_id": number, "chars": "\n"})
+        assert second.structured is not None
+        assert [one["path"] for one in second.structured["sandbox"]["protected_changes"]] == [
+            str(root / ".npmrc")
+        ]
+        tools.call("kill_session", {"session_id": number})
+
+
+def test_what_a_session_made_unseen_is_not_taken_for_the_users(root: Path) -> None:
+    """A command that goes on after its answer makes a name; the next command must not find it protected."""
+    with agent_exec.open_tools(workspace=str(root), sandbox=Profile("workspace-write", [root])) as tools:
+        cmd = "while [ ! -e go ]; do sleep 0.01; done; mkdir .claude; echo > made; sleep 600"
+        tools.call("exec_command", {"cmd": cmd, "yield_time_ms": 250})
+        (root / "go").touch()
+        wait_until((root / "made").exists)
+        tools.call("exec_command", {"cmd": "true"})
+        assert not (root / ".claude").exists()
+
+
+def test_an_executor_protects_its_rules_and_tells(root: Path) -> None:
+    rules = root / "rules.toml"
+    rules.write_text("deny")
+    config = agent_exec.CommandExecutorConfig(
+        sandbox=Profile("workspace-write", [root]),
+        own=(str(rules),),
+        workspace_root=root,
+        policy=agent_exec.CommandLists(whitelist=["cp", "touch"]),
+    )
+    with agent_exec.CommandExecutor(config=config) as executor:
+        assert executor.execute_command("cp", ["/dev/null", "rules.toml"], cwd=str(root)).status == "error"
+        told = executor.execute_command("touch", [".envrc"], cwd=str(root)).to_wire()
+    assert rules.read_text() == "deny"
+    assert told["sandbox"]["protected_changes"][0]["path"] == str(root / ".envrc")
+
+
+def test_every_file_that_a_setting_of_git_names_is_protected(root: Path) -> None:
+    repository(root)
+    (root / "tool.sh").write_text("fine")
+    for name, value in (
+        ("pager.log", "./tool.sh"),
+        ("submodule.x.update", "!./tool.sh -x"),
+        ("mergetool.x.path", "./tool.sh"),
+        ("sendemail.toCmd", "./tool.sh"),
+        ("gpg.ssh.defaultKeyCommand", "./tool.sh"),
+        ("some.thing.new", "./tool.sh"),
+    ):
+        git(root, "config", name, value)
+        assert not sh("echo evil >tool.sh", root).ok
+        git(root, "config", "--unset", name)
+    assert (root / "tool.sh").read_text() == "fine"
+    assert sh("echo now >tool.sh", root).ok

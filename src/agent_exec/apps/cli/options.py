@@ -37,6 +37,13 @@ _EXIT: "Option" = (
     "",
     "exit as the job did; 124: it runs, 125: nobody knows, 127: it never ran",
 )
+_UNPROTECT: "Option" = (
+    "unprotect",
+    "many",
+    "NAME",
+    "let commands make and change this name (.github)",
+)
+
 _RULES: "Option" = (
     "rules",
     "text",
@@ -131,6 +138,7 @@ VERBS: dict[str, Verb] = {
             ),
             ("sandbox-root", "many", "DIR", "a folder that it may write to (default: the current one)"),
             ("net", "many", "off|on|HOST[:PORT]", "with --sandbox: the hosts that it may reach (off)"),
+            _UNPROTECT,
         ),
         (
             "agent-exec run -- echo hello",
@@ -228,6 +236,7 @@ VERBS: dict[str, Verb] = {
             ),
             ("root", "many", "DIR", "a folder that may be written to (default: the current one)"),
             ("net", "many", "off|on|HOST[:PORT]", "the hosts that it may reach (off)"),
+            _UNPROTECT,
             ("cwd", "text", "DIR", "its working directory"),
             ("timeout", "ms", "TIME", "end it after this time"),
         ),
@@ -252,8 +261,9 @@ VERBS: dict[str, Verb] = {
                 "sandbox",
                 "text",
                 "PROFILE",
-                "confine: workspace-write (the default), read-only, FILE, or full-access, which does not",
+                "workspace-write (the default), read-only, FILE, or full-access: no sandbox",
             ),
+            _UNPROTECT,
             _RULES,
             ("max-wait", "s", "TIME", "no call waits longer than this (55s)"),
             *_HTTP,
@@ -274,6 +284,7 @@ VERBS: dict[str, Verb] = {
             ("timeout", "ms", "TIME", "end each command after this time (5m; 0: never)"),
             ("sandbox", "text", "PROFILE", "confine commands: read-only, workspace-write, or a JSON file"),
             ("sandbox-root", "many", "DIR", "a folder they may write to (default: the one each runs in)"),
+            _UNPROTECT,
             _RULES,
             ("web", "flag", "", "serve it to a browser on this machine, in place of the terminal"),
             ("port", "count", "N", "with --web: the port (default: any free one)"),

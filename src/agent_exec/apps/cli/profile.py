@@ -30,6 +30,8 @@ def profile(asked: "Parsed", option: str, root: str, *, rootless: bool = False) 
         raise UsageError(f"--{root} takes a folder", asked.verb)
     if not rootless and (roots or not found.roots):
         found = found.replace(roots=[os.path.realpath(folder) for folder in roots or [here()]])
+    if "unprotect" in asked.options:
+        found = found.replace(unprotect=(*found.unprotect, *asked.options["unprotect"]))
     if "net" in asked.options:
         found = found.replace(net=_net(asked.options["net"], asked.verb))
     return found

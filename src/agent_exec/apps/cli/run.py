@@ -114,7 +114,7 @@ def _profile(asked: "Parsed") -> "Profile | None":
     """Give what the command is to be confined by, if it is."""
     options = asked.options
     if "sandbox" not in options:
-        for name in ("sandbox-root", "net"):
+        for name in ("sandbox-root", "net", "unprotect"):
             if name in options:
                 raise UsageError(f"--{name} needs --sandbox and a profile", "run")
         return None
