@@ -4,6 +4,7 @@ from agent_exec.policy.rule import Rule
 
 RULES = [
     Rule(["ls"]),
+    Rule(["cd"]),
     Rule(["cat"]),
     Rule(["grep"]),
     Rule(["wc"]),
@@ -33,6 +34,34 @@ RULES = [
 ]
 
 ALLOWED = r"""
+pytest -p no:randomly -q
+pytest -p no:cacheprovider -n 4 tests
+pytest -W ignore::DeprecationWarning -x
+pytest -Werror tests
+pytest --cov=src --cov-report=term-missing
+pytest -rA -k 'a and not b' -m slow
+pytest --pdb -vv --tb=short -l
+python3 -m pytest -q -k a tests/test_a.py
+python3 -m pytest -p no:randomly
+timeout 60 python3 -m pytest -n 2
+CI=1 make test
+V=1 make -j4
+env CI=true NO_COLOR=1 make test
+for i in 1 2 3; do make test; done
+n=3; make test; echo $n
+x=$(git log -1); make test; echo "$x"
+LC_ALL=C sort f | wc -l
+FOO=bar ls
+LANG=C make
+cd /work && git status
+cd /work; git log --oneline
+cd . && git diff
+cd src && make test
+make test > /dev/null; make all
+make test 2>/dev/null && pytest -q
+git status && make test && git diff
+NODE_ENV=test npm test
+PYTHONUNBUFFERED=1 pytest -q
 timeout 60 pytest -q
 timeout -k 5 60s nice -n 5 env CI=1 pytest -x
 env -u CI make -j8 test
@@ -79,6 +108,22 @@ docker ps -a
 """
 
 ASKED = r"""
+cd src && git status
+cd / && git log
+env FOO=1 make
+export FOO=bar && make
+export FOO="$(ls)"; make
+CI=$x make
+CI='1; x' make
+JOBS=4 RM=x make
+pytest -p plugin
+pytest -c other.ini
+pytest $ARGS
+python3 -m pytest -p plugin
+git diff --name-only | xargs python3 -m pytest
+sed -i 's/a/b/' Makefile && make
+sed -i 's/a/b/' src/x.py && pytest
+set -a; make
 timeout 60
 timeout 60 node x.js
 env LD_PRELOAD=x.so ls

@@ -8,21 +8,22 @@ from pathlib import Path
 import pytest
 
 import agent_exec
-from policy import songs_languages, songs_programs
+from policy import songs_folder, songs_languages, songs_programs
 from policy.canary import judge, sings
 
-LINES = songs_programs.LINES | songs_languages.LINES
-SETUPS = songs_programs.SETUPS | songs_languages.SETUPS
+LINES = songs_programs.LINES | songs_languages.LINES | songs_folder.LINES
+SETUPS = songs_programs.SETUPS | songs_languages.SETUPS | songs_folder.SETUPS
 OPTIONAL = frozenset(
     """
     busybox gawk mawk nawk zsh fish ksh tclsh expect lua ruby irb erb rake php node npm npx sqlite3 gdb rsync
     zip ed ex vim view vimdiff dc m4 socat fdfind rg strace ltrace script flock setarch ssh scp sftp man less
     groff troff nroff pic gcc cc c99 cpp cmake ctest ninja bsdtar cpio wget pip pydoc3 perl make git
     ssh-agent prlimit choom setpriv chrt taskset ionice runuser su sg msgexec msgfilter memusage prove
-    fstab-decode scriptlive dpkg-architecture expect_unbuffer dislocate diff3 sdiff logsave dash linux64
+    fstab-decode scriptlive dpkg-architecture pytest mypy tox jest mocha vitest eslint gradle mvn bazel gh terraform
+    pre-commit uv bzdiff xzgrep patch expect_unbuffer dislocate diff3 sdiff logsave dash linux64
     """.split()
 )
-ENOUGH = {"env", "timeout", "shells", "xargs", "find", "git", "sed", "make"}
+ENOUGH = {"env", "timeout", "shells", "xargs", "find", "git", "sed", "make", "set for make", "git elsewhere"}
 """Groups that need no more than any machine of a developer has."""
 PLAIN = re.compile(r"[\w\s=.,:/+@%'!{}-]*")
 

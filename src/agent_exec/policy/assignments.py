@@ -27,7 +27,7 @@ class Assignments:
         self._reading = reading
         self._words = words
 
-    def read(self, node: "Node", *, harmless: bool = False) -> Word:
+    def read(self, node: "Node", *, harmless: bool = False, exported: bool = False) -> Word:
         """Read an assignment; give it as one word. The name of a harmless one does not matter."""
         text = self._source.text(node)
         if len(node.children) < 2 or node.type != "variable_assignment":
@@ -41,7 +41,7 @@ class Assignments:
                 self._reading.doubt("a subscript may run code", text)
                 self._words.look(first)
         if not harmless:
-            self._reading.assign(name, text)
+            self._reading.assign(name, text, exported=exported)
         if not self._touch(node) or len(rest) > 1:
             self._unclear(node)
         begin = name + self._source.text(operator)

@@ -19,7 +19,7 @@ _FLAGS = re.compile(r"[-+][aAgprxfFlutv]+|--", re.ASCII)
 _PROCESS = ("$!", '"$!"', "${!}", '"${!}"')
 _OPTIONS = frozenset(
     """
-    errexit nounset pipefail xtrace noglob noclobber errtrace functrace verbose noexec allexport
+    errexit nounset pipefail xtrace noglob noclobber errtrace functrace verbose noexec
     notify physical braceexpand hashall monitor
     """.split()
 )
@@ -94,7 +94,8 @@ def _names(valued: str, flags: str) -> "Looker":
         if options.strange is not None or not all(identifier(name) for name in names):
             return _never(words)
         sight = Sight()
-        sight.sets += [name for name in names if name is not None]
+        for name in names:
+            sight.set(name or "", None)
         return sight
 
     return look
@@ -113,7 +114,7 @@ def _printf(words: "Sequence[Word]") -> Sight:
         sight = Sight()
         if not identifier(name) or name is None:
             return _never(words)
-        sight.sets.append(name)
+        sight.set(name, None)
         return sight
     return Sight()
 
@@ -138,6 +139,8 @@ def _set(words: "Sequence[Word]") -> Sight:
             return _never(words) if text is None or text[:1] in ("-", "+") else Sight()
         if text in ("--", "-"):
             return Sight()
+        if text[0] == "-" and "a" in text:
+            return Sight().require(NEVER, "set -a gives programs every variable that is set")
         if text.endswith("o"):
             at += 1
             if at < len(words) and words[at].text not in _OPTIONS:
@@ -159,7 +162,8 @@ def _mapfile(words: "Sequence[Word]") -> Sight:
     if options.strange is not None or not all(identifier(name) for name in names):
         return _never(words)
     sight = Sight()
-    sight.sets += [name for name in names if name is not None]
+    for name in names:
+        sight.set(name or "", None)
     return sight
 
 
@@ -167,8 +171,10 @@ def _declare(words: "Sequence[Word]") -> Sight:
     """Names and flags, plainly written; a value in parentheses is read again when the variable is a list."""
     sight = Sight()
     lists = False
+    exports = name_of(words) == "export"
     for word in words[1:]:
         if word.text is not None and _FLAGS.fullmatch(word.text):
+            exports = exports or (name_of(words) != "unset" and "x" in word.text)
             lists = lists or (name_of(words) != "unset" and ("a" in word.text or "A" in word.text))
             continue
         name, equals, value = word.head.partition("=")
@@ -177,7 +183,7 @@ def _declare(words: "Sequence[Word]") -> Sight:
             return _never(words)
         if equals and (lists or value.startswith("(")):
             return _never(words)
-        sight.sets.append(name)
+        sight.set(name, value if word.text is not None and equals else None, exported=exports)
     return sight
 
 

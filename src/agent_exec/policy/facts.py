@@ -12,14 +12,21 @@ class Facts(Value):
 
     `cwd` is the working directory, absolute, or None if unknown. `kin` are
     our own processes, which no command may end. `sets` are the names of the
-    variables that are set for the command.
+    variables that are set for the command. `disguised` says that git would
+    take a folder that is no `.git` for a repository there, and obey it.
     """
 
-    __slots__ = ("cwd", "kin", "sets")
+    __slots__ = ("cwd", "disguised", "kin", "sets")
 
     def __init__(
-        self, cwd: str | None = None, kin: "tuple[Kin, ...]" = (), sets: tuple[str, ...] = ()
+        self,
+        cwd: str | None = None,
+        kin: "tuple[Kin, ...]" = (),
+        sets: tuple[str, ...] = (),
+        *,
+        disguised: bool = False,
     ) -> None:
         self.cwd = cwd
         self.kin = kin
         self.sets = sets
+        self.disguised = disguised

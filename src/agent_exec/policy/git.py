@@ -88,12 +88,12 @@ _VALUED = (
 _MESSAGE = re.compile(r"-[asvqenf]*[mF]|--message|--file")
 _MESSAGES = ("commit", "tag", "merge", "stash", "notes")
 """Commands to which what follows such an option is any text."""
-_READING = frozenset(
-    "get list -l --list --get --get-all --get-regexp --get-urlmatch --get-color --get-colorbool".split()
-)
+_READING = frozenset("--get --get-all --get-regexp --get-urlmatch --get-color --get-colorbool --list".split())
 _SCOPES = frozenset(
-    "--global --local --system --worktree --bool --int --path --null -z --show-origin".split()
+    "--global --local --system --worktree --bool --int --path --null --show-origin --show-scope --name-only "
+    "--includes --no-includes --bool-or-int --expiry-date".split()
 )
+_LETTERS = re.compile(r"-[zl]+")
 _HARMLESS = re.compile(
     r"(?:color\..*|advice\..*|user\.(?:name|email)|core\.quotepath|init\.defaultbranch)=.*", re.IGNORECASE
 )
@@ -122,11 +122,22 @@ def git(words: "Sequence[Word]") -> Sight:
 
 def _reads(words: "Sequence[Word]") -> bool:
     """Tell whether git config with these words only tells what is set."""
-    texts = [word.text for word in words]
-    if any(text in _READING for text in texts):
+    at, lists = 0, False
+    while at < len(words):
+        text = words[at].text
+        if text is None or not text.startswith("-"):
+            break
+        if text in _READING or _LETTERS.fullmatch(text):
+            lists = lists or text in _READING or "l" in text
+        elif text in ("-f", "--file", "--blob", "--type", "--default"):
+            at += 1
+        elif text not in _SCOPES and not text.startswith(("--file=", "--blob=", "--type=", "--default=")):
+            return False
+        at += 1
+    operands = [word.text for word in words[at:]]
+    if lists or operands[:1] in (["get"], ["list"]):
         return True
-    keys = [text for text in texts if text not in _SCOPES]
-    return len(keys) == 1 and keys[0] is not None and keys[0][:1] != "-" and "." in keys[0]
+    return len(operands) == 1 and operands[0] is not None and "." in operands[0]
 
 
 def plainly(words: "Sequence[Word]") -> "tuple[Word, ...] | None":

@@ -1,5 +1,7 @@
 """Makes the look at a program of which only some options and words run, load or write something else."""
 
+import re
+
 from agent_exec.policy.sight import NEVER, Sight, may_be_option, name_of, names_option
 
 TYPE_CHECKING = False
@@ -22,12 +24,15 @@ class Guard:
     short; longer ones of one dash may have two. `letters` and `soft_letters`
     are short options, which may be joined up to one of the `valued`. `verbs`
     and `soft_verbs` are whole words, `starts` what a word begins with,
-    `marks` what is anywhere in it. `fine` are words to pass over.
+    `marks` what is anywhere in it. `fine` are words to pass over, `harmless`
+    is a pattern of options with their values, a blank between the two, that
+    are passed over as well.
     """
 
     __slots__ = (
         "fine",
         "hard",
+        "harmless",
         "letters",
         "marks",
         "runs",
@@ -53,6 +58,7 @@ class Guard:
         starts: str = "",
         marks: str = "",
         fine: str = "",
+        harmless: str = "",
     ) -> None:
         self.runs = tuple(runs.split())
         self.hard = tuple(hard.split())
@@ -65,6 +71,7 @@ class Guard:
         self.starts = tuple(starts.split())
         self.marks = tuple(marks.split())
         self.fine = frozenset(fine.split())
+        self.harmless = re.compile(harmless, re.ASCII) if harmless else None
 
     def __call__(self, words: "Sequence[Word]") -> Sight:
         """Look at a command."""
@@ -78,7 +85,7 @@ class Guard:
                 continue
             ended = ended or text == "--"
             kind = self._kind(text)
-            if kind == "":
+            if kind == "" or self._passes(words, at):
                 continue
             if text in self.verbs or text in self.soft_verbs:
                 place = last if kind == "hard" else at
@@ -92,6 +99,15 @@ class Guard:
                 if line is not None:
                     sight.lines.append(line.removeprefix("exec="))
         return sight
+
+    def _passes(self, words: "Sequence[Word]", at: int) -> bool:
+        """True if an option and its value are harmless."""
+        if self.harmless is None:
+            return False
+        text = words[at].text or ""
+        following = words[at + 1].text if at + 1 < len(words) else None
+        both = text if following is None else f"{text} {following}"
+        return self.harmless.fullmatch(text) is not None or self.harmless.fullmatch(both) is not None
 
     def _kind(self, text: str) -> str:
         """Tell what a word is: of those that run, hard, soft, or of no interest, ""."""
@@ -141,9 +157,9 @@ def whole(reason: str) -> "Looker":
     return look
 
 
-def verbed(run: str, *, hard: str = "") -> "Looker":
+def verbed(run: str, *, hard: str = "", starts: str = "") -> "Looker":
     """Make the look at a program that runs another after one of these words: a rule must name that one."""
-    verbs, options = frozenset(run.split()), tuple(hard.split())
+    verbs, options, begins = frozenset(run.split()), tuple(hard.split()), tuple(starts.split())
 
     def look(words: "Sequence[Word]") -> Sight:
         sight = Sight()
@@ -152,7 +168,7 @@ def verbed(run: str, *, hard: str = "") -> "Looker":
             if word.text is None:
                 if may_be_option(word):
                     return sight.require(NEVER, f"it cannot be seen what {name} would run")
-            elif options and names_option(word.text, *options):
+            elif names_option(word.text, *options) or (begins and word.text.startswith(begins)):
                 sight.require(len(words) - 1, f"{name} {word.text}: {_RUNS}")
             elif word.text in verbs:
                 following = words[at + 1].text if at + 1 < len(words) else None

@@ -55,6 +55,90 @@ _CPIO = Guard(
     runs="--rsh-command --rmt-command", soft="--file", soft_letters="FIO", valued="CEHMR", marks=":"
 )
 _RUST = Guard(hard="--codegen --sysroot --runtool", starts="-C -Z @", marks="linker= runner=")
+_PYTEST = Guard(
+    hard="--override-ini --config-file --rootdir --confcutdir --tx --pythonwarnings --doctest-glob --pdbcls "
+    "--plugins --rsyncdir --import-mode --cov-config --pyargs",
+    soft="--basetemp --junitxml --junit-xml --log-file --debug --report-log --pastebin --cov-report",
+    letters="pcoW",
+    valued="kmrnd",
+    starts="@",
+    harmless=r"--cov(?:=[\w./-]*)?|--pdb|--co|--cov-report[ =]term(?:-missing)?(?::skip-covered)?"
+    r"|--import-mode[ =](?:importlib|append|prepend)|-p ?no:[\w.-]+"
+    r"|(?:-W|--pythonwarnings)[ =]?(?:ignore|default|error|once|always)(?:::\w*)?",
+)
+_MYPY = Guard(
+    hard="--python-executable --config-file --custom-typeshed-dir --custom-typing-module --shadow-file "
+    "--install-types --find-plugins",
+    soft="--junit-xml --cache-dir --any-exprs-report --html-report --txt-report --xml-report",
+    starts="@",
+)
+_TOX = Guard(
+    hard="--override --conf --root --runner --discover --plugin --noxfile --extra-python --force-python "
+    "--default-venv-backend --force-venv-backend --pythons --python",
+    soft="--workdir --result-json --envdir",
+    letters="xcfP",
+    valued="enskt",
+    verbs="exec e devenv --",
+    starts="@",
+)
+_JEST = Guard(
+    hard="--config --globalSetup --globalTeardown --setupFiles --setupFilesAfterEnv --testEnvironment --env "
+    "--runner --testRunner --transform --preset --reporters --reporter --resolver --snapshotSerializers "
+    "--watchPlugins --prettierPath --rootDir --root --roots --modulePaths --filter --projects --haste "
+    "--testResultsProcessor --testSequencer --moduleNameMapper --dependencyExtractor --globals --browser "
+    "--environment --pool --require --package --opts --ui --loader --import --file --node-option --dir "
+    "--experimental-loader --workspace",
+    letters="cruRn",
+    valued="tgfow",
+    harmless=r"--(?:watch|run|dir|test)(?:=\w*)?"
+    r"|(?:--reporters?|-R)[ =](?:dot|spec|verbose|json|tap|list|min|default|line)",
+)
+_ESLINT = Guard(
+    hard="--config --rulesdir --plugin --parser --parser-options --format --formatter --init "
+    "--resolve-plugins-relative-to --plugin-search-dir --config-lookup --custom-syntax --config-basedir",
+    soft="--output-file --cache-location --cache-file",
+    letters="cf",
+    soft_letters="o",
+    harmless=r"(?:-f|--format)[ =](?:json|stylish|compact|unix|html|junit|verbose|string)",
+)
+_GRADLE = Guard(
+    hard="--init-script --build-file --settings-file --include-build --project-dir --gradle-user-home "
+    "--project-cache-dir --system-prop",
+    letters="IbcgpD",
+    valued="xtP",
+)
+_MAVEN = Guard(
+    hard="--file --settings --global-settings --toolchains --builder --define --install-settings",
+    letters="fstDgb",
+    valued="lPTpr",
+    marks=":",
+    harmless=r"-D(?:skipTests|skipITs|maven\.test\.skip|test|it\.test|style\.color|failIfNoTests)(?:=[\w.*#,-]*)?"
+    r"|-T ?[0-9.]+C?|-pl [\w.:,/-]+|-fae|-fn|-ff|-B|-ntp",
+)
+_BAZEL = Guard(
+    runs="--run_under --workspace_status_command",
+    hard="--bazelrc --output_user_root --output_base --install_base --override_repository --override_module "
+    "--action_env --test_env --repo_env --host_action_env --define --python_path --shell_executable "
+    "--crosstool_top --extra_toolchains --extra_execution_platforms --package_path --server_javabase "
+    "--host_jvm_args --strategy --spawn_strategy --remote_executor --remote_cache --registry "
+    "--inject_repository --aspects --script_path --java_runtime_version --compiler --copt --linkopt "
+    "--workspace_rc --system_rc --home_rc --test_arg --credential_helper",
+    verbs="run mobile-install",
+)
+_GH = Guard(
+    hard="--editor --recover --web --shell",
+    verbs="alias extension extensions ext config codespace cs copilot --",
+    soft_verbs="api browse secret variable auth ssh-key gpg-key",
+    letters="w",
+    valued="RLqtbBaAlmFHs",
+)
+_TERRAFORM = Guard(
+    hard="-chdir -plugin-dir -from-module -backend-config -get-plugins -lockfile",
+    soft="-out -state -var-file",
+    verbs="console",
+    soft_verbs="init apply destroy import state login workspace taint force-unlock",
+)
+_SERVER = whole("loads the code that its words name")
 
 LOOKERS: "dict[str, Looker]" = {
     **dict.fromkeys(
@@ -153,7 +237,13 @@ LOOKERS: "dict[str, Looker]" = {
     ),
     "gem": Guard(hard="--editor --config-file", verbs="open exec", soft_verbs="install update build"),
     "bundle": verbed("exec open console"),
-    "uv": verbed("run x", hard="--with --config-file"),
+    "uv": verbed(
+        "run x",
+        hard="--with --with-editable --with-requirements --config-file --python --directory --project "
+        "--env-file --index --default-index --index-url --extra-index-url --find-links --script "
+        "--build-constraint --config-setting --keyring-provider",
+        starts="-p -w",
+    ),
     **dict.fromkeys("poetry pipenv hatch pdm rye pixi".split(), verbed("run shell")),
     **dict.fromkeys("mise asdf rbenv pyenv nvm volta rustup fnm nodenv jenv corepack".split(), _VERSIONS),
     **dict.fromkeys("aws-vault doppler chamber op infisical".split(), verbed("exec run")),
@@ -184,7 +274,33 @@ LOOKERS: "dict[str, Looker]" = {
         marks="COMPILER LAUNCHER _PROGRAM _COMMAND TOOLCHAIN LINKER OVERRIDE CMAKE_PROJECT_ MODULE_PATH",
         fine="-DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DCMAKE_EXPORT_COMPILE_COMMANDS=1",
     ),
-    "ctest": Guard(hard="--build-and-test --script --dashboard --script-new-process", letters="SD"),
+    "ctest": Guard(
+        hard="--build-and-test --script --dashboard --script-new-process --overwrite --test-command "
+        "--build-makeprogram --extra-submit --test-action --test-model --http1.0",
+        soft="--test-dir --output-log --output-junit",
+        letters="SDTM",
+        soft_letters="O",
+        valued="jRELICA",
+    ),
+    **dict.fromkeys(["pytest", "py.test", "ptw", "pytest-watch"], _PYTEST),
+    **dict.fromkeys(["mypy", "dmypy"], _MYPY),
+    **dict.fromkeys(["tox", "nox"], _TOX),
+    **dict.fromkeys("jest mocha vitest ava tap c8 nyc karma cypress playwright".split(), _JEST),
+    **dict.fromkeys("eslint eslint_d stylelint webpack vite rollup esbuild babel".split(), _ESLINT),
+    "prettier": Guard(hard="--config --plugin --plugin-search-dir --parser", fine="--parser=typescript"),
+    **dict.fromkeys(["gradle", "gradlew"], _GRADLE),
+    **dict.fromkeys(["mvn", "mvnw", "mvnd"], _MAVEN),
+    **dict.fromkeys(["bazel", "bazelisk"], _BAZEL),
+    "gh": _GH,
+    **dict.fromkeys(["terraform", "tofu", "terragrunt"], _TERRAFORM),
+    "pre-commit": Guard(hard="--config --repo", letters="c", verbs="try-repo", soft_verbs="install"),
+    **dict.fromkeys(["flake8", "sphinx-build"], Guard(hard="--config --append-config", letters="cDC")),
+    **dict.fromkeys(["rspec", "phpunit"], Guard(hard="--require --options --bootstrap", letters="rcIO")),
+    "dotnet": Guard(hard="--logger", verbs="exec run tool watch script msbuild vstest fsi"),
+    **dict.fromkeys("gunicorn uvicorn hypercorn celery flask waitress-serve".split(), _SERVER),
+    # Modules of Python that run the code in their words, or the file that these name.
+    **dict.fromkeys("timeit cprofile profile trace runpy code zipapp".split(), _SERVER),
+    **dict.fromkeys(["nose", "nosetests", "nose2"], Guard(hard="--plugin --config", letters="cp")),
     **dict.fromkeys(["ninja", "samu"], Guard(soft_letters="fC", valued="jkldtw")),
     **dict.fromkeys(
         ["rake", "just", "scons", "ant", "invoke"],

@@ -14,11 +14,9 @@ from agent_exec.policy.conditions import condition
 from agent_exec.policy.reading import BUSIEST, DEEPEST, LONGEST, Reading, Simple
 from agent_exec.policy.redirections import KINDS as REDIRECTIONS
 from agent_exec.policy.redirections import Redirections, cuts
-from agent_exec.policy.sight import name_of
 from agent_exec.policy.source import Source, hole
-from agent_exec.policy.word import Word, base
+from agent_exec.policy.word import Word
 from agent_exec.policy.words import Words
-from agent_exec.policy.wrappers import LOOKERS as WRAPPERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,11 +87,7 @@ def _parse(data: bytes) -> "Node":
 
 def _look_back(reading: Reading) -> None:
     """Doubt what only the whole line shows."""
-    written = {base(write.word.text) for write in reading.writes if write.word.text is not None}
     for simple in reading.simples:
-        runs = simple.words if name_of(simple.words) in WRAPPERS else simple.words[:1]
-        if any(word.text and "/" in word.text and base(word.text) in written for word in runs):
-            reading.doubt("it runs what it has just written", simple.text)
         if reading.arrays and _declares_unknown(simple):
             reading.doubt("the value may be read again as a list", simple.text)
         if reading.repeats and reading.moved:
@@ -284,7 +278,7 @@ class _Line:
         for child in sets:
             # To read, and to nothing else, it is given how to split only what it reads.
             splits = bool(words) and words[0].text == "read" and self._text(child).startswith("IFS=")
-            self._assignments.read(child, harmless=splits)
+            self._assignments.read(child, harmless=splits, exported=bool(words))
         self._simple(words, node)
         if words:
             self._commands[node.id] = self._reading.simples[-1]
@@ -308,6 +302,8 @@ class _Line:
             reading.simples.append(Simple(tuple(words), text, moved=reading.moved, neutral=neutral))
             if words[0].text in _MOVING:
                 reading.moved = True
+                stays = words[0].text == "cd" and len(words) == 2
+                reading.places.append(words[1].text if stays else None)
             if words[0].text in _FILLING or (words[0].text == "read" and _fills(words)):
                 reading.arrays = True
 
@@ -322,7 +318,7 @@ class _Line:
         while at < len(words):
             found = _ASSIGNMENT.match(words[at].source)
             if found is not None:
-                self._reading.assign(found[1], words[at].source)
+                self._reading.assign(found[1], words[at].source, exported=True)
             elif words[at].source != "!":
                 break
             at += 1

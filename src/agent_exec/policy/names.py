@@ -1,5 +1,7 @@
 """Names of variables that change what a program does, or that the shell reads again as code."""
 
+import re
+
 _NAMES = frozenset(
     """
     BROWSER CC CDPATH COLUMNS_CMD CPP CXX DIRSTACK EDITOR ENV EXECIGNORE EXINIT FIGNORE FPATH
@@ -25,11 +27,39 @@ _ENDS = tuple(
     CONFIG RC INIT HOOK PRELOAD PROXY proxy PROGRAM
     """.split()
 )
+_HARMLESS = frozenset(
+    """
+    CI DEBUG VERBOSE V Q QUIET TERM COLORTERM LANG LANGUAGE TZ NO_COLOR FORCE_COLOR CLICOLOR
+    CLICOLOR_FORCE COLUMNS LINES LOG_LEVEL LOGLEVEL NODE_ENV PORT HOST RUST_BACKTRACE RUST_LOG
+    PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE PYTHONHASHSEED SOURCE_DATE_EPOCH JOBS PARALLEL_LEVEL
+    RELEASE BUILD_TYPE RAILS_ENV RACK_ENV APP_ENV MIX_ENV
+    """.split()
+)
+"""Variables that say how much is shown, or how, or for what: with a plain value they run nothing."""
+_PLAIN_VALUE = re.compile(r"[\w.,:/+@%-]*", re.ASCII)
 
 
 def dangerous(name: str) -> bool:
     """Tell whether setting this variable may change what a command does."""
+    if name in _HARMLESS:
+        return False
     return name in _NAMES or name.startswith(_STARTS) or name.endswith(_ENDS) or not _plain(name)
+
+
+def harmless(name: str, value: str | None = "") -> bool:
+    """True if a program that runs what variables say runs nothing for this one; None is any value."""
+    if name not in _HARMLESS and not name.startswith("LC_"):
+        return False
+    return value is not None and _PLAIN_VALUE.fullmatch(value.strip("'\"")) is not None
+
+
+def reaches(name: str, value: str | None, *, exported: bool) -> bool:
+    """True if a variable may be given to programs, and may be one that they run.
+
+    One that is not exported here may be so already, as those are whose names
+    have no small letters.
+    """
+    return (exported or name == name.upper()) and not harmless(name, value)
 
 
 def identifier(text: str | None) -> bool:

@@ -1,23 +1,24 @@
 """The judge: reads a command, finds all that it would do, and says the strictest of what is said to each."""
 
 from agent_exec.model.errors import InvalidArgument
+from agent_exec.policy import effects
 from agent_exec.policy.facts import Facts
 from agent_exec.policy.kin import harms
 from agent_exec.policy.matching import Index
-from agent_exec.policy.names import dangerous
+from agent_exec.policy.names import dangerous, harmless
 from agent_exec.policy.programs import alternatives, look
-from agent_exec.policy.reading import Simple
+from agent_exec.policy.reading import Simple, Write
 from agent_exec.policy.rule import Rule
-from agent_exec.policy.sight import NEVER
+from agent_exec.policy.sight import NEVER, name_of
 from agent_exec.policy.verdict import KINDS, Finding, strictest
-from agent_exec.policy.word import Word
+from agent_exec.policy.word import Word, base
 from agent_exec.policy.wrappers import sets_dangerous
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent_exec.policy.reading import Write
+    from agent_exec.policy.reading import Reading
     from agent_exec.policy.sight import Sight
     from agent_exec.policy.verdict import Basis, Kind, Verdict
 
@@ -26,6 +27,34 @@ NESTING = 8
 MOST = 2000
 """A line with more commands than this is not judged one by one."""
 _NOWHERE = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/fd/1", "/dev/fd/2")
+
+
+class _Course:
+    """What is found while a command is judged, in the order in which it would happen.
+
+    `files` are the files that were written so far, `names` what all of them
+    are called, `given` the variables that programs may be given, `reads` a
+    command that would run what any of those says.
+    """
+
+    __slots__ = ("facts", "files", "findings", "given", "names", "reads")
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.findings: list[Finding] = []
+        self.files: list[Word] = []
+        self.names: set[str] = set()
+        self.given: list[str] = []
+        self.reads: Simple | None = None
+
+    def ask(self, text: str, reason: str) -> None:
+        """Note what no rule may allow."""
+        self.findings.append(Finding("line", text[:200], "ask", reason, basis="guard"))
+
+    def write(self, words: "Sequence[Word]") -> None:
+        """Note files that are written."""
+        self.files += words
+        self.names.update(base(word.text) for word in words if word.text is not None)
 
 
 class Policy:
@@ -52,10 +81,9 @@ class Policy:
 
         The verdict is about exactly these words or this line: run nothing else on it.
         """
-        told = Facts() if facts is None else facts
-        findings: list[Finding] = []
+        course = _Course(Facts() if facts is None else facts)
         if isinstance(command, str):
-            self._line(command, told, findings, 0)
+            self._line(command, course, 0)
         else:
             texts = tuple(command)
             for text in texts:
@@ -65,55 +93,88 @@ class Policy:
                     )
             simple = Simple(tuple(Word(text) for text in texts), " ".join(texts))
             if texts:
-                self._simple(simple, told, findings, 0)
-        for name in told.sets:
+                self._simple(simple, course, 0)
+        for name in course.facts.sets:
             if dangerous(name):
-                reason = f"it is given {name}, which changes what commands do"
-                findings.append(Finding("line", name, "ask", reason, basis="guard"))
-        return strictest(findings)
+                course.ask(name, f"it is given {name}, which changes what commands do")
+        given = [*course.given, *(name for name in course.facts.sets if not harmless(name))]
+        if course.reads is not None and given:
+            name = name_of(course.reads.words)
+            course.ask(course.reads.text, f"it is given {given[0]}, which {name} may run")
+        return strictest(course.findings)
 
-    def _line(
-        self, line: str, facts: Facts, findings: list[Finding], depth: int, *, moved: bool = False
-    ) -> None:
+    def _line(self, line: str, course: _Course, depth: int, *, moved: bool = False) -> None:
         from agent_exec.policy.line import read  # it loads a grammar
 
         reading = read(line)
-        for simple in reading.simples:
+        if reading.moved and _stays(reading, course.facts.cwd):
+            for simple in reading.simples:
+                simple.moved = False
+            for write in reading.writes:
+                write.moved = False
+        course.given += reading.sets
+        course.names.update(base(write.word.text) for write in reading.writes if write.word.text is not None)
+        if reading.repeats:
+            for simple in reading.simples:
+                course.write(effects.written(simple.words))
+        writes = list(reading.writes)
+        for at, simple in enumerate(reading.simples):
+            while writes and (reading.repeats or writes[0].after <= at):
+                course.write([writes.pop(0).word])
             simple.moved = simple.moved or moved
-            self._simple(simple, facts, findings, depth)
+            self._simple(simple, course, depth)
+        course.write([write.word for write in writes])
         for write in reading.writes:
             write.moved = write.moved or moved
-            self._write(write, facts, findings)
+            self._write(write, course)
         for reason, text in reading.doubts:
-            findings.append(Finding("line", text or line[:200], "ask", reason, basis="guard"))
+            course.ask(text or line, reason)
         if not reading.simples and not reading.writes and not reading.doubts:
-            findings.append(Finding("line", line[:200], "allow", "it runs nothing", basis="guard"))
+            course.findings.append(Finding("line", line[:200], "allow", "it runs nothing", basis="guard"))
 
-    def _simple(self, simple: Simple, facts: Facts, findings: list[Finding], depth: int) -> None:
+    def _simple(self, simple: Simple, course: _Course, depth: int) -> None:
         """Judge one simple command, and then what it runs in turn."""
+        findings = course.findings
         if len(findings) > MOST or depth > NESTING:
-            findings.append(
-                Finding("line", simple.text[:200], "ask", "it is too much to look at", basis="guard")
-            )
+            course.ask(simple.text, "it is too much to look at")
             return
         sight = look(simple.words)
-        findings.append(self._decide(simple, sight, facts))
+        findings.append(self._decide(simple, sight, course.facts))
+        self._effects(simple, sight, course)
         if name := sets_dangerous(sight):
-            reason = f"it sets {name}, which changes what commands do"
-            findings.append(Finding("line", simple.text, "ask", reason, basis="guard"))
+            course.ask(simple.text, f"it sets {name}, which changes what commands do")
         moved = simple.moved or sight.moved
         for words in filter(None, sight.named):
-            found = self._decide(Simple(words, " ".join(word.source for word in words)), look(words), facts)
+            found = self._decide(
+                Simple(words, " ".join(word.source for word in words)), look(words), course.facts
+            )
             if found.kind == "deny" or (found.kind == "ask" and found.basis == "rule"):
                 findings.append(found)
         for words in sight.inner:
             text = " ".join(word.source for word in words)
-            self._simple(Simple(words, text, moved=moved), facts, findings, depth + 1)
+            self._simple(Simple(words, text, moved=moved), course, depth + 1)
         for line in sight.lines:
             if depth < NESTING:
-                self._line(line, facts, findings, depth + 1, moved=moved)
+                self._line(line, course, depth + 1, moved=moved)
             else:
-                findings.append(Finding("line", line[:200], "ask", "it is nested too deep", basis="guard"))
+                course.ask(line, "it is nested too deep")
+
+    def _effects(self, simple: Simple, sight: "Sight", course: _Course) -> None:
+        """Note what a command writes, and ask if it runs what was written or set before it."""
+        words = simple.words
+        course.given += sight.given
+        if course.reads is None and effects.reads_variables(words):
+            course.reads = simple
+        loose = any(word.text is None for word in course.files)
+        suspect = course.files and (
+            (effects.runs_folder(words) and not all(map(effects.inert, course.files)))
+            or (name_of(words) == "git" and any(map(effects.of_git, course.files)))
+        )
+        if suspect or effects.runs_written(words, sight, course.names, loose):
+            course.ask(simple.text, "it runs what it has just written")
+        for word in (files := effects.written(words)):
+            self._write(Write(word, moved=simple.moved), course, named=True)
+        course.write(files)
 
     def _decide(self, simple: Simple, sight: "Sight", facts: Facts) -> Finding:
         """Say what the rules and the guards say to one simple command itself."""
@@ -135,13 +196,16 @@ class Policy:
             )
         if words[0].text is None:
             return say("ask", "only the shell will know which program it is")
-        elsewhere = simple.moved and _relative(words[0].text)
+        repository = name_of(words) == "git" and (simple.moved or facts.disguised)
+        elsewhere = repository or (simple.moved and _relative(words[0].text))
         for rule in allowing:
             reach = NEVER - 1 if rule.exact else len(rule.prefix) - 1
             if reach >= sight.need and not elsewhere:
                 return say("allow", rule.reason or "a rule allows it", rule, "rule")
         if allowing:
             moved = "it may be another program: the directory has been changed"
+            if repository:
+                moved = "git may find another repository there, and run what that is set up to run"
             return say("ask", moved if elsewhere else sight.reason, allowing[0])
         if (sight.transparent or simple.neutral) and sight.need < 0:
             return say("allow", "it only sets the stage for other commands, which are judged")
@@ -149,12 +213,16 @@ class Policy:
             return say("ask", sight.reason)
         return say("ask", "no rule matches", basis="none")
 
-    def _write(self, write: "Write", facts: Facts, findings: list[Finding]) -> None:
-        """Judge the target of a redirection; where it is not known, only a rule for all paths allows it."""
-        word = write.word
+    def _write(self, write: Write, course: _Course, *, named: bool = False) -> None:
+        """Judge the target of a redirection; where it is not known, only a rule for all paths allows it.
+
+        `named` is a file that a command writes by itself: only what rules say
+        against writing there counts, for the command has its own rule.
+        """
+        word, findings = write.word, course.findings
         if word.text in _NOWHERE:
             return
-        path = None if word.text is None else _absolute(word.text, None if write.moved else facts.cwd)
+        path = None if word.text is None else _absolute(word.text, None if write.moved else course.facts.cwd)
         # Where a link is on the way, two dots lead elsewhere than they say.
         known = path is not None and ".." not in (word.text or "").split("/")
         text = word.source if path is None else path
@@ -173,7 +241,13 @@ class Policy:
                 reason = "only the shell will know where it writes to"
                 findings.append(Finding("write", text, "ask", reason, basis="guard"))
                 return
-        findings.append(Finding("write", text, "ask", "it writes to a file, and no rule allows that"))
+        if not named:
+            findings.append(Finding("write", text, "ask", "it writes to a file, and no rule allows that"))
+
+
+def _stays(reading: "Reading", cwd: str | None) -> bool:
+    """True if every change of the directory is one to where it is already."""
+    return cwd is not None and all(place in (cwd, ".") for place in reading.places)
 
 
 def _relative(program: str) -> bool:

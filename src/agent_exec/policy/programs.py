@@ -69,6 +69,21 @@ def make(words: "Sequence[Word]") -> Sight:
     return sight
 
 
+def python(words: "Sequence[Word]") -> Sight:
+    """Look at Python, and at a module that it runs as at the program of that name."""
+    sight = interpreters.LOOKERS["python"](words)
+    at = next((at for at, word in enumerate(words) if word.text == "-m"), len(words)) + 1
+    # A rule must reach the name after -m: if that is where the need ends, -m is an option of Python's own.
+    if at < len(words) and sight.need == at and words[at].text is not None:
+        module = look(words[at:])
+        sight.lines += module.lines
+        sight.named += module.named
+        if module.need >= 0:
+            place = NEVER if module.need >= NEVER else module.need + at
+            sight.require(place, module.reason, guard=module.guard)
+    return sight
+
+
 _LOOKERS: "dict[str, Looker]" = {
     **knowledge.LOOKERS,
     **wrappers.LOOKERS,
@@ -77,6 +92,7 @@ _LOOKERS: "dict[str, Looker]" = {
     **streams.LOOKERS,
     **builtins.LOOKERS,
     "git": git,
+    **dict.fromkeys(["python", "pypy", "py", "pythonw", "graalpy", "jython"], python),
     **dict.fromkeys(["tar", "gtar", "bsdtar"], tar),
     **dict.fromkeys(["make", "gmake", "bmake"], make),
 }

@@ -1,6 +1,6 @@
 """What reading a shell line gives: its simple commands, what it writes to, and what was not understood."""
 
-from agent_exec.policy.names import dangerous
+from agent_exec.policy.names import dangerous, reaches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,13 +29,14 @@ class Simple:
 
 
 class Write:
-    """The target of a redirection."""
+    """The target of a redirection, read after so many simple commands."""
 
-    __slots__ = ("moved", "word")
+    __slots__ = ("after", "moved", "word")
 
-    def __init__(self, word: "Word", *, moved: bool) -> None:
+    def __init__(self, word: "Word", *, moved: bool, after: int = 0) -> None:
         self.word = word
         self.moved = moved
+        self.after = after
 
 
 class Reading:
@@ -43,9 +44,11 @@ class Reading:
 
     `moved` says that the directory may have been changed, `repeats` that
     something may run more than once or later, `arrays` that a variable is one.
+    `places` are the directories changed to, None for one that is not known.
+    `sets` are the variables that programs may be given.
     """
 
-    __slots__ = ("arrays", "doubts", "moved", "repeats", "simples", "writes")
+    __slots__ = ("arrays", "doubts", "moved", "places", "repeats", "sets", "simples", "writes")
 
     def __init__(self) -> None:
         self.simples: list[Simple] = []
@@ -54,13 +57,17 @@ class Reading:
         self.moved = False
         self.repeats = False
         self.arrays = False
+        self.places: list[str | None] = []
+        self.sets: list[str] = []
 
     def doubt(self, reason: str, text: str = "") -> None:
         """Note something that was not understood."""
         if len(self.doubts) < 20:
             self.doubts.append((reason, text[:200]))
 
-    def assign(self, name: str, text: str = "") -> None:
+    def assign(self, name: str, text: str = "", *, exported: bool = False) -> None:
         """Note that a variable is set."""
+        if reaches(name, text.partition("=")[2], exported=exported):
+            self.sets.append(name)
         if dangerous(name):
             self.doubt(f"it sets {name}, which changes what commands do", text)

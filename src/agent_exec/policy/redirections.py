@@ -72,6 +72,8 @@ class Redirections:
                 operator = child.type
             else:
                 targets.append(self._words.read(child))
+                if not self._source.ends(child):
+                    self._reading.doubt("the redirection is not understood", self._source.text(node))
         if operator in (">&-", "<&-"):
             return targets
         if not targets:
@@ -86,11 +88,13 @@ class Redirections:
         if operator in (">&", "<&"):
             if target.text is not None and _DESCRIPTOR.fullmatch(target.text):
                 return
-            # What is not a number here is a file to some shells, and expanded a second time.
-            if target.text is None or _PLAIN.fullmatch(target.text) is None:
+            # What is not a number here is a file to some shells, and expanded a second time; after a dash
+            # that closes the descriptor, a word of the command begins.
+            if target.text is None or target.text[:1] == "-" or _PLAIN.fullmatch(target.text) is None:
                 self._reading.doubt("the redirection is not understood", text)
         if operator in _WRITES:
-            self._reading.writes.append(Write(target, moved=self._reading.moved))
+            write = Write(target, moved=self._reading.moved, after=len(self._reading.simples))
+            self._reading.writes.append(write)
         elif operator not in ("<", "<&"):
             self._reading.doubt("the redirection is not understood", text)
 

@@ -1,5 +1,6 @@
 """What is seen of a command when one knows its program: what it runs in turn, and which words need a rule."""
 
+from agent_exec.policy.names import reaches
 from agent_exec.policy.word import Word, plain
 
 TYPE_CHECKING = False
@@ -21,10 +22,22 @@ class Sight:
     only if its prefix reaches that far. `guard` says that the need stands
     even where no rule is concerned. `transparent` is a command that only runs
     another: it needs no rule of its own. `moved` says that the other runs in
-    another directory. `sets` are the variables set for it.
+    another directory. `sets` are the variables set for it, `given` those of
+    them that programs may be given and run.
     """
 
-    __slots__ = ("guard", "inner", "lines", "moved", "named", "need", "reason", "sets", "transparent")
+    __slots__ = (
+        "given",
+        "guard",
+        "inner",
+        "lines",
+        "moved",
+        "named",
+        "need",
+        "reason",
+        "sets",
+        "transparent",
+    )
 
     def __init__(self) -> None:
         self.inner: list[tuple[Word, ...]] = []
@@ -36,6 +49,13 @@ class Sight:
         self.transparent = False
         self.moved = False
         self.sets: list[str] = []
+        self.given: list[str] = []
+
+    def set(self, name: str, value: str | None, *, exported: bool = False) -> None:
+        """Note that a variable is set; None is any value."""
+        self.sets.append(name)
+        if reaches(name, value, exported=exported):
+            self.given.append(name)
 
     def require(self, place: int, reason: str, *, guard: bool = True) -> "Sight":
         """Note that a rule must reach this word."""

@@ -16,6 +16,7 @@ HOLES = frozenset(
 """What the shell replaces when the line is run."""
 _BLANKS = re.compile(rb"(?:[ \t]|(?<=[ \t])\\\n)*")
 _BLANKS_OR_LINES = re.compile(rb"(?:[ \t\n]|(?<=[ \t])\\\n)*")
+_DESCRIPTOR = re.compile(rb"[0-9]+|\{.*\}", re.DOTALL)
 _BEFORE_WORD = (b"", b" ", b"\t", b"\n", b";", b"&", b"|", b"(")
 _AFTER_WORD = (b"", b" ", b"\t", b"\n", b";", b"&", b"|", b")", b"<", b">")
 
@@ -56,8 +57,14 @@ class Source:
         return self.data[max(0, node.start_byte - 1) : node.start_byte] in _BEFORE_WORD
 
     def ends(self, node: "Node") -> bool:
-        """True if every shell ends a word where a node ends."""
-        return self.data[node.end_byte : node.end_byte + 1] in _AFTER_WORD
+        """True if every shell ends a word where a node ends, and takes it for one.
+
+        What touches a redirection may be the descriptor that is meant.
+        """
+        after = self.data[node.end_byte : node.end_byte + 1]
+        if after in (b"<", b">") and _DESCRIPTOR.fullmatch(self.data, node.start_byte, node.end_byte):
+            return False
+        return after in _AFTER_WORD
 
     def around(self, node: "Node", holes: "list[Node]", start: int | None = None) -> list[str]:
         """Give the pieces of a node's text before, between and after its holes."""

@@ -49,10 +49,10 @@ def _run(sight: Sight, rest: "Sequence[Word]") -> Sight:
 def _assignments(sight: Sight, words: "Sequence[Word]", at: int) -> int:
     """Note the NAME=VALUE words from here on; give the place after them."""
     while at < len(words):
-        name, equals, _ = words[at].head.partition("=")
+        name, equals, value = words[at].head.partition("=")
         if not equals:
             break
-        sight.sets.append(name)
+        sight.set(name, value if words[at].text is not None else None, exported=True)
         at += 1
     return at
 
