@@ -20,6 +20,14 @@ import pytest
 from agent_exec.sandbox.linux.numbers import machine, table
 from sandbox.attacks.conftest import USERS, make_runner
 from sandbox.attacks.ground import NOBODY, PYTHON, Runner, World, Worlds, ended, names
+from sandbox.attacks.test_counted import (
+    test_a_box_is_ended_first_when_memory_is_short,
+    test_descriptors_without_a_box,
+    test_huge_pages,
+    test_urgency_and_crashes,
+    test_what_the_machine_has_once,
+    test_who_is_told_of_changes,
+)
 from sandbox.attacks.test_files import CHANGES, test_the_kernel_cannot_be_configured
 from sandbox.attacks.test_kernel import (
     test_calls_of_another_architecture,
@@ -48,12 +56,15 @@ from support import processes_marked
 
 # Attacks on the strong backends that hold here word for word; pytest finds them by these names.
 __all__ = [
+    "test_a_box_is_ended_first_when_memory_is_short",
     "test_a_storm_ends_with_its_command",
     "test_an_empty_list_is_no_network",
     "test_calls_of_another_architecture",
     "test_calls_that_no_command_needs",
     "test_daemons_end_with_their_command",
     "test_daemons_that_bear_the_name_of_a_job_end_too",
+    "test_descriptors_without_a_box",
+    "test_huge_pages",
     "test_mounts_stay",
     "test_no_namespaces_below",
     "test_no_reaching_into_other_processes",
@@ -64,6 +75,9 @@ __all__ = [
     "test_only_three_descriptors",
     "test_output_never_reaches_the_control_socket",
     "test_the_kernel_cannot_be_configured",
+    "test_urgency_and_crashes",
+    "test_what_the_machine_has_once",
+    "test_who_is_told_of_changes",
 ]
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Landlock is Linux's")

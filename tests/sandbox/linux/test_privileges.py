@@ -124,7 +124,7 @@ def test_what_is_counted_for_the_user_is_always_bounded() -> None:
     given = run(body)
     assert {given[name] for name in ("MSGQUEUE", "NICE", "RTPRIO")} == {0}
     assert 0 <= given["MEMLOCK"] <= 1 << 20
-    assert given["SIGPENDING"] <= 4096
+    assert given["SIGPENDING"] <= 1024
 
 
 @pytest.mark.parametrize(

@@ -121,6 +121,50 @@ def test_go_builds_although_its_cache_is_in_the_home_folder(room: Space) -> None
     assert out.exit_code == 0, out
 
 
+@each_user
+@pytest.mark.parametrize("memory", [None, 2000])
+def test_what_reserves_much_memory_and_uses_little(space: Space, memory: int | None) -> None:
+    """What compiles while it runs reserves more than a machine has; only what it can write to counts."""
+    from agent_exec.sandbox.profile import BoxLimits
+
+    (space.root / "A.java").write_text(
+        'class A { public static void main(String[] a) { System.out.println("java"); } }'
+    )
+    bounded = space.wearing(limits=BoxLimits(memory_mb=memory))
+    programs = {
+        "node": ["node", "-e", "new WebAssembly.Memory({initial: 1}); console.log('node')"],
+        "java": ["java", "-Xmx64m", "A.java"],
+        "python": [space.python, "-IS", "-c", "print('python')"],
+        "go": ["go", "version"],
+    }
+    for name, argv in programs.items():
+        if shutil.which(argv[0], path=None if space.user is None else "/usr/local/bin:/usr/bin:/bin"):
+            out = bounded.run(*argv)
+            assert out.exit_code == 0, out
+            assert out.stdout_text.startswith(name)
+
+
+@each_user
+def test_a_sanitizer(space: Space) -> None:
+    """It maps all memory that there could be; so no limit of that holds unless one is asked for."""
+    need("gcc")
+    (space.root / "a.c").write_text('#include <stdio.h>\nint main(void){puts("checked");return 0;}\n')
+    if not space.run("gcc", "-fsanitize=address", "-o", "a", "a.c").ok:
+        pytest.skip("gcc has no sanitizer here")
+    assert space.sh("ASAN_OPTIONS=detect_leaks=0 ./a") == "checked\n"  # those it finds by tracing itself
+
+
+@each_user
+def test_a_thousand_files_at_once(space: Space) -> None:
+    """Programs that open all they find, and raise their own limit for that."""
+    code = """
+import os, resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+print(len([os.open("/dev/null", os.O_RDONLY) for _ in range(1000)]))
+"""
+    assert space.py(code) == "1000\n"
+
+
 SERVER = """
 import http.server, threading, urllib.request
 class H(http.server.BaseHTTPRequestHandler):

@@ -6,7 +6,7 @@ import sys
 from agent_exec.host.posix import tree, wire
 from agent_exec.host.posix.launch import STEP_BOX, LaunchError, spawn
 
-_NEEDED = ("fcntl", "struct", "termios")
+_NEEDED = ("fcntl", "resource", "struct", "termios")
 _AGAIN = "import sys; sys.path.append(sys.argv[1]); from agent_exec.host.posix.boxed import main; main()"
 
 TYPE_CHECKING = False

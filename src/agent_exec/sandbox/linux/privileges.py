@@ -25,7 +25,7 @@ _SIGPENDING, _MSGQUEUE, _NICE, _RTPRIO = 11, 12, 13, 14
 _ALWAYS = (
     (_CORE, 1),  # 0 would still start the machine's own handler of crashes
     (_MEMLOCK, 1 << 20),
-    (_SIGPENDING, 4096),  # timers too
+    (_SIGPENDING, 1024),  # timers too
     (_MSGQUEUE, 0),  # they cannot be opened in a box; yet they could be made, and would stay
     (_NICE, 0),
     (_RTPRIO, 0),
