@@ -90,10 +90,11 @@ def test_what_appears_under_a_protected_name_is_told(cli: Cli) -> None:
 
 
 def test_variables_that_look_like_secrets_stay_outside(cli: Cli) -> None:
-    secret = {"SOME_TOKEN": "s3cret", "HARMLESS": "here"}
-    told = run(cli, *WRITE, "--env", "MY_PASSWORD=s3cret", line="env", env=secret)
+    ours = {"SOME_TOKEN": "s3cret", "UNKNOWN": "s3cret", "LC_TIME": "C", "NAMED": "here"}
+    given = ("--env", "MY_PASSWORD=s3cret", "--env", "NAMED", "--env", "GIVEN=there")
+    told = run(cli, *WRITE, *given, line="env", env=ours)
     inside = dict(line.split("=", 1) for line in told["stdout"].splitlines())
-    assert inside["HARMLESS"] == "here"
+    assert (inside["LC_TIME"], inside["NAMED"], inside["GIVEN"]) == ("C", "here", "there")
     assert inside["AGENT_EXEC_JOB_ID"] == told["job_id"]
     assert inside["AGENT_EXEC_NET"] == "off"
     assert "s3cret" not in told["stdout"]

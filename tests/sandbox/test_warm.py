@@ -16,6 +16,7 @@ import agent_exec
 from agent_exec.engine.engine import warm
 from agent_exec.model.errors import InvalidArgument, InvalidState, SandboxUnavailable
 from agent_exec.sandbox import confine
+from agent_exec.sandbox.steps import STEPS
 from sandbox.attacks.conftest import STRONG, make_runner
 from sandbox.attacks.ground import PYTHON, World, ended, first_processes, make_package, site
 from support import descriptors, exists, processes_marked, wait_until
@@ -352,7 +353,7 @@ def test_a_box_that_cannot_be_made_is_told(tmp_path: Path, monkeypatch: pytest.M
 
     def faulty(given: Any) -> Any:
         whole = make(given)
-        return whole.replace(spec={**whole.spec, "fault": 15}, digest="faulty")
+        return whole.replace(spec={**whole.spec, "fault": STEPS.index("seccomp")}, digest="faulty")
 
     with monkeypatch.context() as patch:
         patch.setattr(confine, "box", faulty)

@@ -5,6 +5,7 @@ import os
 from agent_exec.logs.files import chunks
 from agent_exec.logs.folders import HiddenPath, open_own_file
 from agent_exec.model.errors import InvalidArgument
+from agent_exec.model.secret import is_secret
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
 MASKED = "***"
 _LARGEST = 16 << 20
-_SECRET = ("KEY", "SECRET", "TOKEN", "PASSWORD", "PASSWD", "CREDENTIAL")
 
 
 class Environment:
@@ -56,7 +56,7 @@ class Environment:
                     )
                 value = os.fsdecode(found)
             self._set(name, value)
-            secret = name in mask or not equals or any(word in name.upper() for word in _SECRET)
+            secret = name in mask or not equals or is_secret(name, value)
             self.shown.append(f"{name}={MASKED if secret else value}")
 
     def _set(self, name: str, value: str) -> None:

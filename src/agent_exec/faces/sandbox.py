@@ -79,6 +79,22 @@ def hidden_by(profile: "Profile", folders: "Sequence[str]" = ()) -> tuple[str, .
     return (*plan.masks, *plan.absent)
 
 
+def explain(profile: "Profile", path: str, ours: "Ours") -> "Answer":
+    """Tell whether an absolute path can be read and written in a box, why, and what would change that."""
+    import os
+
+    from agent_exec.engine.confinement import settle
+    from agent_exec.engine.engine import shared_spawner
+    from agent_exec.sandbox.explain import explain as explained
+
+    plan = settle(profile, shared_spawner(), ours)
+    home = os.path.realpath(os.path.expanduser("~"))
+    return answer(
+        "sandbox_explain",
+        {**explained(plan, path, home), "profile": profile.name, "backend": plan.backend or "none"},
+    )
+
+
 def doctor() -> "Answer":
     """Tell which backends work here and why the others do not, what they leave open, and what a box costs."""
     from agent_exec.sandbox.backends import ALL

@@ -69,7 +69,7 @@ def ahead(profile: Profile, own: "Sequence[str]", state: str) -> "dict[str, Any]
 
 
 class BoxedSpawner:
-    """Gives one launch a process in a box; `stdin` is its input.
+    """Gives one launch a process in a box; `stdin` is its input, `given` the variables that were set for it.
 
     `sandbox` is the order's; no root may hold the folder `state`. A box that
     was planned ahead is begun at once, and made while the job is.
@@ -77,6 +77,7 @@ class BoxedSpawner:
 
     __slots__ = (
         "_cwd",
+        "_given",
         "_guard",
         "_ours",
         "_process",
@@ -94,7 +95,10 @@ class BoxedSpawner:
     stdin = -1
     """No descriptor that the taker has to close."""
 
-    def __init__(self, stdin: int, sandbox: "dict[str, Any]", state: str) -> None:
+    def __init__(
+        self, stdin: int, sandbox: "dict[str, Any]", state: str, given: "Sequence[str]" = ()
+    ) -> None:
+        self._given = given
         self._sandbox = sandbox
         self._ours: Ours = ours(sandbox["own"], [state])
         self._spawner = Spawner(forks=True)
@@ -134,7 +138,7 @@ class BoxedSpawner:
     def prepare(self, command: "Command") -> "Launch":
         """Turn what was asked into what will be spawned in the box."""
         assert self._guard is not None
-        return confine(prepare(command), self._guard.plan)
+        return confine(prepare(command), self._guard.plan, self._given)
 
     def process(self, launch: "Launch", loop: "Loop", sink: "Sink") -> "Process":
         """Give the process of a launch, not spawned yet."""

@@ -50,7 +50,7 @@ def main(fds: list[int]) -> None:
     root, order = request
     job_id = new_id()
     local.name = f"AgentExec-{job_id}"
-    spawner = local if order["sandbox"] is None else _boxed(stdin, order["sandbox"], root)
+    spawner = local if order["sandbox"] is None else _boxed(stdin, order, root)
     try:
         job = Supervisor(Store(root), job_id, order, spawner, report)
     except AgentExecError as error:
@@ -71,10 +71,10 @@ def refuse(report: int, error: AgentExecError) -> None:
     tell(report, f"{REFUSED} {dump(told)}\n".encode())
 
 
-def _boxed(stdin: int, sandbox: "dict[str, Any]", root: str) -> "BoxedSpawner":
+def _boxed(stdin: int, order: "dict[str, Any]", root: str) -> "BoxedSpawner":
     from agent_exec.jobs.boxed import BoxedSpawner
 
-    return BoxedSpawner(stdin, sandbox, root)
+    return BoxedSpawner(stdin, order["sandbox"], root, given=order["env_keys"])
 
 
 def preload() -> None:

@@ -80,6 +80,8 @@ def _bwrap_refuses(plan: "Plan") -> str:
 def _landlock_gaps(plan: "Plan") -> tuple[str, ...]:
     profile = plan.profile
     gaps = [f"protect: what is protected inside of a root can be changed{_such_as(plan.protected)}"]
+    if profile.secrets == "allow-list":
+        gaps.append("secrets: home folders are not hidden, and all in them can be read")
     if profile.deny_read:
         gaps.append(f"deny_read: nothing is hidden{_such_as(plan.masks)}")
     if profile.tmp == "private":

@@ -7,6 +7,7 @@ from agent_exec.model.box import Box
 from agent_exec.model.errors import InvalidArgument, PlanFailed, SandboxUnavailable
 from agent_exec.sandbox.backends import backend
 from agent_exec.sandbox.environment import scrub
+from agent_exec.sandbox.homes import uncovered
 from agent_exec.sandbox.paths import identity, inside
 from agent_exec.sandbox.plan import Plan, changed_protections, changed_roots, make_plan, unmasked
 from agent_exec.sandbox.profile import Profile
@@ -14,7 +15,7 @@ from agent_exec.sandbox.steps import STEPS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from agent_exec.model.box import Server
     from agent_exec.model.command import Launch
@@ -34,14 +35,17 @@ _tokens: dict[str, str] = {}
 """What opens the way to the network, by the boxes that have one."""
 
 
-def confine(launch: "Launch", plan: Plan) -> "Launch":
-    """Give a launch that runs as its plan says, whose backend has been chosen."""
+def confine(launch: "Launch", plan: Plan, given: "Collection[str]" = ()) -> "Launch":
+    """Give a launch that runs as its plan says, whose backend has been chosen.
+
+    `given` are names of variables that were set for this command, even if they are as in this process.
+    """
     profile = plan.profile
     if profile.name == "full-access":
         return launch
     if not plan.backend:
         raise SandboxUnavailable("nobody was chosen to carry out the plan, and so nothing was run")
-    env = _environment(launch.env, plan)
+    env = _environment(launch.env, plan, given)
     if plan.backend == "seatbelt":
         from agent_exec.sandbox.seatbelt import wrap
 
@@ -57,9 +61,13 @@ def confine(launch: "Launch", plan: Plan) -> "Launch":
     return launch.replace(box=order, env=env)
 
 
-def _environment(env: "Mapping[str, str] | Mapping[bytes, bytes]", plan: Plan) -> dict[bytes, bytes]:
+def _environment(
+    env: "Mapping[str, str] | Mapping[bytes, bytes]", plan: Plan, given: "Collection[str]"
+) -> dict[bytes, bytes]:
     """Give the variables that go into the box; those of the command before, if they are the same."""
     global _last  # noqa: PLW0603 - what was given is not changed by anyone
+    if given:
+        return scrub(env, plan.profile, backend=plan.backend, given=given)
     if _last is None or _last[1] is not plan or _last[0] != env:
         _last = env, plan, scrub(env, plan.profile, backend=plan.backend)
     return _last[2]
@@ -148,7 +156,11 @@ def _order(plan: Plan) -> Box:
         "protected": [
             (os.fsencode(path), *known) for path, known in zip(plan.protected, plan.identities, strict=True)
         ],
-        "masks": [os.fsencode(path) for path in plan.masks],
+        "masks": [
+            os.fsencode(path)
+            for path in uncovered(plan.masks, plan.view, [root.path for root in plan.roots or plan.visible])
+        ],
+        "view": [(kind, os.fsencode(path), os.fsencode(extra)) for kind, path, extra in plan.view],
         "own": [os.fsencode(os.path.realpath(path)) for path in plan.own],
         "tmp_mb": profile.tmp_mb if profile.tmp == "private" else 0,
         "net": profile.net == "on",

@@ -9,12 +9,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from agent_exec.sandbox.look import Look
+
 MOST_MASKS = 1000
 """How many paths the patterns of `deny_read` may stand for."""
 
 
 def find_masks(
-    deny_read: "Sequence[str]", home: str, roots: "Sequence[str]", bound: int
+    deny_read: "Sequence[str]", home: str, roots: "Sequence[str]", bound: int, look: "Look"
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Give the real paths that may not be read, and those of them that do not exist."""
     found: list[str] = []
@@ -32,11 +34,17 @@ def find_masks(
                 if is_pattern(path)
                 else [os.path.join(base, path)]
             )
-            for real in map(os.path.realpath, paths):
-                (found if os.path.lexists(real) else absent).append(real)
+            for place in paths:
+                real, there = look.lead(place)
+                (absent if there is None else found).append(real)
     if len(found) > MOST_MASKS:
         raise InvalidArgument(f"deny_read stands for more than {MOST_MASKS} paths; make it narrower")
     return outermost(found), tuple(sorted(set(absent)))
+
+
+def is_fixed(written: str) -> bool:
+    """True if an entry of deny_read names one path, whatever the roots are and hold."""
+    return written.startswith(("~/", "/")) and not is_pattern(written)
 
 
 def is_pattern(path: str) -> bool:

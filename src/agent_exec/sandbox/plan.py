@@ -5,10 +5,10 @@ import stat
 
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.value import Value
-from agent_exec.sandbox.masks import find_masks
 from agent_exec.sandbox.ours import own_paths
 from agent_exec.sandbox.paths import identity, inside, outermost, settle
 from agent_exec.sandbox.protections import find_protections
+from agent_exec.sandbox.reading import find_reading
 from agent_exec.sandbox.survey import BOUND
 
 TYPE_CHECKING = False
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from agent_exec.sandbox.homes import View
     from agent_exec.sandbox.profile import Profile
 
 _KERNEL = ("/dev", "/proc", "/sys")
@@ -45,12 +46,13 @@ class Plan(Value):
     them that exist, outer ones first; `identities` are their devices and
     inodes, in the same order. `visible` are not written to, but seen even if
     they lie in a /tmp that is hidden. `masks` are real paths that may not be
-    read; `absent` are those that do not exist yet. `missing` are protected
-    paths that do not exist yet, and are looked for afterwards, the `sought`
-    ones by their paths, the others by a survey of the roots; `links` are
-    protected links and where they lead. `gits` is every `.git` that was found
-    below the roots, `obeyed` every other name or folder that programs obey.
-    `unenforced` says in words what no
+    read; `absent` are those that do not exist yet; `view` is how home folders
+    and folders with secrets are shown (sandbox/homes.py). `missing` are
+    protected paths that do not exist yet, and are looked for afterwards, the
+    `sought` ones by their paths, the others by a survey of the roots; `links`
+    are protected links and where they lead. `gits` is every `.git` that was
+    found below the roots, `obeyed` every other name or folder that programs
+    obey. `unenforced` says in words what no
     backend will enforce. `own` and `state` are what it was planned with;
     `backend` is the name of who carries it out, "" until that is chosen.
     """
@@ -71,6 +73,7 @@ class Plan(Value):
         "sought",
         "state",
         "unenforced",
+        "view",
         "visible",
     )
 
@@ -84,6 +87,7 @@ class Plan(Value):
         visible: tuple[Root, ...] = (),
         masks: tuple[str, ...] = (),
         absent: tuple[str, ...] = (),
+        view: "View" = (),
         missing: tuple[str, ...] = (),
         sought: tuple[str, ...] = (),
         gits: tuple[str, ...] = (),
@@ -101,6 +105,7 @@ class Plan(Value):
         self.visible = visible
         self.masks = masks
         self.absent = absent
+        self.view = view
         self.missing = missing
         self.sought = sought
         self.gits = gits
@@ -152,9 +157,9 @@ def make_plan(
     for path in asked:  # a link in another root would lead wherever its writer likes
         settle(path, [os.path.realpath(other) for other in asked if other != path], "roots")
     roots = _outer(named)
-    masks, absent = find_masks(profile.deny_read, home, [root.path for root in roots], bound)
-    kept = {os.path.realpath(folder) for folder in state if os.path.isdir(folder)}
-    masks = outermost((*masks, *kept))
+    masks, absent, view, readable = find_reading(
+        profile, home=home, roots=[root.path for root in roots], state=state, own=own_paths(), bound=bound
+    )
     for root in roots:
         for mask in masks:
             if inside(root.path, mask):
@@ -163,7 +168,16 @@ def make_plan(
                     path=root.path,
                 )
     if profile.name == "read-only":
-        return Plan(profile, visible=roots, masks=masks, absent=absent, own=own, state=tuple(state))
+        return Plan(
+            profile,
+            visible=roots,
+            masks=masks,
+            absent=absent,
+            view=view,
+            unenforced=readable,
+            own=own,
+            state=tuple(state),
+        )
     found = find_protections(
         profile,
         [root.path for root in roots],
@@ -185,12 +199,13 @@ def make_plan(
         identities=tuple(identity(path) or (0, 0) for path in found.protected),
         masks=masks,
         absent=absent,
+        view=view,
         missing=found.missing,
         sought=found.sought,
         gits=found.gits,
         obeyed=found.obeyed,
         links=found.links,
-        unenforced=found.unenforced,
+        unenforced=(*found.unenforced, *readable),
         own=own,
         state=tuple(state),
     )

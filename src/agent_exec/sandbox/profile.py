@@ -2,6 +2,7 @@
 
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.value import Value
+from agent_exec.sandbox.secrets import SECRETS
 from agent_exec.sandbox.spelling import folder, host, names, number, one_of, paths
 
 TYPE_CHECKING = False
@@ -15,6 +16,7 @@ MISSING = ("remove", "report", "allow")
 TMP = ("private", "shared")
 UNIX = ("deny", "internal")
 STRENGTHS = ("full", "degraded")
+READING = ("allow-list", "deny-list")
 
 PROTECTED = tuple(
     ".agent-exec .agents .aider.conf.yml .bazelrc .cargo .claude .codex .continue .cursor .devcontainer"
@@ -24,34 +26,6 @@ PROTECTED = tuple(
 )
 """Names below a root, at any depth, that trusted programs obey: a command that makes or changes one has code
 of its own run on the host later. Every `.git` is protected without being named."""
-
-SECRETS = (
-    "~/.ssh",
-    "~/.aws",
-    "~/.azure",
-    "~/.gnupg",
-    "~/.kube",
-    "~/.config/gh",
-    "~/.config/glab-cli",
-    "~/.config/gcloud",
-    "~/.config/op",
-    "~/.config/git/credentials",
-    "~/.git-credentials",
-    "~/.netrc",
-    "~/.pypirc",
-    "~/.vault-token",
-    "~/.docker/config.json",
-    "~/.cargo/credentials.toml",
-    "~/.terraform.d/credentials.tfrc.json",
-    "~/.local/share/keyrings",
-    "~/.password-store",
-    "~/.claude/.credentials.json",
-    "~/.codex/auth.json",
-    "~/.gemini/oauth_creds.json",
-    "/etc/shadow",
-    "/etc/gshadow",
-)
-"""Where people, their agents and their system keep what opens other doors."""
 
 _YEAR = 366 * 86400
 
@@ -137,11 +111,14 @@ class Profile(_Frozen):
     each root, or absolute; the default names of `protect` at any depth. Names
     in `unprotect` are not protected. `missing` says what becomes of such names
     when a command makes them: they are renamed ("remove"), only reported, or
-    allowed. `deny_read` are paths that cannot be read: absolute, below
-    `~`, or relative to each root, with `*`, `?` and `**`. `tmp` is a /tmp of
+    allowed. `secrets` says what of home folders and of variables is seen:
+    by "allow-list" the roots, toolchains, and `show`, more paths below `~`;
+    by "deny-list" all that does not look like a secret. `deny_read` are paths
+    that cannot be read in any case: absolute, below `~`, or relative to each
+    root, with `*`, `?` and `**`. `tmp` is a /tmp of
     the box's own, of `tmp_mb`, or the machine's. `net` is "off", "on", or the
     hosts that may be reached; an empty list is "off". `env` names variables
-    that are passed on although they look like secrets. A box that is weaker
+    that are passed on whatever they look like. A box that is weaker
     than `min_strength` is refused. Without `reuse`, each command has a box to
     itself that has served no other; else boxes are cleaned and used again.
 
@@ -161,6 +138,8 @@ class Profile(_Frozen):
         "protect_also",
         "reuse",
         "roots",
+        "secrets",
+        "show",
         "tmp",
         "tmp_mb",
         "unix",
@@ -175,6 +154,8 @@ class Profile(_Frozen):
     git: str
     missing: str
     deny_read: tuple[str, ...]
+    secrets: str
+    show: tuple[str, ...]
     tmp: str
     tmp_mb: int
     net: str | tuple[str, ...]
@@ -195,6 +176,8 @@ class Profile(_Frozen):
         git: str = "read-only",
         missing: str = "remove",
         deny_read: "Sequence[str]" = SECRETS,
+        secrets: str = "allow-list",
+        show: "Sequence[str]" = (),
         tmp: str = "private",
         tmp_mb: int = 1024,
         net: "str | Sequence[str]" = "off",
@@ -216,7 +199,9 @@ class Profile(_Frozen):
             unprotect=_places("unprotect", unprotect),
             git=one_of("git", git, GIT),
             missing=one_of("missing", missing, MISSING),
-            deny_read=_places("deny_read", deny_read),
+            deny_read=_DENIED if deny_read is SECRETS else _places("deny_read", deny_read),
+            secrets=one_of("secrets", secrets, READING),
+            show=_shown(show),
             tmp=one_of("tmp", tmp, TMP),
             tmp_mb=number("tmp_mb", tmp_mb, 1, 1 << 20, none=False),
             net=_net(net),
@@ -298,6 +283,20 @@ def _once(pairs: "list[tuple[str, object]]") -> dict[str, object]:
 def _places(field: str, value: object) -> tuple[str, ...]:
     """Give paths, relative or absolute; their order means nothing."""
     return tuple(sorted({folder(field, path, relative=True) for path in paths(field, value)}))
+
+
+_DENIED = _places("deny_read", SECRETS)
+
+
+def _shown(value: object) -> tuple[str, ...]:
+    """Give paths that are absolute or below the home folder, and mean themselves."""
+    found = _places("show", value)
+    for path in found:
+        if not path.startswith(("/", "~/")) or "*" in path or "?" in path:
+            raise InvalidArgument(
+                f"show must be absolute paths or paths below ~, without * and ?; got {path!r}", field="show"
+            )
+    return found
 
 
 def _net(value: object) -> str | tuple[str, ...]:

@@ -7,6 +7,7 @@ STEPS = (
     "the roots",
     "everything read-only",
     "a private /tmp",
+    "home folders",
     "protected paths",
     "a private /dev",
     "masks",

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from agent_exec.faces.session.environment import (
     EDITORS,
-    HARMLESS,
     QUIET,
     EnvironmentPolicy,
     build,
@@ -16,6 +15,7 @@ from agent_exec.faces.session.environment import (
     secret,
 )
 from agent_exec.model.errors import InvalidArgument
+from agent_exec.model.secret import HARMLESS
 
 steady = settings(deadline=None, derandomize=True, max_examples=200)
 LOUD = EnvironmentPolicy(quiet=False)

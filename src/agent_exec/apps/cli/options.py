@@ -225,8 +225,8 @@ VERBS: dict[str, Verb] = {
         ),
     ),
     "sandbox": Verb(
-        "run a command in a sandbox and wait for its end, or tell what sandboxes work here",
-        "run [--] COMMAND [ARGUMENT …] | doctor",
+        "run a command in a sandbox to its end; tell what it may touch, or what works here",
+        "run [--] COMMAND [ARGUMENT …] | explain PATH | doctor",
         (
             (
                 "profile",
@@ -243,6 +243,7 @@ VERBS: dict[str, Verb] = {
         (
             "agent-exec sandbox run -- make test",
             "agent-exec sandbox run --profile read-only -- grep -r password .",
+            "agent-exec sandbox explain ~/.netrc",
             "agent-exec sandbox doctor",
         ),
     ),

@@ -1,4 +1,4 @@
-"""The verb `sandbox`: runs a command in a box, or tells what boxes work here."""
+"""The verb `sandbox`: runs a command in a box, tells what one may touch, or what boxes work here."""
 
 import os
 
@@ -18,19 +18,22 @@ def sandbox(asked: "Parsed") -> "dict[str, Any]":
     what, words = asked.words[:1], asked.words[1:]
     if what == ["doctor"] and not words:
         return face.doctor()
-    if what != ["run"]:
-        raise UsageError("say what: `sandbox run -- COMMAND`, or `sandbox doctor`", "sandbox")
+    if what not in (["run"], ["explain"]):
+        usage = "say what: `sandbox run -- COMMAND`, `sandbox explain PATH`, or `sandbox doctor`"
+        raise UsageError(usage, "sandbox")
     if not words or not words[0]:
         raise UsageError("a command is needed, such as: agent-exec sandbox run -- make test", "sandbox")
+    if what == ["explain"] and len(words) > 1:
+        raise UsageError("one path is explained at a time: agent-exec sandbox explain ~/.netrc", "sandbox")
     from agent_exec.sandbox.ours import ours
     from agent_exec.settings import jobs_root, rules_file, rules_place
 
     options = asked.options
     named = options.get("profile", "")
-    return face.run(
-        profile(asked, "profile", "root"),
-        words,
-        cwd=os.path.realpath(options.get("cwd") or here()),
-        timeout=options.get("timeout") or None,
-        ours=ours([rules_file() or rules_place(), *([named] if is_file(named) else [])], [jobs_root()]),
-    )
+    wanted = profile(asked, "profile", "root")
+    cwd = os.path.realpath(options.get("cwd") or here())
+    own = ours([rules_file() or rules_place(), *([named] if is_file(named) else [])], [jobs_root()])
+    if what == ["explain"]:
+        path = os.path.normpath(os.path.join(cwd, os.path.expanduser(words[0])))
+        return face.explain(wanted, path, own)
+    return face.run(wanted, words, cwd=cwd, timeout=options.get("timeout") or None, ours=own)

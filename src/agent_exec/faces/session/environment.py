@@ -3,6 +3,7 @@
 import sys
 
 from agent_exec.model.errors import InvalidArgument
+from agent_exec.model.secret import is_secret
 from agent_exec.model.value import Value
 
 TYPE_CHECKING = False
@@ -11,10 +12,6 @@ if TYPE_CHECKING:
 
 INHERIT = ("all", "core", "none")
 SESSION_ID = "AGENT_EXEC_SESSION_ID"
-
-_SECRET = ("KEY", "SECRET", "TOKEN", "PASS", "CRED")
-HARMLESS = ("KEYMAP", "KEYTIMEOUT", "LESSKEY", "LESSKEYIN", "LESSKEY_SYSTEM", "TOKENIZERS_PARALLELISM")
-"""Names that look like secrets and hold none; what a policy keeps comes on top."""
 
 _CORE = frozenset("PATH SHELL TMPDIR TEMP TMP HOME LANG LC_ALL LC_CTYPE LOGNAME USER".split())
 _CORE_WINDOWS = frozenset(
@@ -46,9 +43,9 @@ class EnvironmentPolicy(Value):
     """What becomes of our own variables.
 
     `inherit` is "all", "core" or "none". Unless `pass_secrets`, those whose
-    names hold KEY, SECRET, TOKEN, PASS or CRED stay here, and those whose
-    value is an address with a password in it, but for proxies; `keep` are
-    globs of names that go through even so, beside `HARMLESS`. Then `exclude`
+    names look like secrets (KEY, TOKEN …: model/secret.py) stay here, and
+    those whose value is an address with a password in it, but for proxies;
+    `keep` are globs of names that go through even so. Then `exclude`
     takes names away, `values` adds some, and `include_only` leaves no others
     (all if it is empty). Without `quiet`, terminal, pager, language and
     editor are left as they are. Globs know `*` and `?`, and no case.
@@ -98,13 +95,12 @@ def build(
     """
     policy = policy or EnvironmentPolicy()
     core = _CORE_WINDOWS if platform == "win32" else _CORE
-    keep = HARMLESS + policy.keep
     found = {
         name: value
         for name, value in environ.items()
         if name
         and (policy.inherit == "all" or (policy.inherit == "core" and name.upper() in core))
-        and (policy.pass_secrets or not secret(name, value) or matches(name, keep))
+        and (policy.pass_secrets or not secret(name, value) or matches(name, policy.keep))
         and not matches(name, policy.exclude)
     }
     found |= policy.values
@@ -122,13 +118,8 @@ def build(
 
 
 def secret(name: str, value: str = "") -> bool:
-    """Tell whether a variable looks like a secret, by its name or as an address with a password."""
-    upper = name.upper()
-    if any(word in upper for word in _SECRET):
-        return True
-    scheme, found, rest = value.partition("://")
-    user, at, _ = rest.partition("/")[0].rpartition("@")
-    return bool(scheme and found and at and ":" in user) and not upper.endswith("_PROXY")
+    """True if a variable looks like a secret; a proxy's address may hold a password."""
+    return is_secret(name, "" if name.upper().endswith("_PROXY") else value)
 
 
 def matches(name: str, globs: "Iterable[str]") -> bool:

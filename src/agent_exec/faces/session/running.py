@@ -490,9 +490,11 @@ class Sessions:
         if shell not in self._login:
             from agent_exec.engine.engine import run
             from agent_exec.faces.session.login import capture
+            from agent_exec.sandbox.environment import inherit
 
             env = environment.build(self._environ, self._policy)
             self._login[shell] = capture(
                 shell, lambda argv: run(argv, env=env, cwd=self.workspace, timeout=30).stdout
             )
+            inherit(self._login[shell])
         return self._login[shell]

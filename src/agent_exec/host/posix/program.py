@@ -162,13 +162,14 @@ def _hidden(step: int, name: str, cwd: str) -> AgentExecError:
     """Give the typed error for what was there when it was looked for, and is not there for a box."""
     if step == STEP_CWD:
         return WorkdirNotFound(
-            f"the working directory {cwd!r} cannot be seen in the sandbox, which has a /tmp of its own. "
-            "Choose a root or a folder in one",
+            f"the working directory {cwd!r} cannot be seen in the sandbox, which hides /tmp and home folders."
+            " Choose a root or a folder in one; `agent-exec sandbox explain` tells what would show it",
             cwd=cwd,
         )
     return CommandNotExecutable(
-        f"{name!r} cannot be executed in the sandbox, which has a /tmp of its own: it cannot be seen there, "
-        "or the interpreter named in its first line cannot, or its loader",
+        f"{name!r} cannot be executed in the sandbox, which hides /tmp and home folders: it cannot be seen "
+        "there, or the interpreter named in its first line cannot, or its loader; "
+        "`agent-exec sandbox explain` tells what would show it",
         program=name,
     )
 

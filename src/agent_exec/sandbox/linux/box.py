@@ -8,7 +8,7 @@ for it and ends with it. Whatever fails, nothing is served.
 import os
 from errno import ENOTSUP
 
-from agent_exec.sandbox.linux import devices, mounts, namespaces, privileges, proc, scratch
+from agent_exec.sandbox.linux import covers, devices, mounts, namespaces, privileges, proc, scratch
 from agent_exec.sandbox.linux.inside import (
     SHARED_BYTES,
     SHARED_MEMORY,
@@ -76,7 +76,7 @@ def _mount(
         hidden = [os.fsdecode(path) for path in spec["masks"]]
         for path in ancestors([*hidden, *(path for path, _ in protected)], [path for path, _ in roots]):
             mounts.pin(path)
-        sealed = [(path, mounts.clone(path, identity=identity)) for path, identity in protected]
+        covered = covers.open_tops(spec["view"])
     with at("everything read-only"):
         mounts.harden("/")
         mounts.seal("/")
@@ -84,6 +84,8 @@ def _mount(
         folders = scratch.make_folders([*private, SHARED_MEMORY], (spec["tmp_mb"] << 20) or SHARED_BYTES)
         for folder in private:
             mounts.attach(folders[folder], folder)
+    with at("home folders"):
+        covers.put_up(covered)
     with at("the roots"):
         for path, tree in trees:
             (mounts.harden if spec["writable"] else mounts.seal)(tree)
@@ -91,9 +93,8 @@ def _mount(
                 mounts.make_folder(path)
             mounts.attach(tree, path)
     with at("protected paths"):
-        for path, tree in sealed:
-            mounts.seal(tree)
-            mounts.attach(tree, path)
+        for path, identity in protected:  # one after the other: there may be more than descriptors
+            mounts.protect(path, identity=identity)
     with at("a private /dev"):
         devices.private_devices(shared_memory=folders[SHARED_MEMORY])
         leave_devices()

@@ -7,7 +7,7 @@ would own the machine's devices there: bubblewrap cannot make them read-only.
 
 import os
 
-from agent_exec.sandbox.linux import mounts, proc, scratch
+from agent_exec.sandbox.linux import covers, mounts, proc, scratch
 from agent_exec.sandbox.linux.inside import (
     SHARED_BYTES,
     SHARED_MEMORY,
@@ -67,6 +67,8 @@ def _view(spec: "Spec") -> "Iterable[str]":
     for path in map(os.fsdecode, spec["own"]):
         if any(path.startswith(f"{folder}/") for folder in private) and os.path.exists(path):
             yield from ("--ro-bind", path, path)
+    for path, node in covers.tops(spec["view"]).items():
+        yield from ("--perms", "0755", "--tmpfs", path, *_fill(node, path), "--remount-ro", path)
     for path in roots:
         yield from ("--bind" if spec["writable"] else "--ro-bind", path, path)
     for path in protected:
@@ -82,14 +84,49 @@ def _view(spec: "Spec") -> "Iterable[str]":
         SHARED_MEMORY,
     )
     yield from ("--remount-ro", "/dev", "--proc", "/proc")
-    for path in (*proc.MASKED, *mounts.SYSTEM_MASKS, *masks):
+    for path in (*proc.MASKED, *mounts.SYSTEM_MASKS):
+        yield from _mask(path, ("--ro-bind", "/dev/null"))
+    for path in masks:
         yield from _mask(path)
     yield from ("--remount-ro", "/proc", "--chdir", "/")
 
 
-def _mask(path: str) -> "Iterable[str]":
-    """Cover a path: a folder with an empty one that cannot be entered, all else with what cannot be read."""
+def _fill(node: "covers.Node", path: str) -> "Iterable[str]":
+    """Put into a new folder what the real one may show."""
+    if node.kind == "open":
+        for name in covers.entries(path):
+            if name not in node.below:
+                yield from _bind(f"{path}/{name}")
+    for name, child in node.below.items():
+        place = f"{path}/{name}"
+        if child.kind == "link":
+            yield from ("--symlink", child.extra, place)
+        elif child.kind == "show":
+            yield from _bind(place)
+        elif child.kind == "text":
+            if (text := covers.read_text(place)) is not None:
+                yield from ("--perms", "0644", "--ro-bind-data", str(_memory(text)), place)
+        elif child.kind != "hide":
+            yield from ("--perms", "0755", "--dir", place, *_fill(child, place))
+
+
+def _bind(path: str) -> "Iterable[str]":
+    if os.path.islink(path):
+        return "--symlink", os.readlink(path), path
+    return ("--ro-bind", path, path) if os.path.exists(path) else ()
+
+
+def _memory(data: bytes) -> int:
+    """Give a descriptor that bubblewrap reads data from, and closes."""
+    fd = os.memfd_create("agent-exec", 0)
+    os.write(fd, data)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+def _mask(path: str, by: "Sequence[str]" = ()) -> "Iterable[str]":
+    """Cover a path: a folder by one that cannot be entered, all else by a file that cannot be read."""
     if os.path.isdir(path):
         yield from ("--perms", "000", "--tmpfs", path, "--remount-ro", path)
     elif os.path.lexists(path):
-        yield from ("--ro-bind", "/dev/null", path)
+        yield from (*(by or ("--perms", "000", "--ro-bind-data", str(_memory(b"")))), path)

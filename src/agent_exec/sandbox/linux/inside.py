@@ -5,7 +5,7 @@ import os
 from errno import EIO, EPERM, ESTALE
 from time import process_time
 
-from agent_exec.sandbox.linux import landlock, mounts, privileges, seccomp
+from agent_exec.sandbox.linux import covers, landlock, mounts, privileges, seccomp
 from agent_exec.sandbox.linux.leftovers import Left
 
 TYPE_CHECKING = False
@@ -60,7 +60,7 @@ class Box:
         self._files = Files(spec)
         self._urgency = urgency()
         # What lies in a folder that is private now is hidden already.
-        hidden = filter(os.path.lexists, map(os.fsdecode, spec["masks"]))
+        hidden = filter(os.path.lexists, [*map(os.fsdecode, spec["masks"]), *covers.tops(spec["view"])])
         self._masks = [(path, os.stat(path).st_dev) for path in hidden]
         self._roots = [(os.fsdecode(path), device, inode) for path, device, inode in spec["roots"]]
         self._protected = [(os.fsdecode(path), device, inode) for path, device, inode in spec["protected"]]

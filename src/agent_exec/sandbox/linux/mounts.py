@@ -68,9 +68,20 @@ def attach(tree: int, path: str, *, identity: tuple[int, int] | None = None) -> 
         os.close(tree)
 
 
-def bind(path: str, onto: str | None = None, *, readonly: bool = False) -> None:
+def protect(path: str, *, identity: tuple[int, int]) -> None:
+    """Make what is at a path read-only, by a mount of its own; ESTALE if it is not who is expected."""
+    bind(path, readonly=True, identity=identity)
+
+
+def bind(
+    path: str,
+    onto: str | None = None,
+    *,
+    readonly: bool = False,
+    identity: tuple[int, int] | None = None,
+) -> None:
     """Let a tree appear in another place, or in its own as a mount of its own."""
-    tree = clone(path)
+    tree = clone(path, identity=identity)
     try:
         if readonly:
             calls.mount_setattr(tree, _SEALED, path=path)
@@ -119,10 +130,7 @@ def tmpfs(path: str, *, size: int, inodes: int | None = None, mode: int = 0o1777
 
 
 def mask(paths: "Iterable[str]") -> None:
-    """Cover paths: a folder becomes one that cannot be entered (EACCES), all else an empty file.
-
-    Neither can be written to (EROFS).
-    """
+    """Cover paths: folders by one that cannot be entered, all else by a file that cannot be read (EACCES)."""
     wanted = list(paths)
     if not wanted:
         return
@@ -132,7 +140,7 @@ def mask(paths: "Iterable[str]") -> None:
         attach_over_root(store)
         try:
             os.mkdir("folder", 0, dir_fd=store)
-            _make_file("file", store)
+            os.close(os.open("file", os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0, dir_fd=store))
             calls.mount_setattr(store, _EMPTY, recursive=False, path="mask")
             for path in wanted:
                 _mask(path, store)
@@ -157,14 +165,6 @@ def attach_over_root(tree: int) -> None:
         calls.move_mount(tree, root, path="/")
     finally:
         os.close(root)
-
-
-def _make_file(name: str, at: int) -> None:
-    fd = os.open(name, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0, dir_fd=at)
-    try:
-        os.fchmod(fd, 0o666)  # so that it is the mount which denies
-    finally:
-        os.close(fd)
 
 
 def _mask(path: str, store: int) -> None:

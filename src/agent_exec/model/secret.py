@@ -1,0 +1,34 @@
+"""Which variables look like secrets: the one list of such names, for every door of the house."""
+
+PARTS = ("KEY", "SECRET", "TOKEN", "PASS", "CRED", "COOKIE", "WEBHOOK", "BEARER", "AUTHORIZATION")
+"""Whatever holds one of these, in any case, looks like a secret."""
+
+HARMLESS = frozenset(
+    "KEYMAP KEYTIMEOUT LESSKEY LESSKEYIN LESSKEY_SYSTEM TOKENIZERS_PARALLELISM CONDA_BACKUP_PATH".split()
+)
+"""Names that look like secrets and hold none."""
+
+_ENDS = ("_AUTH", "_DSN", "_PAT", "_PWD", "PW", "PEM", "_CONNECTION_STRING", "_CONN_STR")
+_HEADS = ("BW_SESSION", "OP_SESSION")
+_WORDS = frozenset(("JWT", "DSN", "PAT", "OTP", "MNEMONIC"))
+
+
+def is_secret(name: str, value: str = "") -> bool:
+    """True if a variable looks like a secret: by its name, or as an address with a password in it."""
+    upper = name.upper()
+    if upper in HARMLESS:
+        return False
+    return (
+        any(part in upper for part in PARTS)
+        or upper.endswith(_ENDS)
+        or upper.startswith(_HEADS)
+        or not _WORDS.isdisjoint(upper.split("_"))
+        or has_password(value)
+    )
+
+
+def has_password(value: str) -> bool:
+    """True if an address carries a password: scheme://user:password@host."""
+    scheme, found, rest = value.partition("://")
+    user, at, _ = rest.partition("/")[0].rpartition("@")
+    return bool(scheme and found and at and ":" in user)

@@ -1,0 +1,211 @@
+"""Puts folders of the box's own in the place of home folders, as a plan's view says, with little bound back.
+
+A name that such a folder does not have cannot appear in it, whatever the host
+makes or renames: nothing is mounted over the secret itself that could come off.
+"""
+
+import os
+import stat
+from errno import EACCES, ELOOP, ENOENT, ENOTDIR
+
+from agent_exec.model.secret import PARTS, has_password
+from agent_exec.sandbox.linux import calls
+from agent_exec.sandbox.linux.mounts import make_folder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+_OPTIONS = {"size": str(8 << 20), "nr_inodes": "65536", "mode": "755"}
+_BARE = calls.MOUNT_NOSUID | calls.MOUNT_NODEV
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_GONE = (ENOENT, ENOTDIR, ELOOP, EACCES)
+_LONGEST = 1 << 16
+
+
+class Node:
+    """A place in a view: its kind and extra, and what is below it by name."""
+
+    __slots__ = ("below", "extra", "kind")
+
+    def __init__(self) -> None:
+        self.kind = ""
+        self.extra = ""
+        self.below: dict[str, Node] = {}
+
+
+def tops(view: "Iterable[tuple[str, bytes, bytes]]") -> dict[str, Node]:
+    """Give the folders that are replaced, none in another, each with what is below it."""
+    found: dict[str, Node] = {}
+    for kind, raw, extra in sorted(view, key=lambda entry: entry[1].count(b"/")):
+        path = os.fsdecode(raw)
+        top = next((one for one in found if path == one or path.startswith(f"{one}/")), None)
+        if top is None:
+            if kind not in {"cover", "open"}:
+                continue
+            top, found[path] = path, Node()
+        node = found[top]
+        for part in path[len(top) :].split("/")[1:]:
+            node = node.below.setdefault(part, Node())
+        node.kind, node.extra = kind, os.fsdecode(extra)
+    return found
+
+
+def open_tops(view: "Iterable[tuple[str, bytes, bytes]]") -> list[tuple[str, Node, int]]:
+    """Open what is to be replaced, while it can be reached; -1 stands for what is not there."""
+    return [(path, node, _look(path)) for path, node in tops(view).items()]
+
+
+def put_up(opened: "Sequence[tuple[str, Node, int]]") -> None:
+    """Replace the opened folders, and close them. The new ones are read-only, as is what is shown in them."""
+    for path, node, source in opened:
+        try:
+            make_folder(path)
+            folder = calls.new_filesystem("tmpfs", _OPTIONS, _BARE)
+            try:
+                target = calls.open_path(path)
+                try:
+                    calls.move_mount(folder, target, path=path)
+                finally:
+                    os.close(target)
+                _fill(node, source, folder)
+                calls.mount_setattr(folder, calls.MOUNT_RDONLY | _BARE, recursive=False, path=path)
+            finally:
+                os.close(folder)
+        finally:
+            if source >= 0:
+                os.close(source)
+
+
+def _fill(node: Node, source: int, folder: int) -> None:
+    """Put into a new folder what the real one may show."""
+    if node.kind == "open" and source >= 0:
+        for name in entries(source):
+            if name not in node.below:
+                _bind(name, source, folder)
+    for name, child in node.below.items():
+        if child.kind == "link":
+            os.symlink(child.extra, name, dir_fd=folder)
+        elif child.kind == "show":
+            _bind(name, source, folder)
+        elif child.kind == "text":
+            _copy(name, source, folder)
+        elif child.kind != "hide":
+            os.mkdir(name, 0o755, dir_fd=folder)
+            _fill_below(name, child, source, folder)
+
+
+def _fill_below(name: str, child: Node, source: int, folder: int) -> None:
+    real = _look(name, source) if source >= 0 else -1
+    try:
+        inner = os.open(name, _FOLDER, dir_fd=folder)
+        try:
+            _fill(child, real, inner)
+        finally:
+            os.close(inner)
+    finally:
+        if real >= 0:
+            os.close(real)
+
+
+def _bind(name: str, source: int, folder: int) -> None:
+    """Let an entry of the real folder be seen in the new one; a link is made again."""
+    fd = _look(name, source)
+    if fd < 0:
+        return
+    try:
+        mode = os.fstat(fd).st_mode
+        if stat.S_ISLNK(mode):
+            os.symlink(os.readlink(name, dir_fd=source), name, dir_fd=folder)
+            return
+        tree = calls.open_tree(fd, path=name)
+    finally:
+        os.close(fd)
+    try:
+        if stat.S_ISDIR(mode):
+            os.mkdir(name, 0o755, dir_fd=folder)
+        else:
+            os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder))
+        calls.move_mount(tree, folder, name, path=name)
+    finally:
+        os.close(tree)
+
+
+def _copy(name: str, source: int, folder: int) -> None:
+    text = read_text(name, source)
+    if text is None:
+        return
+    fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644, dir_fd=folder)
+    try:
+        os.write(fd, text)
+    finally:
+        os.close(fd)
+
+
+def entries(folder: int | str) -> list[str]:
+    """Give the names in a folder, by a descriptor of its place or its path; none if it may not be listed."""
+    try:
+        fd = os.open(".", _FOLDER, dir_fd=folder) if isinstance(folder, int) else os.open(folder, _FOLDER)
+    except OSError as problem:
+        if problem.errno in _GONE:
+            return []
+        raise
+    try:
+        return sorted(os.listdir(fd))
+    finally:
+        os.close(fd)
+
+
+def read_text(name: str, source: int | None = None) -> bytes | None:
+    """Give a small configuration file without its secrets; None if it is none, or may not be read."""
+    try:
+        fd = os.open(name, _FILE, dir_fd=source)
+    except OSError as problem:
+        if problem.errno in _GONE:
+            return None
+        raise
+    try:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _LONGEST:
+            return None
+        data = os.read(fd, _LONGEST + 1)
+    finally:
+        os.close(fd)
+    return b"".join(_harmless(data.splitlines(keepends=True)))
+
+
+def _harmless(lines: "Iterable[bytes]") -> "Iterator[bytes]":
+    """Give the lines without secrets, what continues those, and what stands in a section that looks so."""
+    section = goes_on = False
+    for line in lines:
+        word = line.strip()
+        if word.startswith(b"["):
+            section = _is_secret(word.decode("utf-8", "replace"))
+        secret = section or goes_on or _is_secret(word.decode("utf-8", "replace"))
+        goes_on = secret and word.endswith(b"\\")
+        if not secret:
+            yield line
+
+
+def _is_secret(line: str) -> bool:
+    upper = line.upper()
+    if "SIGNINGKEY" in upper:
+        return False
+    _, address, rest = line.partition("://")
+    return (
+        any(part in upper for part in PARTS)
+        or "EXTRAHEADER" in upper
+        or has_password(line)
+        or bool(address and "@" in rest.partition("/")[0])
+    )
+
+
+def _look(path: str, at: int = calls.AT_FDCWD) -> int:
+    """Open a place, no link followed on the way to it; -1 if nothing can be reached there."""
+    try:
+        return calls.openat2(path, os.O_PATH | os.O_NOFOLLOW, calls.RESOLVE_NO_SYMLINKS, at)
+    except OSError as problem:
+        if problem.errno in _GONE:
+            return -1
+        raise

@@ -1,0 +1,82 @@
+"""What may be read, as a profile comes to here and now; looked for again only when something has changed."""
+
+import os
+
+from agent_exec.sandbox.homes import Homes, search_path
+from agent_exec.sandbox.look import Look, unchanged
+from agent_exec.sandbox.masks import find_masks, is_fixed
+from agent_exec.sandbox.paths import inside, outermost
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent_exec.sandbox.homes import View
+    from agent_exec.sandbox.look import Stamp
+    from agent_exec.sandbox.profile import Profile
+
+    Found = tuple[tuple[str, ...], tuple[str, ...], View, tuple[str, ...]]
+
+_MOST_KNOWN = 16
+_known: "dict[tuple[object, ...], tuple[dict[str, Stamp], Found]]" = {}
+
+
+def find_reading(
+    profile: "Profile",
+    *,
+    home: str,
+    roots: "Sequence[str]",
+    state: "Sequence[str]",
+    own: "Sequence[str]",
+    bound: int,
+) -> "Found":
+    """Give the real paths that may not be read, those that do not exist yet, the view, and what is not kept.
+
+    `state` are folders of ours that are hidden, `own` those of ours that are shown.
+    """
+    fixed = tuple(filter(is_fixed, profile.deny_read))
+    path = search_path()
+    # Looked at each time: they may lie in a /tmp, which changes all the time.
+    kept = tuple(sorted({os.path.realpath(folder) for folder in state if os.path.isdir(folder)}))
+    more: tuple[tuple[str, ...], tuple[str, ...]] = (), ()
+    others = [written for written in profile.deny_read if not is_fixed(written)]
+    if others:
+        more = find_masks(others, home, roots, bound, Look())
+    if not all(any(inside(place, root) for root in roots) for places in more for place in places):
+        return _look(profile, (*fixed, *others), home, roots, kept, own, path, bound, Look())
+    key = (fixed, profile.secrets, profile.show, profile.tmp, home, *roots, "", *kept, "", *own, "", *path)
+    stamps, found = _known.get(key, (None, None))
+    if found is None or stamps is None or not unchanged(stamps):
+        look = Look()
+        found = _look(profile, fixed, home, roots, kept, own, path, bound, look)
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[key] = look.stamps, found
+    if not any(more):
+        return found
+    masks, absent, view, left = found
+    return outermost((*masks, *more[0])), tuple(sorted({*absent, *more[1]})), view, left
+
+
+def _look(
+    profile: "Profile",
+    deny_read: "Sequence[str]",
+    home: str,
+    roots: "Sequence[str]",
+    kept: "Sequence[str]",
+    own: "Sequence[str]",
+    path: "Sequence[str]",
+    bound: int,
+    look: Look,
+) -> "Found":
+    masks, absent = find_masks(deny_read, home, roots, bound, look)
+    masks = outermost((*masks, *kept))
+    homes = Homes(profile, home, roots, look)
+    view = homes.view((*masks, *absent), own=own, path=path)
+    left: tuple[str, ...] = ()
+    if profile.secrets == "allow-list":
+        left = tuple(
+            f"the home folder {user!r} is or holds the system's own: all in it can be read but deny_read"
+            for user in homes.left
+        )
+    return masks, absent, view, left

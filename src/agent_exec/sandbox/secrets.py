@@ -1,0 +1,174 @@
+"""Where people keep secrets and toolchains: what a box shows of a home folder, and what it never shows.
+
+Lists only. Paths begin at the home folder unless they begin with a slash.
+"""
+
+
+def _below(lines: str) -> "tuple[str, ...]":
+    """Give the paths of lines such as `.cargo: bin registry`, or of plain words."""
+    found: list[str] = []
+    for line in lines.strip().splitlines():
+        folder, colon, names = line.partition(":")
+        words = (names if colon else line).split()
+        found.extend(f"{folder.strip()}/{word}" if colon else word for word in words)
+    return tuple(found)
+
+
+SHOWN = (
+    *_below(
+        """
+.pyenv .nvm .rustup .asdf .sdkman .rbenv .rvm .nodenv .goenv .gvm .jenv .fnm .volta .plenv .phpenv
+.phpbrew .tfenv
+.swiftly .juliaup .ghcup .opam .elan .proto .kerl .npm-global .npm-packages .pnpm-store .node-gyp
+.linuxbrew .nix-profile
+.virtualenvs .venvs .venv .terminfo .fonts .wasmtime .konan .vcpkg perl5 R miniconda3 miniconda
+anaconda3 anaconda
+miniforge3 mambaforge micromamba .micromamba fvm flutter
+.cargo: bin registry git env
+.dotnet: dotnet host packs sdk shared tools
+.nuget: packages
+go: bin pkg
+.local: bin lib lib64 include opt pipx/venvs pipx/shared pipx/py
+.local/share: pnpm fnm virtualenv virtualenvs gem man terminfo fonts uv/python uv/tools pipx/venvs
+.local/share: pipx/shared pipx/py
+.local/share: mise/installs mise/shims mise/plugins rtx/installs rtx/shims hatch/env hatch/pythons
+.local/share: pypoetry/venv pdm/venvs
+.local/state: nix/profiles cabal/store
+.m2: repository wrapper
+.gradle: caches wrapper jdks native
+.ivy2: cache local
+.sbt: boot launchers
+.coursier: cache
+.npm: _cacache _npx
+.yarn: bin berry cache releases
+.config/yarn: global
+.bun: bin install
+.deno: bin
+.gem: ruby
+.bundle: cache ruby
+.composer: vendor cache
+.config/composer: vendor
+.cabal: bin lib packages share store
+.stack: programs snapshots pantry indices compiler-tools setup-exe-cache
+.mix: archives elixir escripts
+.hex: packages
+.pub-cache: bin git global_packages hosted
+.julia: artifacts clones compiled environments juliaup packages registries
+.conda: envs pkgs
+.pixi: bin envs
+.rye: py shims tools uv self
+.luarocks: bin lib share
+.wasmer: bin lib
+.foundry: bin
+.platformio: packages platforms penv
+.conan: data
+.conan2: p
+Android: Sdk
+.cache: pip uv go-build pypoetry pre-commit yarn pnpm node node-gyp ms-playwright puppeteer Cypress
+.cache: electron bazel bazelisk
+.cache: ccache sccache zig hatch typescript golangci-lint coursier composer deno fontconfig torch
+.cache: huggingface/hub
+"""
+    ),
+    "/home/linuxbrew/.linuxbrew",
+)
+"""Toolchains and caches of languages and packages: what builds and tests live by."""
+
+TEXTS = _below(
+    """
+.gitconfig .gitignore .gitignore_global .gitattributes .gitmessage .inputrc .editorconfig .clang-format
+.rustfmt.toml
+.tool-versions .python-version .node-version .nvmrc .ruby-version .java-version .go-version .sdkmanrc
+.config/git: config ignore attributes
+.config/mise: config.toml settings.toml
+.config/go: env
+.cargo: config config.toml
+"""
+)
+"""Plain configuration, of which a box has a copy without the lines that look like secrets."""
+
+_SYSTEM = _below(
+    """
+/etc: shadow shadow- gshadow gshadow- sudoers sudoers.d ssl/private pki/tls/private krb5.keytab
+/etc: wireguard openvpn kubernetes
+/etc: rancher letsencrypt NetworkManager/system-connections ppp mysql/debian.cnf security/opasswd
+/etc: docker/key.json
+/etc: ssh/ssh_host_rsa_key ssh/ssh_host_ecdsa_key ssh/ssh_host_ed25519_key ssh/ssh_host_dsa_key
+/run: user secrets cloud-init
+/var/lib: cloud kubelet docker containers rancher sss samba/private NetworkManager bluetooth iwd
+/var/spool: cron mail
+/var: mail
+"""
+)
+
+_HOME = _below(
+    """
+.ssh .aws .azure .gnupg .kube .git-credentials .netrc _netrc .pypirc .vault-token .password-store .npmrc
+.yarnrc .yarnrc.yml
+.bunfig.toml .condarc .gemrc .pip .pgpass .my.cnf .mylogin.cnf .mongorc.js .s3cfg .boto .oci .aliyun
+.tccli .bluemix .fly
+.railway .vercel .netlify .wrangler .supabase .pulumi .terraformrc .terraform.d .docker .minikube
+.cloudflared .ngrok2 .age
+.ansible .vault_pass .vault_pass.txt .chef .step .wireguard .openvpn .android .mitmproxy .bitcoin
+.ethereum .electrum
+.pki .ollama .mozilla .thunderbird .librewolf .mutt .muttrc .msmtprc .mbsyncrc .offlineimaprc .fetchmailrc
+.authinfo .authinfo.gpg .lastpass .lpass .Xauthority .ICEauthority .dbus .psql_history .mysql_history
+.rediscli_history
+.sqlite_history .bash_history .zsh_history .zhistory .sh_history .history .python_history
+.node_repl_history .irb_history
+.lesshst .viminfo .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv
+.zprofile .zlogin
+.envrc .env .secrets .claude.json .aider.conf.yml .huggingface .kaggle .modal.toml .wakatime.cfg .hgrc
+.subversion .travis
+.circleci .sentryclirc .filezilla .smbcredentials .vnc .agent-exec-token .netrc.gpg .amp .factory
+.copilot .solana
+.nuget: NuGet
+.hex: hex.config
+.ivy2: .credentials
+.sbt: .credentials
+.cabal: config
+.pub-cache: credentials.json
+.cargo: credentials credentials.toml
+.gem: credentials
+.bundle: config
+.m2: settings.xml settings-security.xml
+.gradle: gradle.properties init.gradle
+.composer: auth.json
+.conan: remotes.json
+.julia: servers
+.rvm: user
+.dotnet/corefx: cryptography
+.wasmer: wasmer.toml
+.luarocks: upload_config.lua
+.foundry: keystores
+.cache/huggingface: token stored_tokens
+.claude: .credentials.json projects history.jsonl settings.json
+.codex: auth.json history.jsonl sessions config.toml
+.gemini: oauth_creds.json google_accounts.json settings.json
+.cursor: mcp.json
+.continue: config.json config.yaml
+.config: gh glab-cli gcloud op hub tea doctl hcloud scw openstack stripe configstore rclone terraform
+.config: helm containers argocd
+.config: heroku netlify vercel pip pypoetry uv git/credentials sops age syncthing pulse environment.d
+.config: github-copilot agent-exec
+.config: google-chrome chromium BraveSoftware microsoft-edge vivaldi opera Slack discord Signal
+.config: Element Code Cursor VSCodium
+.config: JetBrains zed goose opencode amp crush io.datasette.llm remmina filezilla Postman Insomnia
+.config: 1Password Bitwarden keepassxc
+.config: rbw gopass composer/auth.json NuGet fish atuin mutt jira sentry snyk kaggle wandb solana
+.config: nuget Yubico mise/secrets
+.local/share: keyrings kwalletd atuin fish opencode goose TelegramDesktop mkcert rbw gopass
+.local/share: uv/credentials agent-exec
+.local/state: agent-exec
+miniconda3: .condarc
+miniconda: .condarc
+anaconda3: .condarc
+anaconda: .condarc
+miniforge3: .condarc
+mambaforge: .condarc
+micromamba: .condarc
+"""
+)
+
+SECRETS = tuple(dict.fromkeys((*(f"~/{path}" for path in _HOME), *_SYSTEM)))
+"""What opens other doors: never shown, whatever else is."""
