@@ -272,3 +272,43 @@ def test_a_file_that_is_wrong_stays_as_it_is(tmp_path: Path) -> None:
 def test_rules_without_end_are_refused() -> None:
     with pytest.raises(InvalidRules, match="characters, and this has more"):
         load_rules("/dev/zero")
+
+
+def test_what_leaves_the_sandbox_is_asked_for_by_itself() -> None:
+    """Neither a rule, nor a yes to run it, nor a yes to another command lets it out."""
+    someone = Someone("session", "session", "no", "no", "no")
+    gate = Gate(RULES, approver=someone)
+    gate.admit(["git", "push"], "/x")
+    for _ in range(2):
+        gate.ask("ls /etc", "/x", "why", ("ls", "/etc"))
+    for command, cwd, grant in (
+        ("ls /etc", "/y", ("ls", "/etc")),
+        ("ls /", "/x", ("ls", "/")),
+        ("git push", "/x", None),
+    ):
+        with pytest.raises(ApprovalRequired):
+            gate.ask(command, cwd, "why", grant)
+    assert [request.rules for request in someone.asked[1:]] == [()] * 4
+
+
+@pytest.mark.parametrize("answer", ["session", "always"])
+def test_what_may_be_another_the_next_time_is_asked_for_each_time(answer: str) -> None:
+    someone = Someone(answer, answer, "no")
+    gate = Gate(RULES, approver=someone)
+    for _ in range(2):
+        gate.ask("sh x.sh", "/x", "why")
+    with pytest.raises(ApprovalRequired):
+        gate.ask("sh x.sh", "/x", "why")
+    assert [request.once for request in someone.asked] == [True] * 3
+
+
+def test_files_that_a_command_writes_are_judged() -> None:
+    """As the targets of redirections are: what a rule denies is denied, and untrusted asks."""
+    rules = Policy([Rule(verdict="deny", write=["/etc"]), Rule(["apply_patch"], "allow")])
+    gate = Gate(rules)
+    gate.admit(["apply_patch"], "/x", writes=["/x/a"])
+    with pytest.raises(CommandDenied):
+        gate.admit(["apply_patch"], "/x", writes=["/x/a", "/etc/b"])
+    Gate(rules, approval="untrusted").admit(["apply_patch"], "/x", writes=["/x/a"])
+    with pytest.raises(ApprovalRequired):
+        Gate(Policy(), approval="untrusted").admit(["apply_patch"], "/x", writes=["/x/a"])

@@ -30,12 +30,12 @@ class Request:
 
     `rules` is empty when no rule could allow it: "always" is then for this
     session. `sets` are the names of the variables that are set for it, `fed`
-    is what it is given to read: with either, a yes is for this once, for the
-    next time they may be others. `escalated` is asked for what leaves the sandbox; the verdict's reason is
-    then in the words of whoever wants that.
+    is what it is given to read: with either, a yes is for this `once`, for the
+    next time they may be others. `escalated` is asked for what leaves the
+    sandbox; the verdict's reason is then in the words of whoever wants that.
     """
 
-    __slots__ = ("command", "cwd", "escalated", "fed", "rules", "sets", "verdict")
+    __slots__ = ("command", "cwd", "escalated", "fed", "once", "rules", "sets", "verdict")
 
     def __init__(
         self,
@@ -47,6 +47,7 @@ class Request:
         sets: "tuple[str, ...]" = (),
         fed: bytes = b"",
         escalated: bool = False,
+        once: bool = False,
     ) -> None:
         self.command = command
         self.cwd = cwd
@@ -55,11 +56,7 @@ class Request:
         self.sets = sets
         self.fed = fed
         self.escalated = escalated
-
-    @property
-    def once(self) -> bool:
-        """Whether a yes to this is no yes to the same command again."""
-        return bool(self.sets or self.fed)
+        self.once = once or bool(sets or fed)
 
 
 class Gate:
@@ -72,7 +69,7 @@ class Gate:
     `remember` writes rules down for an "always".
     """
 
-    __slots__ = ("_approved", "_approver", "_granted", "_policy", "_remember", "approval", "unmatched")
+    __slots__ = ("_approved", "_approver", "_policy", "_remember", "approval", "unmatched")
 
     def __init__(
         self,
@@ -93,7 +90,6 @@ class Gate:
         self._approver = approver
         self._remember = remember
         self._approved: set[tuple[str, object, str | None]] = set()
-        self._granted: tuple[Rule, ...] = ()
         self.approval = approval
         self.unmatched = unmatched
 
@@ -107,23 +103,23 @@ class Gate:
         command: "Sequence[str] | str",
         cwd: str | None,
         reason: str,
-        proposed: "Sequence[str] | None" = None,
+        grant: "tuple[str, ...] | None" = None,
     ) -> None:
-        """Ask for more than a rule can give, which are about what runs, not how; raise if nobody says yes.
+        """Ask whether a command may leave the sandbox; raise if nobody says yes.
 
-        `proposed` are the words of a rule that "always" writes down; from
-        then on, this gate asks no more for what that rule allows.
+        No rule allows that. A yes for longer than once is for the words
+        `grant` in this folder, compared word for word (`leaving.standing`
+        gives them), until this gate is gone; without them it is asked for
+        each time. An approver with a method `left` hears of all that leaves.
         """
-        from agent_exec.policy.policy import Policy
         from agent_exec.policy.verdict import Verdict
 
         asked = command if isinstance(command, str) else tuple(command)
-        if self._granted and Policy(self._granted).judge(asked, Facts(cwd)).kind == "allow":
-            return
-        rules = self._widening(asked, Facts(cwd), proposed)
-        request = Request(asked, cwd, Verdict("ask", reason=reason), rules, escalated=True)
-        if self._ask(request, reason) == "always":
-            self._granted += rules
+        request = Request(asked, cwd, Verdict("ask", reason=reason), (), escalated=True, once=grant is None)
+        self._ask(request, ("outside", grant, cwd))
+        left = getattr(self._approver, "left", None)
+        if left is not None:
+            left(request)
 
     def admit(
         self,
@@ -132,12 +128,14 @@ class Gate:
         sets: "Sequence[str]" = (),
         proposed: "Sequence[str] | None" = None,
         fed: bytes = b"",
+        writes: "Sequence[str]" = (),
     ) -> "Verdict | None":
         """Let a command pass, and give the verdict; None if nothing was to be judged.
 
         `sets` are the names of the variables that are set for it, `fed` is
         its input, if that is known, `proposed` the words of a rule that would
-        allow it, if whoever is asked agrees.
+        allow it, if whoever is asked agrees. `writes` are files that it is
+        known to write, which the rules about writing judge too.
         """
         asked = command if isinstance(command, str) else tuple(command)
         if self._policy is None and not dangerous_to_us(asked):
@@ -150,7 +148,8 @@ class Gate:
 
             kin = own_processes()
         policy = self._policy or Policy()
-        verdict = policy.judge(asked, Facts(cwd, kin, tuple(sets)))
+        facts = Facts(cwd, kin, tuple(sets), writes=tuple(writes))
+        verdict = policy.judge(asked, facts)
         if verdict.kind == "deny":
             raise CommandDenied(
                 f"the policy denies this command: {verdict.reason}; do without it, or have the rule changed",
@@ -162,8 +161,9 @@ class Gate:
             return verdict
         from agent_exec.policy.proposal import propose
 
-        rules = self._widening(asked, Facts(cwd, kin, tuple(sets)), proposed) or propose(verdict)
-        self._ask(Request(asked, cwd, verdict, rules, sets=tuple(sets), fed=fed))
+        rules = self._widening(asked, facts, proposed) or propose(verdict)
+        request = Request(asked, cwd, verdict, rules, sets=tuple(sets), fed=fed)
+        self._ask(request, ("inside", asked, cwd))
         return verdict
 
     def _widening(
@@ -181,15 +181,11 @@ class Gate:
         widened = (self._policy or Policy()).with_rules([rule]).judge(asked, facts)
         return (rule,) if widened.kind == "allow" else ()
 
-    def _ask(self, request: Request, what: str = "") -> str:
-        """Ask whoever may approve it, and give the answer; raise if nobody says yes.
-
-        `what` tells apart what is asked for.
-        """
+    def _ask(self, request: Request, known: "tuple[str, object, str | None]") -> None:
+        """Ask whoever may approve it; raise if nobody says yes. `known` is what a yes is remembered for."""
         verdict, rules = request.verdict, request.rules
-        known = what, request.command, request.cwd
         if known in self._approved and not request.once:
-            return "session"
+            return
         why = f"this command needs approval: {verdict.reason}"
         if self.approval == "never":
             raise ApprovalRequired(
@@ -210,7 +206,6 @@ class Gate:
             self._policy = _as_strict(self._remember(rules), self._policy)
         if answer in ("session", "always") and not request.once:
             self._approved.add(known)
-        return answer
 
 
 def _as_strict(policy: "Policy", before: "Policy | None") -> "Policy":

@@ -14,9 +14,11 @@ class Facts(Value):
     our own processes, which no command may end. `sets` are the names of the
     variables that are set for the command. `disguised` says that git would
     take a folder that is no `.git` for a repository there, and obey it.
+    `writes` are files that it is known to write although its words do not
+    say so.
     """
 
-    __slots__ = ("cwd", "disguised", "kin", "sets")
+    __slots__ = ("cwd", "disguised", "kin", "sets", "writes")
 
     def __init__(
         self,
@@ -25,8 +27,10 @@ class Facts(Value):
         sets: tuple[str, ...] = (),
         *,
         disguised: bool = False,
+        writes: tuple[str, ...] = (),
     ) -> None:
         self.cwd = cwd
         self.kin = kin
         self.sets = sets
         self.disguised = disguised
+        self.writes = writes

@@ -94,6 +94,8 @@ class Policy:
             simple = Simple(tuple(Word(text) for text in texts), " ".join(texts))
             if texts:
                 self._simple(simple, course, 0)
+        for path in course.facts.writes:
+            self._write(Write(Word(path), moved=False), course, named=True)
         for name in course.facts.sets:
             if dangerous(name):
                 course.ask(name, f"it is given {name}, which changes what commands do")

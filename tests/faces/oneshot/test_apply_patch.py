@@ -66,3 +66,19 @@ def test_a_patch_that_does_not_fit_says_so(tmp_path: Path) -> None:
     assert answer["status"] == "failure"
     assert "apply_patch verification failed" in answer["message"]
     assert kit(tmp_path).invoke("apply_patch", {"patch": 5})["status"] == "failure"
+
+
+def test_rules_judge_every_file_of_it(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    rules = tmp_path / "rules.toml"
+    rules.write_text(f'[[rule]]\nwrite = ["{root}/kept"]\nverdict = "deny"\n')
+    two = "*** Begin Patch\n*** Add File: fine\n+x\n*** Add File: kept/a\n+x\n*** End Patch"
+    answer = kit(root, rules=str(rules)).invoke("apply_patch", {"patch": two})
+    assert (answer["status"], answer["error"]["code"]) == ("denied", "POLICY_DENIED")
+    assert (
+        kit(root, rules=str(rules)).invoke("apply_patch", {"patch": ADD.format("a")})["status"] == "success"
+    )
+    untrusted = kit(root, approval_policy="untrusted").invoke("apply_patch", {"patch": ADD.format("b")})
+    assert untrusted["status"] == "denied"
+    assert [path.name for path in root.iterdir()] == ["a"]

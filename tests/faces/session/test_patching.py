@@ -10,7 +10,9 @@ from shlex import quote
 
 import pytest
 
-from agent_exec.engine.gate import Gate
+from agent_exec.engine.gate import Gate, Request
+from agent_exec.policy.policy import Policy
+from agent_exec.policy.rule import Rule
 from agent_exec.sandbox.profile import Profile
 from faces.session.calling import Caller
 
@@ -151,3 +153,39 @@ def test_no_repository_is_written(
     assert "protected" in call.refused("apply_patch", input=patch)
     assert "protected" in call.refused("exec_command", cmd=heredoc(patch))
     assert {one.name for one in work.rglob("*")} == {"sub", ".git"}
+
+
+@pytest.mark.parametrize("way", [{"cmd": heredoc(ADD)}, {"input": ADD}])
+@pytest.mark.parametrize("rule", [{"write": "work"}, {"prefix": ["apply_patch"]}])
+def test_rules_judge_it(
+    opened: Callable[..., Caller], work: Path, way: dict[str, str], rule: dict[str, object]
+) -> None:
+    """What a rule says to writing there, or to the program, holds for a patch too."""
+    tool = "exec_command" if "cmd" in way else "apply_patch"
+    denied = Rule(rule.get("prefix", ()), "deny", write=[str(work)] if "write" in rule else ())  # type: ignore[arg-type]
+    call = opened(gate=Gate(Policy([denied])))
+    assert "the policy denies" in call.refused(tool, **way)
+    assert not list(work.iterdir())
+
+
+@pytest.mark.parametrize("way", [{"cmd": heredoc(ADD)}, {"input": ADD}])
+def test_untrusted_asks_for_it_each_time(
+    opened: Callable[..., Caller], work: Path, way: dict[str, str]
+) -> None:
+    tool = "exec_command" if "cmd" in way else "apply_patch"
+    asked: list[Request] = []
+
+    def always(request: Request) -> str:
+        asked.append(request)
+        return "no" if len(asked) == 3 else "always"
+
+    call = opened(gate=Gate(Policy(), approver=always, approval="untrusted"))
+    for _ in range(2):
+        call.told(tool, **way)
+        (work / "made").unlink()
+    assert "the answer was no" in call.refused(tool, **way)
+    assert [request.fed for request in asked] == [ADD.encode()] * 3
+    assert not list(work.iterdir())
+    nobody = opened(gate=Gate(Policy(), approval="untrusted"))
+    assert "no approver" in nobody.refused(tool, **way)
+    assert not list(work.iterdir())

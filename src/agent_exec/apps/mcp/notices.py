@@ -135,4 +135,7 @@ def _never_ran(answer: "dict[str, Any] | None") -> bool:
 def _change(told: object) -> str:
     if not isinstance(told, dict):
         return str(told)
-    return f"{told.get('path')} {told.get('what')}"
+    said = f"{told.get('path')} {told.get('what')}"
+    if told.get("moved_to"):
+        said += f" and was taken away, to {told['moved_to']}"
+    return f"{said} ({told['why']})" if told.get("why") else said

@@ -142,7 +142,7 @@ class JobTools:
                 cwd=cwd,
                 env=asked.get("env"),
                 stdin=None if stdin is None else stdin.encode("utf-8", "surrogateescape"),
-                stdin_file=file,
+                stdin_file=None if file is None else self.workspaces.resolve(file, "stdin_file"),
                 stdin_fd=fd,
                 timeout=asked.get("timeout") or None,
                 observe=self._patience(asked, UNTIL),

@@ -1,6 +1,6 @@
 """apply_patch as a tool that may join a kit: files changed by a patch, all of them or none."""
 
-from agent_exec.faces.oneshot.secure import ToolError, secure_tool
+from agent_exec.faces.oneshot.secure import ToolError, judge, secure_tool
 from agent_exec.model.errors import AgentExecError, InvalidArgument
 
 TYPE_CHECKING = False
@@ -36,7 +36,7 @@ def _check(asked: "Arguments") -> "Arguments":
 
 
 def _act(context: "Context", asked: "Arguments") -> "dict[str, Any]":
-    from agent_exec.faces.patch.answer import apply_patch
+    from agent_exec.faces.patch.answer import told, verify
     from agent_exec.faces.patch.errors import PatchError, PatchRejected
 
     inside: list[str] = [context.workspace.root]
@@ -48,7 +48,10 @@ def _act(context: "Context", asked: "Arguments") -> "dict[str, Any]":
         inside = [root.path for root in plan.roots]
         protected = (*plan.protected, *plan.missing, *plan.masks, *plan.absent)
     try:
-        done = apply_patch(asked["patch"], cwd=asked["cwd"], inside=inside, protected=protected)
+        changes = verify(asked["patch"], cwd=asked["cwd"], inside=inside, protected=protected)
+        fed = asked["patch"].encode("utf-8", "surrogateescape")
+        judge(context, ("apply_patch",), asked["cwd"], fed, changes.paths)
+        done = told(changes, changes.commit())
     except PatchRejected as error:
         raise ToolError("SANDBOX_VIOLATION", error.message, **error.details) from None
     except PatchError as error:

@@ -171,7 +171,7 @@ class Tool:
         asked = self._shape(arguments)
         real = None if self._path is None else context.workspace.real(asked[self._path])
         if self._words is not None:
-            _judge(context, self._words(asked), real, asked.get("stdin") or b"")
+            judge(context, self._words(asked), real, asked.get("stdin") or b"")
         if context.write_scope == READ_ONLY and (
             self._writes if isinstance(self._writes, bool) else self._writes(context)
         ):
@@ -268,10 +268,12 @@ def refusal(code: str, message: str, details: "Mapping[str, object] | None" = No
     }
 
 
-def _judge(context: Context, words: "Sequence[str]", cwd: str | None, fed: bytes) -> None:
+def judge(
+    context: Context, words: "Sequence[str]", cwd: str | None, fed: bytes, writes: "Sequence[str]" = ()
+) -> None:
     """Let the rules judge a command, and whoever approves it see what it is given to read."""
     try:
-        context.gate.admit(words, cwd, fed=fed)
+        context.gate.admit(words, cwd, fed=fed, writes=writes)
     except (CommandDenied, ApprovalRequired) as error:
         raise ToolError("POLICY_DENIED", f"[Security Policy] {error.message}", **error.details) from None
     except InvalidArgument as error:  # of whoever approves, not of who asked

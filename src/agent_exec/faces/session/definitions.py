@@ -143,8 +143,8 @@ def _exec(terms: "Terms") -> "Schema":
         "prefix_rule": {
             "type": "array",
             "items": {"type": "string"},
-            "description": "With require_escalated: first words of the command that the user may allow for "
-            'good, such as ["npm", "install"]; no wider than needed.',
+            "description": "First words of the command that the user may allow for good, such as "
+            '["npm", "install"], no wider than needed; in the sandbox, never out of it.',
         },
         "wait_for": _conditions(),
         "render": _render("text"),

@@ -5,13 +5,13 @@ from time import monotonic
 
 from agent_exec.engine.engine import Engine
 from agent_exec.faces.session import environment, shells
+from agent_exec.faces.session.admission import admit, can_escalate, escalates, let_out
 from agent_exec.faces.session.answer import Answer, new_chunk_id
 from agent_exec.faces.session.failures import (
     ToolFailure,
     aborted_exec,
     aborted_write,
     detached,
-    escalation_refused,
     exec_failed,
     no_jobs,
     process_failed,
@@ -99,18 +99,21 @@ class Sessions:
 
     def execute(self, asked: "ExecArguments", cancelled: "Cancelled | None" = None) -> Answer:
         """Run a command; answer when it has ended, when there is something to say, or when time is up."""
-        began = monotonic()
         shell = self._shell(asked.shell)
         argv = shells.argv(shell, asked.cmd, asked.login)
         cwd = self._folder(asked.workdir)
         number = self.registry.reserve()
         try:
-            escalated = self._escalates(asked)
+            escalated = escalates(self._gate, asked)
             patched = self._intercept(argv, cwd)
             if patched is not None:
                 self.registry.free(number)
                 return patched
-            self._admit(asked, argv, cwd, escalated=escalated)
+            admit(self._gate, asked, argv, cwd)  # first: what is denied is not asked for
+            if escalated:
+                path = self._environ.get("PATH")
+                let_out(self._gate, asked, shell, argv, cwd, self.sandbox, path)
+            began = monotonic()  # the time in which a person is asked does not count
             session = self._start(number, asked, shell, argv, cwd, confined=not escalated)
         except BaseException:
             self.registry.free(number)
@@ -199,11 +202,14 @@ class Sessions:
 
     def patch(self, text: str, workdir: str | None) -> "Applied":
         """Apply a patch below a folder of the workspace; give what it has done."""
-        from agent_exec.faces.patch.answer import apply_patch
+        from agent_exec.faces.patch.answer import told, verify
 
         cwd = self._folder(workdir)
         inside, protected = self._writable()
-        return apply_patch(text, cwd=cwd, inside=inside, protected=protected)
+        changes = verify(text, cwd=cwd, inside=inside, protected=protected)
+        fed = text.encode("utf-8", "surrogateescape")
+        self._gate.admit(("apply_patch",), cwd, fed=fed, writes=changes.paths)
+        return told(changes, changes.commit())
 
     def close(self) -> None:
         """End every session, and wait until nothing of them is left."""
@@ -242,15 +248,7 @@ class Sessions:
     @property
     def can_escalate(self) -> bool:
         """Whether somebody can be asked to let a command out of the sandbox."""
-        return self._gate.approval == "on-request" and self._gate.can_ask
-
-    def _escalates(self, asked: "ExecArguments") -> bool:
-        """Say whether it asks to run without the sandbox; raise if nobody may be asked for that."""
-        if asked.sandbox_permissions != "require_escalated":
-            return False
-        if not self.can_escalate:
-            raise escalation_refused(self._gate.approval)
-        return True
+        return can_escalate(self._gate)
 
     def _intercept(self, argv: "list[str]", cwd: str) -> Answer | None:
         """Apply a patch that the command would apply, instead of running it."""
@@ -264,22 +262,10 @@ class Sessions:
             text = self.patch(found.patch, found.directory(cwd)).text
         except PatchError as error:
             raise ToolFailure(error.message) from None
-        body = f"Exit code: 0\nWall time: 0 seconds\nOutput:\n{text}"
-        return Answer(output=body, wall_time_seconds=0.0)
-
-    def _admit(self, asked: "ExecArguments", argv: "list[str]", cwd: str, *, escalated: bool) -> None:
-        """Have it judged, then ask if it is to run without the sandbox: what is denied is not asked for."""
-        try:
-            self._gate.admit(asked.cmd, cwd, proposed=asked.prefix_rule)
         except (ApprovalRequired, CommandDenied) as error:
             raise exec_failed(argv, error.message) from None
-        if not escalated:
-            return
-        try:
-            why = asked.justification or "it asks for more than the sandbox allows"
-            self._gate.ask(asked.cmd, cwd, why, asked.prefix_rule)
-        except ApprovalRequired:
-            raise exec_failed(argv, 'CreateProcess { message: "Rejected(\\"rejected by user\\")" }') from None
+        body = f"Exit code: 0\nWall time: 0 seconds\nOutput:\n{text}"
+        return Answer(output=body, wall_time_seconds=0.0)
 
     def _start(
         self,
@@ -493,8 +479,6 @@ class Sessions:
             from agent_exec.sandbox.environment import inherit
 
             env = environment.build(self._environ, self._policy)
-            self._login[shell] = capture(
-                shell, lambda argv: run(argv, env=env, cwd=self.workspace, timeout=30).stdout
-            )
+            self._login[shell] = capture(shell, lambda argv: run(argv, env=env, cwd="/", timeout=30).stdout)
             inherit(self._login[shell])
         return self._login[shell]

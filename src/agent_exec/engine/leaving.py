@@ -1,0 +1,106 @@
+"""Which command may leave the sandbox again without being asked for: one that nothing inside can change.
+
+The judge has no part in this: it is manners, and what leaves the sandbox is
+behind no other wall. A line is read here only if nothing in it is special to
+any shell, and a program only if it is known to do no more than its words say.
+"""
+
+import os
+
+from agent_exec.model.errors import InvalidArgument
+from agent_exec.sandbox.paths import inside, settle
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent_exec.sandbox.profile import Profile
+
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./- ")
+"""What means itself to every shell, apart from blanks; `=` and `%` do not at the beginning of a word."""
+
+_OF_FILES = frozenset(
+    """
+    cat cksum cmp df diff du head ls md5sum mkdir readlink realpath rmdir sha1sum sha256sum sha512sum stat
+    tail touch wc
+    """.split()
+)
+"""Programs whose operands are files, which they read, or make empty."""
+
+_OF_NOTHING = frozenset(
+    """
+    arch date dig free getent groups host hostname id lsblk lscpu lsof nproc nslookup ping ps ss uname uptime
+    who whoami
+    """.split()
+)
+"""Programs that tell something about the machine or the network."""
+
+
+def standing(line: str, cwd: str, roots: "Sequence[str]", path: str | None) -> tuple[str, ...] | None:
+    """Give the words of a command that a yes may be remembered for; None if it is asked for each time.
+
+    `roots` are the folders that a confined command may write to, `path` is
+    where the shell looks for programs, None if that is not known. The command
+    is simple, its program does what its words say and no more, and no file
+    that it names can be changed or replaced from inside of the sandbox.
+    """
+    words = tuple(line.split(" "))
+    if not _LETTERS.issuperset(line) or any(word[:1] in ("", "=", "%") for word in words):
+        return None
+    program, operands = words[0], words[1:]
+    found = _program(program, roots, path)
+    name = os.path.basename(program)
+    if found is None or name not in _OF_FILES | _OF_NOTHING or os.path.basename(found) != name:
+        return None
+    for word in operands:
+        is_operand = name in _OF_FILES and not word.startswith("-")
+        for file in (os.path.join(cwd, named) for named in _names(word)):
+            if (is_operand or "/" in word or os.path.lexists(file)) and not _outside(file, roots):
+                return None
+    return words
+
+
+def writable(profile: "Profile | None") -> tuple[str, ...]:
+    """Give the folders that commands may write to: all of the machine, if nothing confines them."""
+    if profile is None or profile.name == "full-access":
+        return ("/",)
+    if profile.name == "read-only":
+        return ()
+    shared = profile.tmp == "shared" or profile.min_strength == "degraded"
+    return tuple(map(os.path.realpath, (*profile.roots, *(("/tmp", "/var/tmp") if shared else ()))))
+
+
+def within(path: str, roots: "Sequence[str]") -> bool:
+    """Tell whether a file lies in one of these folders, or is reached through one of them."""
+    return not _outside(os.path.abspath(path), roots)
+
+
+def _program(word: str, roots: "Sequence[str]", path: str | None) -> str | None:
+    """Give the program that a word means, if nothing in the roots can come before it."""
+    if "/" in word:
+        return word if os.path.isabs(word) and _outside(word, roots) and os.access(word, os.X_OK) else None
+    for folder in (path or "").split(os.pathsep):
+        if not os.path.isabs(folder) or not _outside(folder, roots):
+            return None
+        file = os.path.join(folder, word)
+        if os.path.isfile(file) and os.access(file, os.X_OK):
+            return file if _outside(file, roots) else None
+    return None
+
+
+def _names(word: str) -> "Sequence[str]":
+    """Give what in a word may be the name of a file: all of it, or the value of an option."""
+    if not word.startswith("-"):
+        return (word, word.partition("=")[2] or word)
+    return [value for value in (word.partition("=")[2], word[2:] if word[1:2] != "-" else "") if value]
+
+
+def _outside(path: str, roots: "Sequence[str]") -> bool:
+    """Tell whether a path leads out of all roots, now and whatever is changed in them."""
+    if ".." in path.split("/") or any(inside(os.path.normpath(path), root) for root in roots):
+        return False
+    try:
+        real, _ = settle(path, roots, "path")
+    except InvalidArgument:  # it goes through a link in a root
+        return False
+    return not any(inside(real, root) for root in roots)
