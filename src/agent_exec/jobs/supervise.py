@@ -248,7 +248,7 @@ class Supervisor:
         self._control.listen(self._loop, self._heard)
         run.launch()
         if guard is not None:
-            self._look_again(guard)
+            self._loop.after(_LOOK_SECONDS, lambda: self._look_again(guard))
         if self._spawner.stdin >= 0:
             os.close(self._spawner.stdin)
         self._tick()
