@@ -50,6 +50,31 @@ def test_what_the_standard_library_writes_is_read(value: object) -> None:
         assert load(text) == value
 
 
+HARMFUL = "".join(
+    map(
+        chr,
+        (
+            *range(0x20),
+            *range(0x7F, 0xA0),
+            0x61C,
+            0x200E,
+            0x200F,
+            *range(0x202A, 0x202F),
+            *range(0x2066, 0x206A),
+        ),
+    )
+)
+
+
+@pytest.mark.parametrize("more", ["", "é", "日本"])
+def test_nothing_in_a_line_is_obeyed_by_a_terminal(more: str) -> None:
+    for one in HARMFUL:
+        line = dump({f"k{one}{more}": [f"{more}a{one}b"]})
+        assert one not in line
+        assert json.loads(line) == {f"k{one}{more}": [f"{more}a{one}b"]}
+    assert not set(HARMFUL) & set(dump(HARMFUL + more))
+
+
 def test_it_is_compact() -> None:
     value = {"a": [1, 2.5, "x"], "b": {"c": None}}
     assert dump(value) == json.dumps(value, separators=(",", ":"))

@@ -1,6 +1,8 @@
 """The transcript: what is new, and any range again, in memory and on the disk."""
 
+import errno
 import os
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -108,13 +110,95 @@ def test_no_descriptor_is_held_after_the_end(folder: Path) -> None:
     transcript.close()
 
 
+def everything(transcript: Transcript, whole: bytes) -> None:
+    """What is kept reads as it was written, and the rest is told to be gone: nothing is missing untold."""
+    at, kept = 0, []
+    while at < transcript.total:
+        begin, data = transcript.read(at, 10_000)
+        assert data or begin == transcript.total
+        assert data == whole[begin : begin + len(data)]
+        kept.append((begin, begin + len(data)))
+        at = begin + len(data)
+    edges = [(0, 0), *kept, (transcript.total, transcript.total)]
+    missing = [(one[1], other[0]) for one, other in pairwise(edges) if one[1] < other[0]]
+    assert transcript.gaps() == missing
+
+
+def test_what_the_quota_has_dropped_is_told(folder: Path) -> None:
+    transcript = Transcript(str(folder), 1 << 18)
+    whole = os.urandom(1 << 20)
+    for at in range(0, len(whole), 10_000):
+        transcript.write(whole[at : at + 10_000])
+        if at % 130_000 == 0:
+            everything(transcript, whole)
+    everything(transcript, whole)
+    assert transcript.gaps()
+    assert transcript.read(len(whole) - 16, 16)[1] == whole[-16:]
+    transcript.close()
+
+
 def test_without_a_disk(tmp_path: Path) -> None:
-    """Issue 6, better 2: what cannot be kept is lost to later readers, and new output is not."""
+    """Issue 6, better 2: both ends are kept in memory, and what is gone is told."""
     (tmp_path / "file").touch()
     transcript = Transcript(str(tmp_path / "file" / "1"))
-    transcript.write(b"x" * IN_MEMORY)
-    transcript.write(b"more")
+    whole = os.urandom(3 * WINDOW)
+    transcript.write(whole[:IN_MEMORY])
+    transcript.write(whole[IN_MEMORY : IN_MEMORY + 4])
     assert transcript.take().end == IN_MEMORY + 4
-    start, data = transcript.read(0, 10)
-    assert (start <= IN_MEMORY + 4, data) == (True, b"")
+    assert transcript.gaps() == []
+    for at in range(IN_MEMORY + 4, len(whole), 10_000):
+        transcript.write(whole[at : at + 10_000])
+    everything(transcript, whole)
+    assert transcript.gaps() == [(IN_MEMORY, 2 * WINDOW)]
+    transcript.close()
+
+
+def test_a_disk_that_is_full_for_a_while(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    transcript = Transcript(str(folder))
+    whole = os.urandom(4 * WINDOW)
+    write, full = os.write, False
+
+    def writing(fd: int, data: bytes) -> int:
+        if full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(fd, data)
+
+    monkeypatch.setattr(os, "write", writing)
+    for at in range(0, len(whole), 10_000):
+        full = WINDOW // 2 < at < 2 * WINDOW
+        transcript.write(whole[at : at + 10_000])
+    everything(transcript, whole)
+    assert len(transcript.gaps()) == 1
+    assert transcript.read(0, 16) == (0, whole[:16])
+    transcript.close()
+
+
+@pytest.mark.parametrize("character", ["é", "日", "😀"])
+def test_a_character_is_not_taken_in_two_halves(folder: Path, character: str) -> None:
+    transcript = Transcript(str(folder))
+    data = character.encode()
+    for cut in range(1, len(data)):
+        transcript.write(b"a" + data[:cut])
+        first = transcript.take(final=False)
+        assert (first.head, first.end) == (b"a", transcript.total - cut)
+        assert transcript.waiting == 0, "nothing new that could be shown"
+        assert transcript.take(final=False).head == b""
+        transcript.write(data[cut:])
+        second = transcript.take(final=False)
+        assert (second.head, second.start, second.end) == (data, first.end, transcript.total)
+    transcript.write(data[:1])
+    assert transcript.take(final=False).head == b""
+    assert transcript.take().head == data[:1], "at the end it is what it is"
+
+
+def test_a_character_across_the_middle_of_what_is_kept(folder: Path) -> None:
+    transcript = Transcript(str(folder))
+    transcript.write(b"a" * (WINDOW - 1) + "日".encode()[:2])
+    taken = transcript.take(final=False)
+    assert (len(taken.head), taken.tail, taken.omitted) == (WINDOW - 1, b"", 0)
+    transcript.write("日".encode()[2:])
+    assert transcript.take(final=False).head == "日".encode()
+    transcript.write(b"a" * (3 * WINDOW) + b"\xf0\x9f")
+    taken = transcript.take(final=False)
+    assert (len(taken.tail), taken.tail[-1:], taken.omitted) == (WINDOW - 2, b"a", WINDOW + 2)
     transcript.close()

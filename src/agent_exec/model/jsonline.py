@@ -25,14 +25,26 @@ else:
 
     _scan = make_scanner(_Settings)
 
-# Line ends to some readers, though not to JSON.
-_SPECIAL = {"\x7f": "\\u007f", "\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_CODES = (
+    *range(0x7F, 0xA0),  # DEL and the C1 controls, which terminals obey; two of them end lines
+    *(0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)),  # what turns text round
+    *(0x2028, 0x2029),  # ends of lines to some readers, though not to JSON
+)
+_SPECIAL = {chr(code): f"\\u{code:04x}" for code in _CODES}
 
 
 def dump(value: object) -> str:
-    """Give a value as JSON on one line: text as it is, half characters escaped."""
-    line = _dump(value)
-    if line.isascii() and "\x7f" not in line:
+    """Give a value as JSON on one line, safe to be shown on a terminal.
+
+    Text is as it is, but for control characters, those that change the
+    direction of text, and half characters, which are escaped.
+    """
+    return escaped(_dump(value))
+
+
+def escaped(line: str) -> str:
+    """Give a JSON text with those characters escaped that a terminal obeys, or a reader takes for an end."""
+    if (line.isascii() and "\x7f" not in line) or line.isprintable():
         return line
     for character, escape in _SPECIAL.items():
         line = line.replace(character, escape)

@@ -298,6 +298,12 @@ class Text:
         return self._decoder.decode(b"", final=True)
 
 
+def unfinished(data: bytes) -> int:
+    """Return how many bytes at the end are the beginning of a character whose rest is still to come."""
+    end = data[-3:]
+    return 0 if end.isascii() else len(end) - codecs.utf_8_decode(end, "replace", False)[1]
+
+
 def text(data: "bytes | Iterable[bytes]") -> str:
     """Give bytes, or chunks of them, as text."""
     if isinstance(data, bytes):

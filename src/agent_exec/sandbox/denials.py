@@ -3,6 +3,8 @@
 import os
 import re
 
+from agent_exec.model.visible import is_plainly_a_name
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +21,8 @@ _REFUSALS = {
     "Device or resource busy": "EBUSY",
     "Invalid cross-device link": "EXDEV",
 }
+_UNSURE = ("Permission denied", "Operation not permitted")
+"""What is said also of reading and of running, if the file is there."""
 _NETWORK = {
     "Network is unreachable": "ENETUNREACH",
     "Temporary failure in name resolution": "EAI_AGAIN",
@@ -35,8 +39,11 @@ _EXHAUSTED = {
 _QUOTED = re.compile("'([^'\n]+)'|\"([^\"\n]+)\"|\u2018([^\u2018\u2019\n]+)\u2019")
 """What is between quotes; no mark is looked for twice, however many open and none closes."""
 
-_BARE = re.compile(r"(?:^|[\s:])([\w.@%+~-]*(?:/[\w.@%+~-]*)+)(?=[:\s]|$)")
-"""A path without quotes must have a slash: a word may be anything."""
+_BARE = r"([\w.@%+~-]*(?:/[\w.@%+~-]*)+)"
+_LAST = re.compile(rf"[\s:]{_BARE}\s*:\s*\Z")
+_FIRST = re.compile(rf"\s*:\s*{_BARE}(?=[:\s]|\Z)")
+"""A path without quotes must have a slash, for a word may be anything, and stand right before the refusal or
+right after it: what a line begins with is the program that speaks."""
 _MOST = 20
 _LINES = 2000
 _TEXT = 1 << 17
@@ -51,8 +58,9 @@ def denials(plan: "Plan", text: str, cwd: str) -> "list[Denial]":
 
     A path counts as `confirmed` when it stands in a line with the system's
     word for a refusal, the plan forbids to write there, and without the plan
-    it would have been allowed. Words about the network are `likely`, when
-    there is none.
+    it would have been allowed; as `likely`, if that word may as well be about
+    reading or running what is there. Words about the network are `likely`,
+    when there is none.
     """
     unique: list[Denial] = []
     for line in text[-_TEXT:].splitlines()[-_LINES:]:
@@ -79,28 +87,33 @@ def exhausted(plan: "Plan", text: str) -> list[str]:
 
 
 def human(found: "Sequence[Denial]") -> str:
-    """Give one line for people; "" if nothing was refused."""
+    """Give one line for people; "" if nothing was refused.
+
+    A path is a command's own words: it is quoted if it is plainly one, and else left out.
+    """
     told = [f"{_what(one)} ({one['rule']})" for one in found]
     return f"[sandbox] blocked: {'; '.join(told[:3])}{' …' if len(told) > 3 else ''}" if told else ""
 
 
 def _what(denial: "Denial") -> str:
     if denial["kind"] == "fs.write":
-        return f"write {denial['path']}"
-    if denial.get("host"):
+        what = f"write {_quoted(denial['path'])}"
+        return what if denial["evidence"] == "confirmed" else f"likely {what}"
+    if denial.get("host") and is_plainly_a_name(str(denial["host"]).replace(":", "")):
         return f"connect {denial['host']}:{denial['port']}"
     return "network"
 
 
 def _writes(plan: "Plan", line: str, refusal: str, cwd: str) -> "list[Denial]":
-    quoted = [next(filter(None, groups)) for groups in _QUOTED.findall(line)]
-    for name in (quoted or _BARE.findall(line)[::-1])[:_NAMES]:
+    for name in _names(line, refusal):
         if len(name) > _LONGEST:
             continue
         path = os.path.normpath(os.path.join(cwd, name))
         try:
             rule = forbids(plan, path)
             counts = rule and _would_be_allowed(path)
+            unsure = refusal in _UNSURE and os.path.lexists(path)
+            evidence = "likely" if unsure else "confirmed"
         except (OSError, ValueError):
             continue  # a link that nobody may read, or no name for a file: a command may print anything
         if counts:
@@ -109,7 +122,7 @@ def _writes(plan: "Plan", line: str, refusal: str, cwd: str) -> "list[Denial]":
                     "kind": "fs.write",
                     "path": path,
                     "errno": _REFUSALS[refusal],
-                    "evidence": "confirmed",
+                    "evidence": evidence,
                     "rule": rule,
                     "remedy": _remedy(plan),
                 }
@@ -117,12 +130,26 @@ def _writes(plan: "Plan", line: str, refusal: str, cwd: str) -> "list[Denial]":
     return []
 
 
+def _names(line: str, refusal: str) -> list[str]:
+    """Return what a line may say was refused: all that is quoted, or else the path next to the refusal."""
+    quoted = [next(filter(None, groups)) for groups in _QUOTED.findall(line)]
+    if quoted:
+        return quoted[:_NAMES]
+    before, _, after = line.partition(refusal)
+    found = _LAST.search(before[-_LONGEST:]) or _FIRST.match(after[:_LONGEST])
+    return [] if found is None else [found[1]]
+
+
+def _quoted(path: str) -> str:
+    return f'"{path}"' if is_plainly_a_name(path) else "a path that is not shown here"
+
+
 def forbids(plan: "Plan", path: str) -> str:
     """Say which rule of the plan forbids to write to a path; "" if none does."""
     real = os.path.realpath(path)
     for one in plan.protected:
         if real == one or real.startswith(f"{one}/"):
-            return f"{one} is protected"
+            return f"{_quoted(one)} is protected"
     if any(real == root.path or real.startswith(f"{root.path}/") for root in plan.roots):
         return ""
     if plan.profile.tmp == "private" and real.startswith(("/tmp/", "/var/tmp/", "/dev/")):

@@ -5,7 +5,7 @@ from threading import Condition, Timer
 from time import monotonic, time
 
 from agent_exec.model.errors import AgentExecError, InputClosed, InvalidState
-from agent_exec.model.output import HeadTail
+from agent_exec.model.output import HeadTail, unfinished
 from agent_exec.sessions.transcript import WINDOW
 from agent_exec.sessions.wanted import NOTHING
 
@@ -258,18 +258,29 @@ class Session:
                     matcher.feed(piece)
                 self._matcher = matcher
 
-    def take(self) -> "Taken":
-        """Give what has come since the last time."""
+    def take(self, *, final: bool = True) -> "Taken":
+        """Give what has come since the last time; if more may come, only whole characters."""
         with self._changed:
-            return self.transcript.take()
+            return self.transcript.take(final=final)
 
-    def take_streams(self) -> dict[str, str] | None:
+    def take_streams(self, *, final: bool = True) -> dict[str, str] | None:
         """Give what has come of each stream since the last time; None unless they are kept apart."""
         if self._streams is None:
             return None
+        taken: dict[str, str] = {}
         with self._changed:
-            taken, self._streams = self._streams, {name: keep.fresh() for name, keep in self._streams.items()}
-        return {name: keep.value().decode(errors="replace") for name, keep in taken.items()}
+            for name, keep in self._streams.items():
+                data = keep.value()
+                whole = len(data) - (0 if final else unfinished(data))
+                self._streams[name] = keep.fresh()
+                self._streams[name].feed(data[whole:])
+                taken[name] = data[:whole].decode(errors="replace")
+        return taken
+
+    def gaps(self) -> "list[tuple[int, int]]":
+        """Give the ranges of its output that are not kept any more."""
+        with self._changed:
+            return self.transcript.gaps()
 
     def read(self, start: int, most: int) -> tuple[int, bytes]:
         """Give some output again, and where it begins."""

@@ -1,14 +1,16 @@
 """All that a session has printed: what is new since it was last asked for, and any range of it again.
 
 The first bytes are in memory; more goes to the disk, bounded as the output of
-a job is. What is new is kept by its two ends, so that a flood costs no memory.
+a job is. What the disk does not take is kept by its end, in memory. What is
+new is kept by its two ends, so that a flood costs no memory. What is not kept
+is known: `gaps` tells which ranges are gone.
 """
 
 import os
 from time import monotonic
 
 from agent_exec.logs.stream import Log, LogWriter, Moved
-from agent_exec.model.output import HeadTail
+from agent_exec.model.output import HeadTail, Tail, unfinished
 from agent_exec.model.value import Value
 
 TYPE_CHECKING = False
@@ -43,12 +45,28 @@ class Taken(Value):
 class Transcript:
     """The output of one session; its owner sees to it that one thread at a time uses it."""
 
-    __slots__ = ("_began", "_folder", "_log", "_marks", "_memory", "_new", "_quota", "_taken", "total")
+    __slots__ = (
+        "_began",
+        "_folder",
+        "_held",
+        "_log",
+        "_marks",
+        "_memory",
+        "_new",
+        "_quota",
+        "_rest",
+        "_spilled",
+        "_taken",
+        "total",
+    )
 
     def __init__(self, folder: str, quota: int = QUOTA) -> None:
         self._folder = folder
         self._quota = quota
-        self._memory: bytearray | None = bytearray()
+        self._memory = bytearray()  # the beginning, as far as it is not on the disk
+        self._rest: Tail | None = None  # the end, once the disk did not take something
+        self._spilled = False
+        self._held = 0  # bytes of an unfinished character that were taken back
         self._log: LogWriter | None = None
         self._new = HeadTail(WINDOW, WINDOW)
         self._began = monotonic()
@@ -61,19 +79,36 @@ class Transcript:
         self._mark()
         self.total += len(chunk)
         self._new.feed(chunk)
-        if self._memory is not None:
+        if not self._spilled:
             if len(self._memory) + len(chunk) <= IN_MEMORY:
                 self._memory += chunk
                 return
             self._spill()
-        if self._log is not None:
-            self._log.write(chunk)
+        log = self._log
+        if log is not None:
+            lost = log.lost
+            log.write(chunk)
+            if log.lost == lost and self._rest is None:
+                return
+        if self._rest is None:
+            self._rest = Tail(WINDOW)
+        self._rest.feed(chunk)
 
-    def take(self) -> Taken:
-        """Give what has come since the last time, and begin anew."""
+    def take(self, *, final: bool = True) -> Taken:
+        """Give what has come since the last time, and begin anew.
+
+        Unless it is `final`, a character that is not whole stays for the next time.
+        """
         head, tail, observed = self._new.take()
-        start, self._taken = self._taken, self.total
-        return Taken(start, self.total, head, observed - len(head) - len(tail), tail)
+        omitted = observed - len(head) - len(tail)
+        self._held = 0 if final else unfinished(tail if omitted else head[-3:] + tail)
+        if self._held:
+            held = (head[-3:] + tail)[-self._held :]
+            head = head[: len(head) - max(0, self._held - len(tail))]
+            tail = tail[: max(0, len(tail) - self._held)]
+            self._new.feed(held)
+        start, self._taken = self._taken, self.total - self._held
+        return Taken(start, self._taken, head, omitted, tail)
 
     def peek(self) -> tuple[bytes, bytes]:
         """Give the two ends of what is new, and leave it so."""
@@ -82,21 +117,38 @@ class Transcript:
     @property
     def waiting(self) -> int:
         """How much has come since it was last taken."""
-        return self._new.observed
+        return self._new.observed - self._held
 
     def read(self, start: int, most: int) -> tuple[int, bytes]:
         """Give some output again, from an offset on, and where it begins: what is gone is left out."""
         start = min(max(0, start), self.total)
-        if self._memory is not None:
+        if start < len(self._memory) or not self._spilled:
             return start, bytes(self._memory[start : start + most])
+        rest = self.total if self._rest is None else self.total - self._rest.kept
         for _ in range(3):
             log = Log(self._folder, "stdout")
             begin, end = log.piece(start)
+            if begin >= min(end, rest):
+                break
             try:
                 return begin, log.read(begin, min(end, begin + most))
             except Moved:
                 continue  # the oldest part has just gone
-        return self.total, b""
+        start = max(start, rest)
+        return start, b"" if self._rest is None else self._rest.value()[start - rest :][:most]
+
+    def gaps(self) -> list[tuple[int, int]]:
+        """Give the ranges that are not kept, in order: too much has come, or the disk was full."""
+        if not self._spilled:
+            return []
+        rest = self.total if self._rest is None else self.total - self._rest.kept
+        found: list[tuple[int, int]] = []
+        at = len(self._memory)
+        for begin, end in sorted([*Log(self._folder, "stdout").pieces, (rest, self.total)]):
+            if at < begin:
+                found.append((at, begin))
+            at = max(at, end)
+        return found
 
     def events(self) -> "Iterator[tuple[float, bytes]]":
         """Give all that is kept, in order, with the seconds since the beginning at which it came."""
@@ -127,8 +179,7 @@ class Transcript:
     def close(self) -> None:
         """Take all of it away."""
         self.end()
-        if self._memory is None:
-            self._memory = bytearray()
+        if self._spilled:
             try:
                 for name in os.listdir(self._folder):
                     os.unlink(os.path.join(self._folder, name))
@@ -137,12 +188,14 @@ class Transcript:
                 return
 
     def _spill(self) -> None:
-        """Go on, on the disk; without one, what no longer fits into memory is lost to later readers."""
-        memory, self._memory = self._memory, None
+        """Go on, on the disk; what it does not take of the beginning stays in memory."""
+        self._spilled = True
         stream: Stream = "stdout"
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
             self._log = LogWriter(self._folder, stream, self._quota)
         except OSError:
             return
-        self._log.write(bytes(memory or b""))
+        self._log.write(bytes(self._memory))
+        if not self._log.lost:
+            self._memory.clear()

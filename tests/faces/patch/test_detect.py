@@ -161,6 +161,53 @@ def test_what_is_found_is_what_the_shell_would_do(
     assert (calls, stdin, other) == ([found.directory(str(shell.work)), "0"], BODY, [])
 
 
+QUOTED = BODY.replace("'", "'\\''")
+DOUBLE = wrapped("*** Add File: f", "+text it's")
+WORDS = [
+    (f"apply_patch '{QUOTED}'", None, BODY),
+    (f"applypatch \t '{QUOTED}' \t\n\n", None, BODY),
+    (f"cd 'd d' && apply_patch '{QUOTED}'", "d d", BODY),
+    (f"cd d &&\n apply_patch '{QUOTED}'\n", "d", BODY),
+    (f'apply_patch "{DOUBLE}"', None, DOUBLE),
+]
+
+
+@pytest.mark.parametrize("name", [name for name in ("bash", "zsh", "sh") if shutil.which(name)])
+@pytest.mark.parametrize(("script", "workdir", "patch"), WORDS)
+def test_a_patch_may_be_the_word_of_a_call(
+    shell: Shell, script: str, workdir: str | None, patch: str, name: str
+) -> None:
+    found = intercept([name, "-c", script])
+    assert found == Intercepted(workdir, patch)
+    calls, _, other = shell.run(script, name)
+    assert (calls[:2], other) == ([found.directory(str(shell.work)), "1"], [])
+    assert calls[2:] == f"{patch}\n".splitlines()
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        f"apply_patch '{QUOTED}' more",
+        f"apply_patch '{QUOTED}' >harm",
+        f"apply_patch '{QUOTED}'; touch harm",
+        f"apply_patch '{QUOTED}'\ntouch harm",
+        f"apply_patch '{QUOTED}' <<'EOF'\nEOF\n",
+        f"apply_patch'{QUOTED}'",
+        f"apply_patch '{QUOTED}",
+        f"apply_patch '{QUOTED}'x",
+        f"apply_patch '{QUOTED}'$(touch harm)",
+        f'apply_patch "{DOUBLE}$HOME"',
+        f'apply_patch "{DOUBLE}`touch harm`"',
+        f'apply_patch "{DOUBLE}\\x"',
+        f"apply_patch $'{QUOTED}'",
+        "apply_patch 'no patch at all'",
+    ],
+)
+def test_a_word_that_is_more_than_a_patch_is_left_to_the_shell(script: str) -> None:
+    for name in ("bash", "zsh", "sh"):
+        assert intercept([name, "-c", script]) is None
+
+
 def test_without_quotes_the_text_is_taken_as_it_is() -> None:
     """§2.10: literal even if unquoted: what a shell would expand in it is not run."""
     assert intercept(["bash", "-c", CALL.replace("'EOF'", "EOF")]) == HERE
@@ -291,7 +338,6 @@ HOSTILE = [
     (f"apply_patch <<'EOF'\n{BODY}EOF; touch harm\n", "*"),
     (f"apply_patch <<'EOF'\n{BODY}EOF\r\n", "*"),
     (f"apply_patch <<'EOF'\nfirst\nEOF\n{BODY}EOF\n", "*"),
-    (f"apply_patch '{BODY.replace(chr(39), '')}'", "called with 1"),
     (f"cat >harm <<'EOF'\n{CALL}EOF\n", "made harm"),
     (f"apply_patch <<'EOF'\u00a0\n{BODY}EOF\n", "*"),
     (f"cd\u00a0d && {CALL}", "*"),

@@ -107,6 +107,7 @@ def test_answers_fit_their_schema() -> None:
         signal="SIGKILL",
         timed_out=True,
         omitted=[(1, 2)],
+        dropped=[(2, 3)],
         notes=["n"],
         streams={"stdout": "x", "stderr": ""},
         cursor=3,

@@ -26,8 +26,8 @@ from mcp_types import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from agent_exec.apps.mcp.notices import escaped
 from agent_exec.engine.gate import ANSWERS
+from agent_exec.model.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -163,15 +163,15 @@ def question(request: "Request", changes: "Sequence[str]" = ()) -> str:
     where = " outside of the sandbox" if request.escalated else ""
     said = [f"Run this command{where}?\n", *(f"    {line}" for line in _visible(command).split("\n")), ""]
     if request.cwd:
-        said.append(f"In {escaped(request.cwd)}.")
-    said.append(f"It is asked for because: {escaped(request.verdict.reason)}.")
+        said.append(f"In {visible(request.cwd)}.")
+    said.append(f"It is asked for because: {visible(request.verdict.reason)}.")
     if request.fed:
         said += ["It is given to read:\n", *_input(request.fed), ""]
     if request.sets:
-        said.append(f"It sets {escaped(', '.join(request.sets))}.")
+        said.append(f"It sets {visible(', '.join(request.sets))}.")
     if changes:
         said.append("Since the server started, confined commands have changed what is protected:\n")
-        said += [*(f"    {escaped(one)}" for one in changes), ""]
+        said += [*(f"    {visible(one)}" for one in changes), ""]
     if request.escalated and request.once:
         said.append("A yes is for this once: it may do something else the next time.")
     elif request.escalated:
@@ -207,7 +207,7 @@ def _name(question: str) -> str:
 
 def _visible(text: str) -> str:
     """Give a text in which nothing hides: what a screen would not show is written out."""
-    return "\n".join("\t".join(map(escaped, line.split("\t"))) for line in text.split("\n"))
+    return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.split("\n"))
 
 
 def _form() -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from agent_exec.host import Recall
 from agent_exec.model.errors import ApprovalRequired
+from agent_exec.model.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,7 +80,7 @@ class Call:
             return elapsed, said
         size, line = self._printed()
         said += f", {size} bytes printed"
-        return elapsed, f"{said}, last line: {line}" if line else said
+        return elapsed, f"{said}, last line: {visible(line)}" if line else said
 
     @property
     def reachable(self) -> bool:

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_exec.engine.confinement import NOTHING_CONFINES
+from agent_exec.model.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,14 +110,7 @@ def on_stderr(text: str) -> None:
 def on_line(text: str) -> str:
     """Give a text on one line, in which nothing hides, and not longer than anybody reads."""
     cut = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-    return escaped(cut)
-
-
-def escaped(text: str) -> str:
-    """Give a text in which every character that a screen would not show is written out."""
-    if text.isprintable():
-        return text
-    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+    return visible(cut)
 
 
 def _parts(answer: "dict[str, Any]") -> "Iterator[dict[str, Any]]":

@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from agent_exec.faces.session.failures import ToolFailure
 from agent_exec.model.errors import AgentExecError, InvalidArgument
+from agent_exec.model.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -209,7 +210,7 @@ def _sources(toolset: Any) -> "Iterator[Source]":
 
 
 def _beginning(text: str) -> str:
-    return text if len(text) <= _ABOUT else f"{text[:_ABOUT]}…"
+    return visible(text if len(text) <= _ABOUT else f"{text[:_ABOUT]}…")
 
 
 def _stream(part: str) -> "Stream":

@@ -28,6 +28,7 @@ from mcp_types import (
 
 from agent_exec.apps.mcp.threads import in_thread
 from agent_exec.model.errors import Busy
+from agent_exec.model.jsonline import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,7 +99,8 @@ async def _speak(
     alone = CapacityLimiter(1)
     async with said:
         async for message in said:
-            line = message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+            text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+            line = escaped(text).encode() + b"\n"
             try:
                 await in_thread(wire.write, line, abandon=True, limiter=alone)
             except Busy:

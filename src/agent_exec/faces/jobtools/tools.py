@@ -135,14 +135,14 @@ class JobTools:
     def _run(self, asked: "dict[str, Any]", caller: "Caller") -> "dict[str, Any]":
         stdin, file = asked.get("stdin"), asked.get("stdin_file")
         cwd = self.workspaces.resolve(asked.get("cwd") or ".", "cwd")
-        fd = -1 if file is None else self._input(file)
+        real, fd = (None, -1) if file is None else self._input(file)
         try:
             return self.jobs.run(
                 asked["command"],
                 cwd=cwd,
                 env=asked.get("env"),
                 stdin=None if stdin is None else stdin.encode("utf-8", "surrogateescape"),
-                stdin_file=None if file is None else self.workspaces.resolve(file, "stdin_file"),
+                stdin_file=real,
                 stdin_fd=fd,
                 timeout=asked.get("timeout") or None,
                 observe=self._patience(asked, UNTIL),
@@ -206,14 +206,17 @@ class JobTools:
             )
         return job_id
 
-    def _input(self, file: str) -> int:
-        """Open a file of input, below the workspace; what a command could not read, we do not read for it."""
+    def _input(self, file: str) -> tuple[str, int]:
+        """Open a file of input, below the workspace; what a command could not read, we do not read for it.
+
+        Return its real path, for those who are asked, and the descriptor.
+        """
         from agent_exec.faces.sandbox import hidden_by
         from agent_exec.jobs.stdin import from_file
 
         hidden = hidden_by(self._sandbox, [self.jobs.root]) if self._sandbox is not None else ()
         real = self.workspaces.resolve(file, "stdin_file")
-        return from_file(file, real=real, hidden=hidden, name="stdin_file")
+        return real, from_file(file, real=real, hidden=hidden, name="stdin_file")
 
 
 def _whole(asked: "dict[str, Any]", name: str) -> int | None:

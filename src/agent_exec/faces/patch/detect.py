@@ -1,7 +1,7 @@
 """Finds a patch in a command that is about to be run: only where the shell would do just this one thing.
 
-Anything that is not exactly one call with one here-document, alone or after
-one plain `cd`, is left to the shell.
+Anything that is not exactly one call with one here-document or one quoted
+word, alone or after one plain `cd`, is left to the shell.
 """
 
 import os
@@ -98,8 +98,13 @@ def _read(script: str, windows: bool) -> Intercepted | None:
         head = head[2:].lstrip(_BLANKS)
         if not head:  # the call may stand on a line below
             head, newline, rest = rest.lstrip(" \t\n").partition("\n")
+    if "\0" in script:
+        return None
+    word_given = None if windows else _quoted(head + newline + rest)
+    if word_given is not None:
+        return Intercepted(workdir, word_given)
     tag = _tag(head)
-    if tag is None or not newline or "\0" in script:
+    if tag is None or not newline:
         return None
     body = _body(rest, tag)
     return None if body is None else Intercepted(workdir, body)
@@ -132,6 +137,28 @@ def _word(text: str, windows: bool) -> tuple[str, str] | None:
 
 def _plain(character: str, windows: bool) -> bool:
     return character.isalnum() or character in (_IN_WORD_WINDOWS if windows else _IN_WORD)
+
+
+def _quoted(script: str) -> str | None:
+    r"""Return the patch of a call that has it as its one word, in quotes; None if the shell would do more.
+
+    In single quotes everything stands for itself, and `'\''` for a quote; in
+    double quotes so does all that is neither a dollar, a backquote nor a backslash.
+    """
+    name = next((name for name in NAMES if script.startswith(name)), None)
+    if name is None or script[len(name) : len(name) + 1] not in (" ", "\t"):
+        return None
+    text, found = script[len(name) :].lstrip(_BLANKS), ""
+    while text[:1] in ("'", '"') or text.startswith("\\'"):
+        if text[0] == "\\":
+            inner, text = "'", text[2:]
+        else:
+            quote = text[0]
+            inner, end, text = text[1:].partition(quote)
+            if not end or (quote == '"' and any(mark in inner for mark in (*_NOT_IN_DOUBLE, "\\"))):
+                return None
+        found += inner
+    return found if BEGIN in found and not text.strip(" \t\n") else None
 
 
 def _tag(head: str) -> str | None:

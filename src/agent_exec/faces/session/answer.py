@@ -2,6 +2,7 @@
 
 from os import urandom
 
+from agent_exec.faces.session.located import without
 from agent_exec.model.value import Value
 
 TYPE_CHECKING = False
@@ -18,6 +19,11 @@ def new_chunk_id() -> str:
     return urandom(3).hex()
 
 
+def gone(start: int, end: int) -> str:
+    """Return what is said of output that cannot be read any more."""
+    return f"bytes {start} to {end} of the output were not kept: there was too much, or no room on the disk"
+
+
 class Answer(Value):
     """What happened to a command while the caller waited.
 
@@ -29,9 +35,10 @@ class Answer(Value):
     `signal` that ended it ("SIGKILL"); that it `timed_out`; which ranges of
     its output were `omitted`, because they were too much to hold; the range
     that was `cut` out of it, to fit into the budget, those among it, and
-    whether that is exact; the number `of` the session whose output it is;
-    `notes`; its two `streams` apart; the `cursor` behind the last byte seen;
-    the `changes` of paths that the sandbox protects, each told once.
+    whether that is exact; which of these were `dropped`, and cannot be read
+    any more; the number `of` the session whose output it is; `notes`; its two
+    `streams` apart; the `cursor` behind the last byte seen; the `changes` of
+    paths that the sandbox protects, each told once.
     """
 
     __slots__ = (
@@ -40,6 +47,7 @@ class Answer(Value):
         "chunk_id",
         "cursor",
         "cut",
+        "dropped",
         "echo",
         "evidence",
         "exit_code",
@@ -71,6 +79,7 @@ class Answer(Value):
         timed_out: bool = False,
         omitted: "Sequence[tuple[int, int]]" = (),
         cut: "tuple[int, int, bool] | None" = None,
+        dropped: "Sequence[tuple[int, int]]" = (),
         of: int | None = None,
         notes: "Sequence[str]" = (),
         streams: "Mapping[str, str] | None" = None,
@@ -90,6 +99,7 @@ class Answer(Value):
         self.timed_out = timed_out
         self.omitted = tuple(omitted)
         self.cut = cut
+        self.dropped = tuple(dropped)
         self.of = of
         self.notes = tuple(notes)
         self.streams = None if streams is None else dict(streams)
@@ -121,6 +131,9 @@ class Answer(Value):
             told["timed_out"] = True
         if located := self._located():
             told["omitted"] = located
+        if self.dropped:
+            told["output_complete"] = False
+            told["dropped"] = [{"from": start, "to": end} for start, end in self.dropped]
         if self.notes:
             told["notes"] = list(self.notes)
         if self.streams is not None:
@@ -136,10 +149,12 @@ class Answer(Value):
         if self.cut is None and not self.omitted:
             return []
         of = {} if self.of is None else {"session_id": self.of}
-        if self.cut is None:
-            return [of | {"from": start, "to": end} for start, end in self.omitted]
-        start, end, exact = self.cut
-        return [of | {"from": start, "to": end} | ({} if exact else {"exact": False})]
+        exact = self.cut is None or self.cut[2]
+        ranges = self.omitted if self.cut is None else (self.cut[:2],)
+        return [
+            of | {"from": start, "to": end} | ({} if exact else {"exact": False})
+            for start, end in without(ranges, self.dropped)
+        ]
 
     def _header(self) -> list[str]:
         lines = [f"Wall time: {self.wall_time_seconds:.4f} seconds"]
@@ -169,9 +184,9 @@ class Answer(Value):
             notes.append(f"the command was ended by {self.signal}")
         notes += [
             f"bytes {start} to {end} of the output are not shown; read_output can give them"
-            for start, end in self.omitted
+            for start, end in without(self.omitted, self.dropped)
         ]
-        return notes
+        return notes + [gone(start, end) for start, end in self.dropped]
 
     def _body(self) -> list[str]:
         if self.streams is None:

@@ -272,6 +272,7 @@ def _answer() -> "Schema":
             "items": _object(missing, ("from", "to")),
             "description": "Ranges of the transcript that are not in output; read_output can give them.",
         },
+        **_dropped(),
         "notes": {"type": "array", "items": {"type": "string"}, "description": "What else to know."},
         "streams": _object(
             {"stdout": {"type": "string"}, "stderr": {"type": "string"}}, ("stdout", "stderr")
@@ -281,6 +282,21 @@ def _answer() -> "Schema":
     return _object(fields, ("wall_time_seconds", "output"))
 
 
+def _dropped() -> "Schema":
+    ends = {
+        "from": _integer("Offset of the first byte.", 0),
+        "to": _integer("Offset behind the last byte.", 0),
+    }
+    return {
+        "output_complete": _boolean("False: some of it was not kept, and cannot be read any more."),
+        "dropped": {
+            "type": "array",
+            "items": _object(ends, ("from", "to")),
+            "description": "Ranges that were not kept.",
+        },
+    }
+
+
 def _transcript() -> "Schema":
     fields = {
         "session_id": _session(),
@@ -288,6 +304,7 @@ def _transcript() -> "Schema":
         "from": _integer("Offset of its first byte."),
         "to": _integer("Offset behind its last byte; go on from there."),
         "size": _integer("How many bytes were printed until now."),
+        **_dropped(),
     }
     return _object(fields, ("output", "from", "to", "size"))
 

@@ -4,6 +4,8 @@ from agent_exec.faces.session.truncate import bytes_kept, cut_middle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from agent_exec.sessions.transcript import Taken
 
 
@@ -21,6 +23,27 @@ def omitted(taken: "Taken") -> "list[tuple[int, int]]":
         return []
     start = taken.start + len(taken.head)
     return [(start, start + taken.omitted)]
+
+
+def without(
+    ranges: "Iterable[tuple[int, int]]", gaps: "Sequence[tuple[int, int]]"
+) -> "list[tuple[int, int]]":
+    """Return what is left of ranges without gaps, which are in order."""
+    found: list[tuple[int, int]] = []
+    for start, end in ranges:
+        at = start
+        for first, last in gaps:
+            if at < min(first, end):
+                found.append((at, min(first, end)))
+            at = max(at, min(last, end))
+        if at < end:
+            found.append((at, end))
+    return found
+
+
+def overlap(gaps: "Iterable[tuple[int, int]]", start: int, end: int) -> "list[tuple[int, int]]":
+    """Return the parts of gaps that lie in a range."""
+    return [(max(first, start), min(last, end)) for first, last in gaps if max(first, start) < min(last, end)]
 
 
 def within(streams: "dict[str, str] | None", tokens: int) -> "dict[str, str] | None":

@@ -20,10 +20,11 @@ from agent_exec.faces.session.failures import (
     unknown_session,
     write_failed,
 )
-from agent_exec.faces.session.located import cut, omitted, within
+from agent_exec.faces.session.fitting import Fitting
+from agent_exec.faces.session.located import omitted
 from agent_exec.faces.session.pipeline import Pipelines
 from agent_exec.faces.session.rendering import Seen, View
-from agent_exec.faces.session.truncate import shown, token_count
+from agent_exec.faces.session.truncate import token_count
 from agent_exec.faces.session.waiting import take_turn, wait, wanted
 from agent_exec.faces.workspace import Workspaces
 from agent_exec.model.command import Command, Terminal, Variables
@@ -393,7 +394,7 @@ class Sessions:
             raise process_failed(told(session.error))
         outcome = session.outcome  # before the output: what comes in between is for the next answer
         again = outcome is not None and session.seen_to_end
-        covered = taken = session.take()
+        covered = taken = session.take(final=outcome is not None)
         view = session.view
         text = view.show(session, taken, render)
         if again and not text:
@@ -401,10 +402,9 @@ class Sessions:
             text, render = view.again(data), None
             covered = Taken(start, start + len(data), data, 0, b"")
         observed = token_count(taken.end - taken.start)
-        output = shown(text, tokens, original_tokens=observed, omitted=taken.omitted)
         waits = ending.cause == "input" and outcome is None
         answer = Answer(
-            output=output,
+            output=text,
             wall_time_seconds=monotonic() - began,
             chunk_id=new_chunk_id(),
             exit_code=None if outcome is None else outcome.exit_code,
@@ -416,13 +416,14 @@ class Sessions:
             signal=None if outcome is None else outcome.signal,
             timed_out=outcome is not None and outcome.timed_out,
             omitted=omitted(taken),
-            cut=None if output is text else cut(text, tokens, covered, exact=view.is_exact(render)),
             of=session.number,
             notes=() if outcome is None else self._notes(session, text, again=again),
-            streams=within(session.take_streams(), tokens),
+            streams=session.take_streams(final=outcome is not None),
             cursor=taken.end,
             changes=session.new_changes(),
         )
+        exact = view.is_exact(render)
+        answer = Fitting(answer, taken, covered, session.gaps, exact=exact).fitted(tokens)
         if outcome is not None:
             session.seen_to_end = True
             self.registry.retire(session)

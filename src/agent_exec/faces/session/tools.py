@@ -4,12 +4,15 @@ import os
 from time import time
 
 from agent_exec.faces.session import arguments
+from agent_exec.faces.session.answer import gone
 from agent_exec.faces.session.definitions import definitions
 from agent_exec.faces.session.failures import ToolFailure
 from agent_exec.faces.session.running import Sessions
 from agent_exec.faces.session.storage import Storage
 from agent_exec.model.errors import AgentExecError
+from agent_exec.model.output import unfinished
 from agent_exec.model.value import Value
+from agent_exec.model.visible import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,6 +120,9 @@ class SessionTools:
     def _read(self, given: object, _cancelled: "Cancelled | None") -> Result:
         asked = arguments.parse_read(given)
         session, start, data = self.sessions.read(asked.session_id, asked.start, asked.max_bytes)
+        half = unfinished(data)
+        if half < len(data) and not (session.ended and start + len(data) == session.transcript.total):
+            data = data[: len(data) - half]  # the rest of the character is given with what follows
         told = {
             "session_id": session.number,
             "from": start,
@@ -124,13 +130,17 @@ class SessionTools:
             "size": session.transcript.total,
             "output": data.decode(errors="replace"),
         }
-        head = f"Bytes {start} to {start + len(data)} of {told['size']}"
-        return Result(f"{head}\nOutput:\n{told['output']}", told)
+        said = [f"Bytes {start} to {start + len(data)} of {told['size']}"]
+        gaps = session.gaps()
+        if gaps:
+            told |= {"output_complete": False, "dropped": [{"from": at, "to": end} for at, end in gaps]}
+            said += [f"Note: {gone(*gap)}" for gap in gaps]
+        return Result("\n".join([*said, "Output:", str(told["output"])]), told)
 
     def _list(self, given: object, _cancelled: "Cancelled | None") -> Result:
         arguments.parse_list(given)
         found = [_told(one) for one in (*self.sessions.registry.live(), *self.sessions.registry.ended())]
-        lines = [f"{one['session_id']} {_state(one)} {one['cmd']}" for one in found]
+        lines = [f"{one['session_id']} {_state(one)} {visible(one['cmd'])}" for one in found]
         return Result("\n".join(lines) or "There are no sessions.", {"sessions": found})
 
     def _kill(self, given: object, cancelled: "Cancelled | None") -> Result:

@@ -4,6 +4,11 @@ BYTES_A_TOKEN = 4
 _STRIDE = 1 << 10
 
 
+def most_bytes(tokens: int) -> int:
+    """Return how many bytes a whole answer may have: its budget and a fifth."""
+    return tokens * BYTES_A_TOKEN * 6 // 5
+
+
 def token_count(size: int) -> int:
     """Give about how many tokens so many bytes are."""
     return -(-size // BYTES_A_TOKEN)
@@ -52,9 +57,12 @@ def bytes_kept(text: str, tokens: int, head: bytes, tail: bytes, omitted: int) -
     return _bytes_of(head, len(first)), len(tail) - _bytes_of(tail, shown_of_tail)
 
 
-def shown(text: str, tokens: int, *, original_tokens: int | None = None, omitted: int = 0) -> str:
+def shown(
+    text: str, tokens: int, *, original_tokens: int | None = None, omitted: int = 0, brief: bool = False
+) -> str:
     """Give an output as a model gets it: as it is if it fits, else cut, with a warning above.
 
+    If that is to be `brief`, the place where it was cut has to say so alone.
     `original_tokens` counts all that was printed, also what `text` lacks;
     `omitted` is how many bytes were left out of it where a line says so.
     """
@@ -62,6 +70,8 @@ def shown(text: str, tokens: int, *, original_tokens: int | None = None, omitted
     if size <= tokens * BYTES_A_TOKEN:
         return text
     body = cut_middle(text, tokens)
+    if brief:
+        return body
     original = token_count(size) if original_tokens is None else original_tokens
     said = [f"Warning: truncated output (original token count: {original})"]
     if not omitted:
