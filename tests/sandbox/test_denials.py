@@ -141,7 +141,7 @@ def test_words_of_a_command_are_no_part_of_our_note(shared: Plan, tmp_path: Path
 
 def test_limits_are_told_only_where_there_are_any(plan: Plan) -> None:
     text = "sh: 1: Cannot fork\nMemoryError\ncat: write error: File too large\nToo many open files\n"
-    assert exhausted(plan, text) == ["procs"]
+    assert exhausted(plan, text) == ["procs", "open_files"]
     limits = BoxLimits(memory_mb=10, file_mb=1, open_files=20, procs=None)
     bounded = plan.replace(profile=plan.profile.replace(limits=limits))
     assert exhausted(bounded, text) == ["memory_mb", "file_mb", "open_files"]
