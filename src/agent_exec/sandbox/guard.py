@@ -121,9 +121,7 @@ class Guard:
         A bind comes off when another file is renamed over it. Most commands are
         over before this begins; what was replaced until then is found then.
         """
-        roots = [root.path for root in self.plan.roots]
-        held = (*self.plan.protected, *self.plan.masks, *self.plan.absent)
-        self._identities = {path: identity(path) for path in held if below(path, roots)}
+        self._identities = {path: identity(path) for path in self.plan.held}
         if self._identities:
             self._loop = loop
             self._timer = loop.after(_SOON, lambda: self._begin(exposed))

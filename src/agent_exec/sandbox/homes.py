@@ -148,7 +148,7 @@ class Homes:
 
     def _hide(self, place: str) -> None:
         """Keep a name out of the view, if it would be seen."""
-        base = next((above for above in _above(place) if self._kind(above) in {"show", "open"}), None)
+        base = next((above for above in above_all(place) if self._kind(above) in {"show", "open"}), None)
         if base is None:
             if self._covered(place):
                 return
@@ -197,7 +197,7 @@ class Homes:
 
     def _parent(self, place: str) -> str:
         """Give the nearest folder above a path that is there."""
-        for above in _above(place):
+        for above in above_all(place):
             if self._is_folder(above):
                 return above
         return ""
@@ -230,8 +230,8 @@ def _coverable(home: str) -> bool:
     return home not in _NEVER and not any(inside(home, place) or inside(place, home) for place in _SYSTEM)
 
 
-def _above(path: str) -> "Iterable[str]":
-    """Give the folders above a path, the nearest first."""
+def above_all(path: str) -> "Iterable[str]":
+    """Return the folders above a path, the nearest first."""
     while path := path.rpartition("/")[0]:
         yield path
 
@@ -241,7 +241,7 @@ def _around(root: str, covers: "Sequence[str]", homes: "Sequence[str]") -> list[
 
     Nothing in it can be written to, and so nobody inside decides what it is.
     """
-    for above in _above(root):
+    for above in above_all(root):
         if above in covers or above in homes or os.path.dirname(above) in _HOMES:
             break
         if os.path.lexists(os.path.join(above, ".git")):

@@ -5,6 +5,7 @@ import stat
 
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.value import Value
+from agent_exec.sandbox.homes import above_all
 from agent_exec.sandbox.ours import own_paths
 from agent_exec.sandbox.paths import identity, inside, outermost, settle
 from agent_exec.sandbox.protections import find_protections
@@ -26,6 +27,9 @@ _FOLDER = (
     | getattr(os, "O_DIRECTORY", 0)
     | getattr(os, "O_CLOEXEC", 0)
 )
+
+
+_last: "tuple[object, object, tuple[str, ...]]" = (None, None, ())
 
 
 class Root(Value):
@@ -52,8 +56,9 @@ class Plan(Value):
     `sought` ones by their paths, the others by a survey of the roots; `links`
     are protected links and where they lead. `gits` is every `.git` that was
     found below the roots, `obeyed` every other name or folder that programs
-    obey. `unenforced` says in words what no
-    backend will enforce. `own` and `state` are what it was planned with;
+    obey. `held` are protected or hidden paths inside roots, which the host can
+    replace; `loose` those absent ones that a box made before would show.
+    `unenforced` says in words what no backend will enforce. `own` and `state` are what it was planned with;
     `backend` is the name of who carries it out, "" until that is chosen.
     """
 
@@ -61,8 +66,10 @@ class Plan(Value):
         "absent",
         "backend",
         "gits",
+        "held",
         "identities",
         "links",
+        "loose",
         "masks",
         "missing",
         "obeyed",
@@ -93,6 +100,8 @@ class Plan(Value):
         gits: tuple[str, ...] = (),
         obeyed: tuple[str, ...] = (),
         links: tuple[tuple[str, str], ...] = (),
+        held: tuple[str, ...] = (),
+        loose: tuple[str, ...] = (),
         unenforced: tuple[str, ...] = (),
         own: tuple[str, ...] = (),
         state: tuple[str, ...] = (),
@@ -111,6 +120,8 @@ class Plan(Value):
         self.gits = gits
         self.obeyed = obeyed
         self.links = links
+        self.held = held
+        self.loose = loose
         self.unenforced = unenforced
         self.own = own
         self.state = state
@@ -173,6 +184,7 @@ def make_plan(
             visible=roots,
             masks=masks,
             absent=absent,
+            loose=_loose(absent, view),
             view=view,
             unenforced=readable,
             own=own,
@@ -192,6 +204,7 @@ def make_plan(
                 f"the root {root.path!r} lies in {held[0]!r}, which is protected; take one of them away",
                 path=root.path,
             )
+    below = tuple(f"{root.path}/" for root in roots)
     plan = Plan(
         profile,
         roots=roots,
@@ -199,6 +212,8 @@ def make_plan(
         identities=tuple(identity(path) or (0, 0) for path in found.protected),
         masks=masks,
         absent=absent,
+        held=tuple(path for path in (*found.protected, *masks, *absent) if path.startswith(below)),
+        loose=_loose(absent, view),
         view=view,
         missing=found.missing,
         sought=found.sought,
@@ -247,7 +262,20 @@ def changed_protections(plan: Plan) -> list[str]:
 
 def unmasked(plan: Plan) -> list[str]:
     """Give the paths that may not be read and did not exist: a box made before they did shows them."""
-    return [path for path in plan.absent if os.path.lexists(path)]
+    return [path for path in plan.loose if os.path.lexists(path)]
+
+
+def _loose(absent: "Sequence[str]", view: "View") -> tuple[str, ...]:
+    """Return the paths that are neither in a folder that is covered nor kept out of one by its name."""
+    global _last  # noqa: PLW0603 - the same two for one plan after the other
+    if _last[0] is not absent or _last[1] is not view:
+        _last = absent, view, _find_loose(absent, view)
+    return _last[2]
+
+
+def _find_loose(absent: "Sequence[str]", view: "View") -> tuple[str, ...]:
+    kept = {path for kind, path, _ in view if kind in {"cover", "hide"}}
+    return tuple(path for path in absent if not any(above in kept for above in (path, *above_all(path))))
 
 
 def _root(path: str, profile: "Profile", home: str, state: "Sequence[str]") -> Root:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     Found = tuple[tuple[str, ...], tuple[str, ...], View, tuple[str, ...]]
 
 _MOST_KNOWN = 16
+_last: "tuple[object, tuple[str, ...], tuple[str, ...]]" = (None, (), ())
 _known: "dict[tuple[object, ...], tuple[dict[str, Stamp], Found]]" = {}
 
 
@@ -34,12 +35,11 @@ def find_reading(
 
     `state` are folders of ours that are hidden, `own` those of ours that are shown.
     """
-    fixed = tuple(filter(is_fixed, profile.deny_read))
+    fixed, others = _split(profile.deny_read)
     path = search_path()
     # Looked at each time: they may lie in a /tmp, which changes all the time.
     kept = tuple(sorted({os.path.realpath(folder) for folder in state if os.path.isdir(folder)}))
     more: tuple[tuple[str, ...], tuple[str, ...]] = (), ()
-    others = [written for written in profile.deny_read if not is_fixed(written)]
     if others:
         more = find_masks(others, home, roots, bound, Look())
     if not all(any(inside(place, root) for root in roots) for places in more for place in places):
@@ -56,6 +56,15 @@ def find_reading(
         return found
     masks, absent, view, left = found
     return outermost((*masks, *more[0])), tuple(sorted({*absent, *more[1]})), view, left
+
+
+def _split(deny_read: tuple[str, ...]) -> "tuple[tuple[str, ...], tuple[str, ...]]":
+    """Return the entries that name one path each, and the others."""
+    global _last  # noqa: PLW0603 - the same list for one command after the other
+    if _last[0] is not deny_read:
+        others = tuple(written for written in deny_read if not is_fixed(written))
+        _last = deny_read, tuple(filter(is_fixed, deny_read)), others
+    return _last[1], _last[2]
 
 
 def _look(
