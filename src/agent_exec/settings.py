@@ -85,6 +85,13 @@ def history_place(
     return place("history", *STATE, environ, platform, home)
 
 
+def token_place(
+    environ: "Mapping[str, str] | None" = None, platform: str = sys.platform, home: str | None = None
+) -> str:
+    """Give where the token of the server over HTTP is, unless another file is named."""
+    return place("token", *STATE, environ, platform, home)
+
+
 def jobs_root(
     option: str | None = None,
     environ: "Mapping[str, str] | None" = None,

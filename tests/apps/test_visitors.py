@@ -119,7 +119,7 @@ def mcp_listener() -> socket.socket:
     from agent_exec.apps.mcp.http import _bind
     from agent_exec.apps.mcp.httpwhere import Where
 
-    return _bind(Where(port=0))
+    return _bind(Where("", port=0))
 
 
 def web_listener() -> socket.socket:

@@ -220,7 +220,7 @@ def make_folder(path: str) -> None:
         if above == path or os.path.lexists(above):
             raise  # there is nothing more to make: a link leads nowhere, or the system allows no folder here
         make_folder(above)
-        os.mkdir(path, 0o700)
+        make_folder(path)  # which another may have made meanwhile
 
 
 def _unlink(path: str) -> None:

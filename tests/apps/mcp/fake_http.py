@@ -8,6 +8,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from agent_exec.apps.mcp.httpwhere import Where
 from agent_exec.apps.mcp.main import serve
+from agent_exec.settings import token_place
 from apps.mcp.fake import Fake
 
 if __name__ == "__main__":
@@ -30,4 +31,4 @@ if __name__ == "__main__":
             float(value),
         )
     idle = float(sys.argv[2]) if len(sys.argv) > 2 else 600.0
-    os._exit(serve(lambda: Fake(Path(sys.argv[1])), Where(port=0, idle=idle)))
+    os._exit(serve(lambda: Fake(Path(sys.argv[1])), Where(token_place(), port=0, idle=idle)))

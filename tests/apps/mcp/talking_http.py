@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any
 
 import pytest
@@ -28,7 +28,7 @@ from support import wait_until
 
 FAKE_HTTP = (str(Path(__file__).with_name("fake_http.py")),)
 READY = re.compile(
-    r"at (?P<url>http://\S+)\n(.*\n)*?agent-exec: (the token is in|every request .* Bearer (?P<token>\S+)\n.*\n)"
+    r"at (?P<url>http://\S+)\n(.*\n)*?agent-exec: every request .*; TOKEN is in (?P<file>.+)\n"
 )
 ACCEPT = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 
@@ -94,6 +94,7 @@ class Served:
 def served(*words: object, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Iterator[Served]:
     """Start a server and wait until it is ready; end it by force if it has not ended."""
     with (
+        TemporaryDirectory() as state,  # for the token
         TemporaryFile() as errors,  # which is never full
         subprocess.Popen(
             [sys.executable, *map(str, words)],
@@ -101,7 +102,7 @@ def served(*words: object, cwd: Path | None = None, env: Mapping[str, str] | Non
             stdout=subprocess.PIPE,
             stderr=errors,
             cwd=cwd,
-            env={**os.environ, **(env or {})},
+            env={**os.environ, "XDG_STATE_HOME": state, **(env or {})},
         ) as process,
     ):
 
@@ -112,7 +113,7 @@ def served(*words: object, cwd: Path | None = None, env: Mapping[str, str] | Non
             wait_until(lambda: READY.search(said()) or process.poll() is not None)
             found = READY.search(said())
             assert found, said()
-            yield Served(process, found["url"], found["token"] or "", said)
+            yield Served(process, found["url"], Path(found["file"]).read_text().strip(), said)
         finally:
             process.kill()
             process.wait()

@@ -7,12 +7,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agent_exec.apps.mcp.httptoken import token_of_file
 from apps.mcp.talking import text
 from apps.mcp.talking_http import FAKE_HTTP, Served, over_http, served, talk
+from cli import Cli
 from support import wait_until
 
 LIST = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
@@ -269,7 +271,6 @@ class TestTokenFile:
         words = over_http("--toolset", "oneshot", "--workspace", tmp_path, "--token-file", file)
         for _ in range(2):
             with served(*words) as server:
-                server.token = file.read_text().strip()
                 assert server.token not in server.said()
                 assert server.request()[0] == 400
                 assert server.request(headers={"authorization": "Bearer x"})[0] == 401
@@ -301,6 +302,62 @@ class TestTokenFile:
         out = run("--http", "--port", "0", "--token-file", tmp_path / "no" / "where")
         assert out.returncode == 2
         assert "cannot be made: No such file or directory; name a file in a folder of yours" in out.stderr
+
+    def test_a_link_is_none(self, tmp_path: Path) -> None:
+        (tmp_path / "real").write_text("x" * 40)
+        (tmp_path / "real").chmod(0o600)
+        (tmp_path / "token").symlink_to("real")
+        out = run("--http", "--port", "0", "--token-file", tmp_path / "token")
+        assert out.returncode == 2
+        assert "is a link; name the file itself" in out.stderr
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another")
+    def test_one_of_somebody_else_is_none(self, tmp_path: Path) -> None:
+        (tmp_path / "token").write_text("x" * 40)
+        (tmp_path / "token").chmod(0o600)
+        os.chown(tmp_path / "token", 65534, 65534)
+        out = run("--http", "--port", "0", "--token-file", tmp_path / "token")
+        assert out.returncode == 2
+        assert "belongs to somebody else" in out.stderr
+
+    def test_it_has_a_private_place_of_its_own(self, tmp_path: Path) -> None:
+        """Whatever is usual for new files here, and nothing of it is printed."""
+        state = tmp_path / "deep" / "state"
+        work = tmp_path / "work"
+        work.mkdir()
+        open_to_all = "import os, runpy; os.umask(0); runpy.run_module('agent_exec', run_name='__main__', alter_sys=True)"
+        words = ("-c", open_to_all, *over_http("--toolset", "oneshot", "--workspace", work)[2:])
+        with served(*words, env={"XDG_STATE_HOME": str(state)}) as server:
+            file = state / "agent-exec" / "token"
+            assert server.token == file.read_text().strip()
+            assert server.token not in server.said()
+            assert server.request()[0] == 400
+            assert file.stat().st_mode & 0o777 == 0o600
+            for folder in (state.parent, state, state / "agent-exec"):
+                assert folder.stat().st_mode & 0o777 == 0o700
+
+    @pytest.mark.parametrize("toolset", ["oneshot", "jobs", "session", "executor"])
+    def test_no_box_can_read_it(self, cli: Cli, toolset: str) -> None:
+        words = over_http("--toolset", toolset, "--workspace", cli.cwd, "--token-file", cli.cwd / "token")
+        sandboxed = ("--sandbox", "workspace-write", "--root", cli.root)
+        calls: dict[str, tuple[str, dict[str, Any]]] = {
+            "oneshot": ("exec_command", {"cwd": str(cli.cwd), "command": ["cat", "seen", "token"]}),
+            "jobs": ("run", {"command": ["cat", "seen", "token"], "until": 10}),
+            "session": ("exec_command", {"cmd": "cat seen token", "yield_time_ms": 10000}),
+            "executor": ("execute_command", {"command": "cat", "args": ["seen", "token"]}),
+        }
+        (cli.cwd / "seen").write_text("this can be read")
+        with served(*words, *sandboxed) as server:
+
+            async def work() -> str:
+                async with server.client() as client:
+                    return str(await client.call_tool(*calls[toolset]))
+
+            said = talk(work)
+            if "sandbox_unavailable" in said:
+                pytest.skip("nothing here can confine")
+            assert "this can be read" in said
+            assert server.token not in said
 
     def test_what_a_killed_server_left_is_in_nobodys_way(self, tmp_path: Path) -> None:
         Path(f"{tmp_path}/token.{os.getpid()}.new").touch()  # of one with the same number, as in a container

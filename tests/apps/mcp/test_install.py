@@ -98,6 +98,34 @@ def test_a_new_file(home: Home, client: str) -> None:
     assert everything(home.folder) == before
 
 
+@pytest.mark.parametrize("scope", ["user", "project"])
+@pytest.mark.parametrize("client", CLIENTS)
+def test_what_is_made_is_for_the_user_alone(home: Home, client: str, scope: str) -> None:
+    """Even where new files are open to all; what is there stays as open as it is."""
+    if scope == "project" and client not in PROJECT:
+        return
+    kept = home.folder / "kept"
+    kept.mkdir()
+    kept.chmod(0o755)
+    home.cli.env["XDG_CONFIG_HOME"] = str(kept / "config")
+    before = os.umask(0)
+    try:
+        told = home.install(client, "--scope", scope, "--yes")
+    finally:
+        os.umask(before)
+    file = Path(told["file"])
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert kept.stat().st_mode & 0o777 == 0o755
+    above = [
+        folder
+        for folder in file.parents
+        if folder.is_relative_to(home.cli.cwd if scope == "project" else home.folder)
+    ]
+    for folder in above[:-1]:
+        if folder != kept:
+            assert folder.stat().st_mode & 0o777 == 0o700, folder
+
+
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_project(home: Home, client: str) -> None:
     words = ("--scope", "project", "--yes")

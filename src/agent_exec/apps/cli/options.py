@@ -57,7 +57,7 @@ _HTTP: "tuple[Option, ...]" = (
     ("port", "count", "N", "http: the port (8765; 0: any)"),
     ("host", "text", "ADDRESS", "http: the address to serve at (127.0.0.1)"),
     ("allow-remote", "flag", "", "http: let --host be one that other machines can reach"),
-    ("token-file", "text", "FILE", "http: a private file with the token (default: a new token is printed)"),
+    ("token-file", "text", "FILE", "http: a private file with the token (default: in the state folder)"),
     ("idle-timeout", "s", "TIME", "http: forget a client that has asked nothing for this time (30m)"),
 )
 _INSTALL: "tuple[Option, ...]" = (
@@ -273,7 +273,7 @@ VERBS: dict[str, Verb] = {
         (
             "agent-exec mcp --workspace .",
             "agent-exec mcp --toolset jobs,session --workspace . --policy ~/.config/agent-exec/rules.toml",
-            "agent-exec mcp --http --port 8765 --token-file ~/.agent-exec-token",
+            "agent-exec mcp --http --port 8765",
             "agent-exec mcp install --client claude-code --sandbox workspace-write",
         ),
     ),

@@ -19,7 +19,7 @@ from agent_exec.apps.cli.usage import UsageError
 from agent_exec.apps.mcp.httpclients import Clients
 from agent_exec.apps.mcp.httpconnection import Connection
 from agent_exec.apps.mcp.httpgate import PATH, Gate
-from agent_exec.apps.mcp.httptoken import new_token, token_of_file
+from agent_exec.apps.mcp.httptoken import token_of_file
 from agent_exec.apps.mcp.threads import somehow
 from agent_exec.apps.signals import listen_for_signals
 from agent_exec.apps.visitors import Visitors
@@ -47,7 +47,7 @@ def run(open_toolset: "Callable[[], Toolset]", where: "Where") -> int:
     was given up may outlive this; end the process.
     """
     listener = _bind(where)
-    token = new_token() if where.token_file is None else token_of_file(where.token_file)
+    token = token_of_file(where.token_file)
     return anyio.run(_run, open_toolset, where, listener, token)
 
 
@@ -76,7 +76,7 @@ async def _run(
             gate = Gate(clients.serve, token, _names(where), visitors, any_address=where.remote)
             state = ServerState()
             server = await _listen(gate, visitors, state, listener)
-            _say_ready(where, listener, token)
+            _say_ready(where, listener)
             await asked.wait()
             server.close()
             group.cancel_scope.cancel()
@@ -169,7 +169,7 @@ def _names(where: "Where") -> list[str]:
     return [where.host, *([socket.gethostname(), socket.getfqdn()] if where.remote else [])]
 
 
-def _say_ready(where: "Where", listener: socket.socket, token: str) -> None:
+def _say_ready(where: "Where", listener: socket.socket) -> None:
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{port}{PATH}"
@@ -178,13 +178,8 @@ def _say_ready(where: "Where", listener: socket.socket, token: str) -> None:
         lines.append(
             "WARNING: other machines can reach it, and whoever listens on the way reads all, the token too"
         )
-    if where.token_file is not None:
-        lines.append(f"the token is in {where.token_file}")
-    else:
-        header = f"Authorization: Bearer {token}"
-        lines += [
-            f"every request needs the header: {header}",
-            f'for example: claude mcp add --transport http agent-exec {url} --header "{header}"',
-        ]
+    lines.append(
+        f"every request needs the header `Authorization: Bearer TOKEN`; TOKEN is in {where.token_file}"
+    )
     sys.stderr.write("".join(f"agent-exec: {line}\n" for line in lines))
     sys.stderr.flush()

@@ -4,25 +4,25 @@ import os
 import secrets
 import stat
 import sys
+from errno import ELOOP
 
 from agent_exec.apps.cli.usage import UsageError
+from agent_exec.jobs.store import make_folder
+from agent_exec.settings import token_place
 
 _BYTES = 24  # 192 bits
 _LEAST, _MOST = 32, 1024
 
 
-def new_token() -> str:
-    """Give a secret that nobody can guess."""
-    return secrets.token_urlsafe(_BYTES)
-
-
 def token_of_file(path: str) -> str:
     """Give the secret that a private file holds; one that is not there is made.
 
-    Refuses with a UsageError a file that others may read or write, and one
-    that holds no secret.
+    Refuses with a UsageError a link, a file that others may read or write or
+    that belongs to another, and one that holds no secret.
     """
     try:
+        if path == os.path.abspath(token_place()):
+            make_folder(os.path.dirname(path))
         return _made(path)
     except FileExistsError:
         pass
@@ -33,6 +33,8 @@ def token_of_file(path: str) -> str:
             _check(path, os.fstat(file.fileno()))
             text = file.read(_MOST + 1)
     except OSError as error:
+        if error.errno == ELOOP:
+            raise UsageError(f"--token-file: {path!r} is a link; name the file itself", "mcp") from None
         raise _cannot(path, "read", error) from None
     token = text.strip()
     if not (_LEAST <= len(token) <= _MOST and token.isascii() and all(33 <= byte < 127 for byte in token)):
@@ -48,7 +50,7 @@ def _made(path: str) -> str:
     """Make the file with a new secret in it; whoever looks finds it whole, or not at all."""
     if os.path.lexists(path):
         raise FileExistsError
-    token = new_token()
+    token = secrets.token_urlsafe(_BYTES)
     fresh = f"{path}.{secrets.token_hex(4)}.new"
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
@@ -67,7 +69,8 @@ def _cannot(path: str, what: str, error: OSError) -> UsageError:
 
 
 def _opened(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a pipe would have us wait
+    # A pipe would have us wait; a link may lead to what another chose.
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
 
 
 def _check(path: str, found: os.stat_result) -> None:
@@ -75,7 +78,7 @@ def _check(path: str, found: os.stat_result) -> None:
         raise UsageError(f"--token-file: {path!r} is no file; name another", "mcp")
     if sys.platform == "win32":
         return  # the rights of a file are those of its folder there
-    if found.st_uid not in (os.geteuid(), 0):
+    if found.st_uid != os.geteuid():
         raise UsageError(f"--token-file: {path!r} belongs to somebody else; name one of your own", "mcp")
     if found.st_mode & 0o077:
         raise UsageError(

@@ -1,12 +1,15 @@
 """Where to serve over HTTP, and whom, as the options say."""
 
+import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from agent_exec.apps.cli.usage import UsageError
+from agent_exec.settings import token_place
 
 if TYPE_CHECKING:
     from agent_exec.apps.cli.parse import Parsed
 
+HOST = "127.0.0.1"
 PORT = 8765
 IDLE = 1800.0
 """Seconds after which the toolset of a client that asks for nothing is closed."""
@@ -18,11 +21,11 @@ OPTIONS = ("port", "host", "allow-remote", "token-file", "idle-timeout")
 class Where(NamedTuple):
     """An address of this machine, and who may come there."""
 
-    host: str = "127.0.0.1"
+    token_file: str
+    host: str = HOST
     port: int = PORT
     remote: bool = False
     """Whether other machines may come."""
-    token_file: str | None = None
     idle: float = IDLE
 
 
@@ -44,5 +47,6 @@ def where(asked: "Parsed") -> Where | None:
     for name in ("host", "token-file"):
         if options.get(name) == "":
             raise UsageError(f"--{name} is empty; give it a value, or leave it out", "mcp")
-    host = options.get("host", Where().host)
-    return Where(host, port, "allow-remote" in options, options.get("token-file"), idle)
+    token_file = os.path.abspath(options.get("token-file") or token_place())
+    host = options.get("host", HOST)
+    return Where(token_file, host, port, "allow-remote" in options, idle)

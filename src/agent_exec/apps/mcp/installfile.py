@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from errno import EACCES
 from typing import TYPE_CHECKING, NamedTuple
 
+from agent_exec.jobs.store import make_folder
 from agent_exec.model.errors import Busy, ConfigFailed, InvalidConfig
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def replace(found: Found, text: str) -> str | None:
         _check_unchanged(found)
         if found.state is not None and not os.access(found.path, os.W_OK):
             raise PermissionError(EACCES, "it may not be written")
-        os.makedirs(folder, exist_ok=True)
+        make_folder(folder)
         made = _write_beside(found, new)
         backup = _keep(found)
         with _alone(folder):

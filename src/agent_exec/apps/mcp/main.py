@@ -40,8 +40,9 @@ def mcp(asked: "Parsed") -> "dict[str, Any]":
 
     def work() -> int:
         names = toolsets(asked)
-        settings, prepare = settings_of(asked)
-        return serve(lambda: _open(names, settings()), where(asked), prepare)
+        http = where(asked)
+        settings, prepare = settings_of(asked, hidden=() if http is None else (http.token_file,))
+        return serve(lambda: _open(names, settings()), http, prepare)
 
     return end_after("mcp", work)
 
@@ -89,8 +90,10 @@ def toolsets(asked: "Parsed") -> list[str]:
     return names
 
 
-def settings_of(asked: "Parsed") -> "tuple[Callable[[], Settings], Callable[[], object] | None]":
-    """Give what tells the settings, and what has to be begun before."""
+def settings_of(
+    asked: "Parsed", hidden: "Sequence[str]" = ()
+) -> "tuple[Callable[[], Settings], Callable[[], object] | None]":
+    """Give what tells the settings, and what has to be begun before; boxes cannot read what is `hidden`."""
     from agent_exec.apps.cli.profile import is_file
     from agent_exec.apps.cli.profile import profile as make
     from agent_exec.apps.mcp.toolset import Settings, is_wide
@@ -104,6 +107,8 @@ def settings_of(asked: "Parsed") -> "tuple[Callable[[], Settings], Callable[[], 
     rules = rules_file(options.get("rules"))
     wide = [folder for folder in folders or [here()] if is_wide(folder)]
     profile = make(asked, "sandbox", "workspace", rootless=bool(wide))
+    if hidden:
+        profile = profile.replace(deny_read=(*profile.deny_read, *hidden))
     named = options.get("sandbox", "")
     if wide and folders and profile.name == "workspace-write":
         raise UsageError(
