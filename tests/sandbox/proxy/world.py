@@ -37,9 +37,9 @@ class Origin:
             self.accepted += 1
             client.settimeout(SECONDS)
             thread = threading.Thread(target=self._one, args=(client,))
-            self._open.append(client)
-            self._threads.append(thread)
             thread.start()
+            self._open.append(client)
+            self._threads.append(thread)  # which can be waited for only now
 
     def _one(self, client: socket.socket) -> None:
         try:

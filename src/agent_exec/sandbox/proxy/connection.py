@@ -10,6 +10,7 @@ from agent_exec.sandbox.proxy import http, socks
 from agent_exec.sandbox.proxy.addresses import choose
 from agent_exec.sandbox.proxy.asked import Asked, Problem
 from agent_exec.sandbox.proxy.fields import END, TOKEN
+from agent_exec.sandbox.proxy.hello import REFUSED, Hello
 from agent_exec.sandbox.proxy.log import Decision
 from agent_exec.sandbox.proxy.relay import Relay
 
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
 
     from agent_exec.sandbox.proxy.loop import Loop
+    from agent_exec.sandbox.proxy.names import Host
     from agent_exec.sandbox.proxy.rules import Rule
 
+TLS = 443
 _RESET = struct.pack("ii", 1, 0)
 _LINGER = 2.0
 _KINDS = {errno.ECONNREFUSED: "refused", errno.ETIMEDOUT: "timeout"}
@@ -225,10 +228,24 @@ class Connection:
         end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._note(None)
         self.phase = "relaying"
-        self._relay = Relay(asked, self._client, end, self._buffer, self._loop.limits.head_bytes)
+        must = asked.port == TLS and self._rule is not None and self._rule.port is None
+        hello = Hello(self._agrees, must=must)
+        self._relay = Relay(asked, self._client, end, self._buffer, self._loop.limits.head_bytes, hello)
         self._buffer = b""
         self._relay.begin()
         self._settle(self._relay, end)
+
+    def _agrees(self, name: "Host | None") -> bool:
+        """Whether the greeting of TLS in a tunnel may have this name, or none.
+
+        By address there is none, or one that the list has. Names without a
+        dot are no names to some clients.
+        """
+        assert self._asked is not None
+        host, port = self._asked.host, self._asked.port
+        if name is None:
+            return host.address is not None or "." not in host.name
+        return name == host or (host.address is not None and self._loop.rules.match(name, port) is not None)
 
     def _move(self, end: socket.socket, events: int) -> None:
         relay, upstream = self._relay, self._upstream
@@ -257,19 +274,24 @@ class Connection:
 
     def _refuse(self, problem: Problem) -> None:
         """Log a refusal or a failure, say it to the client, and end."""
-        if self.phase != "relaying":
+        forbidden = self.phase == "relaying" and problem.kind == "denied"
+        if forbidden:
+            self._rule = None
+        if forbidden or self.phase != "relaying":
             self._note(problem, problem.reason)
         unheard = self._relay is None or not self._relay.heard
         self.phase = "refused"
         self._hang_up()
-        if not unheard:
+        if not (unheard or forbidden):
             self.abort()
             return
         method = ""
         if self._asked is not None:
             problem.host, problem.port = self._asked.host, self._asked.port
             method = self._asked.method
-        if problem.protocol == "socks4":
+        if not unheard:
+            words = REFUSED
+        elif problem.protocol == "socks4":
             words = socks.OLD_REFUSED
         elif self._talk is not None:
             words = socks.answer(problem)

@@ -56,13 +56,15 @@ class Flow:
             return
         if not count:
             self._end()
-        elif self.frame is None:
+            return
+        if self.frame is None:
             sent = self._send(buffer[:count])
             if sent < count:
                 self._waiting = memoryview(bytes(buffer[sent:count]))
         else:
             self._waiting = memoryview(self.frame.feed(bytes(buffer[:count])))
             self.taken = self.frame.done
+            self._release()
             self.push()
 
     def push(self) -> None:
@@ -76,8 +78,14 @@ class Flow:
     def _end(self) -> None:
         if self.frame is not None:
             self.frame.eof()
+            self._release()
         self.taken = True
         self._close()
+
+    def _release(self) -> None:
+        """Let go of a frame that has nothing more to look at: the rest is passed on as it comes."""
+        if self.frame is not None and self.frame.free:
+            self.frame = None
 
     def _close(self) -> None:
         if self.done and self.frame is None:

@@ -12,11 +12,13 @@ _HEX = frozenset(b"0123456789abcdefABCDEF")
 class Frame:
     """A body: takes bytes as they come and gives on those that belong to it.
 
-    When it is `done`, `rest` holds what came after it. `feed` raises Problem
-    for what is no body.
+    When it is `done`, `rest` holds what came after it. One that is `free` has
+    no end to look for any more. `feed` raises Problem for what is no body.
     """
 
     __slots__ = ("done", "rest")
+
+    free = False
 
     def __init__(self) -> None:
         self.done = False

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import socket
 
     from agent_exec.sandbox.proxy.asked import Asked
+    from agent_exec.sandbox.proxy.hello import Hello
 
 
 class Relay:
@@ -18,13 +19,19 @@ class Relay:
     __slots__ = ("_body", "_client", "_down", "_response", "_up")
 
     def __init__(
-        self, asked: "Asked", client: "socket.socket", upstream: "socket.socket", rest: bytes, limit: int
+        self,
+        asked: "Asked",
+        client: "socket.socket",
+        upstream: "socket.socket",
+        rest: bytes,
+        limit: int,
+        hello: "Hello",
     ) -> None:
         body = self._body = asked.body
         self._client = client
         self._response: Response | None = None
         if body is None:
-            self._up = Flow(client, upstream, rest)
+            self._up = Flow(client, upstream, hello.feed(rest), None if hello.free else hello)
             self._down = Flow(upstream, client, asked.opening)
         else:
             if body.done:
