@@ -1,5 +1,8 @@
 """Promise 5: TERM, grace, KILL, to the whole tree; afterwards none of it exists."""
 
+import os
+import signal
+import sys
 import time
 from pathlib import Path
 
@@ -91,6 +94,25 @@ def test_a_child_that_forks_while_it_is_being_killed(program: str, count: int, n
         run.stop()
         run.outcome()
         assert [line for line in processes_marked(nothing_left).values() if f"{program}.py" in line] == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes as Linux shows them")
+@pytest.mark.parametrize("how", ["stop", "kill", "keeper"])
+def test_a_storm_of_forks_is_ended_by_us_and_not_by_itself(how: str, nothing_left: str) -> None:
+    with Engine() as engine:
+        run = engine.start(Command(child("storm", 128, 30), limits=Limits(grace=0.05)))
+        wait_until(lambda: b"full" in run.stdout)
+        if how == "keeper":
+            os.kill(
+                int(Path(f"/proc/{run.pid}/stat").read_text().rpartition(")")[2].split()[1]), signal.SIGKILL
+            )
+            with pytest.raises(agent_exec.AgentExecError):
+                run.outcome()
+        else:
+            getattr(run, how)()
+            assert run.outcome().signal == "SIGKILL"
+        assert b"outlasted" not in run.stdout
+        assert [line for line in processes_marked(nothing_left).values() if "storm.py" in line] == []
 
 
 def test_processes_hidden_in_threads_and_subreapers_end() -> None:

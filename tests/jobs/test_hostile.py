@@ -1,7 +1,9 @@
 """Damaged stores, strange surroundings and commands that fight back: every verb answers, and says what is true."""
 
+import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
+import agent_exec
+from agent_exec.faces import verbs
+from agent_exec.jobs.store import Store
 from cli import Cli, check
 from jobs.seen import popen, supervisor_of
-from support import exists, wait_until
+from support import exists, processes_marked, python, wait_until
 
 DAMAGED = {
     "nothing": b"",
@@ -152,3 +157,92 @@ def test_a_job_that_stops_its_supervisor_again_and_again_is_ended(cli: Cli) -> N
     wait_until(lambda: Path(f"/proc/{supervisor}/stat").read_text().rpartition(")")[2].split()[0] == "T")
     assert cli("kill", told["job_id"], "--signal", "KILL")["state"] == "killed"
     wait_until(lambda: not exists(supervisor))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="owners and modes of POSIX")
+@pytest.mark.parametrize("how", ["others", "group", "owner"])
+def test_a_store_that_others_can_change_is_refused(cli: Cli, how: str) -> None:
+    cli.root.mkdir(mode=0o700)
+    if how == "owner":
+        if os.geteuid() != 0:
+            pytest.skip("only root gives a folder away")
+        os.chown(cli.root, 54321, 54321)
+    else:
+        if how == "group" and os.geteuid() == 0:
+            os.chown(cli.root, 0, 54321)
+        elif how == "group":
+            pytest.skip("a user's own group may be the user's alone")
+        cli.root.chmod(0o777 if how == "others" else 0o770)
+    for words in (["run", "--", "true"], ["list"], ["kill", "01"], ["gc"]):
+        told = cli(*words)
+        assert (told["ok"], told["error"]["code"]) == (False, "store_failed"), words
+        assert "another user" in told["error"]["message"] or "chmod go-w" in told["error"]["message"]
+    assert not list(cli.root.iterdir())
+    cli.root.chmod(0o700)
+    if how == "owner":
+        os.chown(cli.root, 0, 0)
+
+
+@pytest.mark.parametrize("name", [".live", ".cwd", ".gc.lock"])
+def test_a_link_in_the_store_is_not_followed(cli: Cli, tmp_path: Path, name: str) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    cli.root.mkdir(mode=0o700)
+    if name != ".gc.lock":
+        elsewhere.mkdir()
+    (cli.root / name).symlink_to(elsewhere)
+    told = cli("gc") if name == ".gc.lock" else cli("run", "--", "true")
+    assert (told["ok"], told["error"]["code"]) == (False, "store_failed")
+    assert not elsewhere.exists() or not list(elsewhere.iterdir())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system must tell of it")
+def test_a_job_whose_folder_is_deleted_is_ended(cli: Cli, nothing_left: str) -> None:
+    job = cli.start("sh", "-c", "setsid sleep 600.25 & exec sleep 600.25")
+    wait_until(lambda: sum("600.25" in line for line in processes_marked(nothing_left).values()) == 2)
+    shutil.rmtree(cli.root)
+    wait_until(lambda: not processes_marked(nothing_left))
+    assert not cli.folder(job).exists()
+
+
+def test_a_job_that_cannot_be_deleted_is_not_said_to_be(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a disk that can only be read."""
+    job = cli("run", "--wait", "--", "true")["job_id"]
+    store = Store(str(cli.root))
+
+    def refuse(_source: str, target: str) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), target)
+
+    with monkeypatch.context() as readonly:
+        readonly.setattr(os, "rename", refuse)
+        with pytest.raises(agent_exec.AgentExecError, match="cannot be used"):
+            verbs.delete(store, job)
+        with pytest.raises(agent_exec.AgentExecError, match="cannot be used"):
+            verbs.delete_all(store, str(cli.cwd))
+    assert cli("delete", job)["deleted"] == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a folder in use cannot be deleted there")
+def test_a_deleted_working_directory_is_a_typed_error(tmp_path: Path) -> None:
+    code = """
+import os, sys
+sys.path.append(sys.argv[1])
+import agent_exec
+os.chdir(sys.argv[2])
+os.rmdir(sys.argv[2])
+calls = (
+    lambda: agent_exec.run(["true"]),
+    lambda: agent_exec.open_jobs(sys.argv[3]).run(["true"]),
+    lambda: agent_exec.open_jobs("jobs"),
+    lambda: agent_exec.open_tools(),
+)
+for call in calls:
+    try:
+        call()
+    except agent_exec.AgentExecError as error:
+        print(error.code)
+"""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    source = Path(agent_exec.__file__).parent.parent
+    out = agent_exec.run(python(code, source, gone, tmp_path / "jobs"))
+    assert (out.stdout_text.split(), out.stderr) == (["workdir_not_found"] * 4, b"")

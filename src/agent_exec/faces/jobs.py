@@ -5,6 +5,7 @@ import os
 from agent_exec.faces import defaults, verbs
 from agent_exec.faces.environment import Environment
 from agent_exec.faces.tags import check_tags
+from agent_exec.host import here
 from agent_exec.model.command import Command
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.limits import Limits
@@ -272,7 +273,7 @@ def _order(
             raise InvalidArgument(f"sandbox must be a Profile; got {sandbox!r}")
     return Order(
         command.argv,
-        cwd=os.getcwd() if command.cwd is None else command.cwd,
+        cwd=here() if command.cwd is None else command.cwd,
         env=environment.values,
         env_keys=environment.given,
         tags=check_tags(tags),

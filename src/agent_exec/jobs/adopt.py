@@ -68,6 +68,7 @@ class AdoptedSpawner(Adopted):
     __slots__ = ("_orders", "_told", "boxed", "guard", "started")
 
     room = 1 << 15
+    ran = True
 
     def __init__(
         self, fds: "Sequence[int]", facts: "Mapping[str, Any]", orders: int, told: "dict[str, Any] | None"

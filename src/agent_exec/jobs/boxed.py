@@ -89,6 +89,7 @@ class BoxedSpawner:
 
     room = ROOM
     boxed = True
+    ran = False
     gone = True
     """Whether nothing of the tree is left, once the run is over: nothing can be left alive in a box."""
     current = None

@@ -12,11 +12,12 @@ if TYPE_CHECKING:
 
 
 class Removal:
-    """What became of one job: `action` is deleted, would_delete or skipped; `reason` says why."""
+    """What became of one job: `action` is deleted, would_delete, skipped or failed; `reason` says why."""
 
-    __slots__ = ("action", "job", "reason")
+    __slots__ = ("action", "error", "job", "reason")
 
-    def __init__(self, job: "Record", action: str, reason: str) -> None:
+    def __init__(self, job: "Record", action: str, reason: str, error: StoreFailed | None = None) -> None:
+        self.error = error
         self.job = job
         self.action = action
         self.reason = reason
@@ -30,7 +31,10 @@ def delete(store: "Store", job: "Record", *, dry_run: bool = False) -> Removal:
             job_id=job.id,
             state=job.state,
         )
-    return _remove(store, job, "explicit_delete", dry_run=dry_run)
+    removal = _remove(store, job, "explicit_delete", dry_run=dry_run)
+    if removal.error is not None:
+        raise removal.error
+    return removal
 
 
 def delete_all(store: "Store", cwd: str, *, dry_run: bool = False) -> list[Removal]:
@@ -41,6 +45,9 @@ def delete_all(store: "Store", cwd: str, *, dry_run: bool = False) -> list[Remov
             done.append(_remove(store, job, "terminal_in_cwd", dry_run=dry_run))
         else:
             done.append(Removal(job, "skipped", job.state))
+    tried = [one for one in done if one.action in ("deleted", "failed")]
+    if tried and all(one.error is not None for one in tried):
+        raise tried[0].error  # type: ignore[misc]  # of all, for the same reason
     return done
 
 
@@ -51,8 +58,8 @@ def _remove(store: "Store", job: "Record", reason: str, *, dry_run: bool) -> Rem
         if not remove(store, job):
             return Removal(job, "skipped", "already_gone")
         return Removal(job, "deleted", reason)
-    except StoreFailed:
-        return Removal(job, "failed", "delete_failed")
+    except StoreFailed as error:
+        return Removal(job, "failed", "delete_failed", error)
 
 
 def remove(store: "Store", job: "Record") -> bool:

@@ -9,8 +9,11 @@ never too few; the record has the last word.
 import errno
 import os
 import stat
+import sys
 
+from agent_exec.host import here
 from agent_exec.jobs import ids, record
+from agent_exec.logs.files import FLAGS
 from agent_exec.model.errors import AmbiguousJob, JobNotFound, StoreFailed
 
 TYPE_CHECKING = False
@@ -22,7 +25,6 @@ CWD = ".cwd"
 TRASH = ".trash-"
 _CANDIDATES = 20
 _ATTEMPTS = 8  # an index may be taken away, when its last entry goes, just before we enter the next
-_CLOEXEC = getattr(os, "O_CLOEXEC", 0)
 
 
 def place_of(cwd: str) -> str:
@@ -34,12 +36,17 @@ def place_of(cwd: str) -> str:
 
 
 class Store:
-    """A folder of jobs; nothing is made or changed by looking."""
+    """A folder of jobs; nothing is made or changed by looking.
+
+    What its records say decides who is signalled and what is deleted: one
+    that others own or may write to is refused.
+    """
 
     __slots__ = ("root",)
 
     def __init__(self, root: str) -> None:
-        self.root = os.path.abspath(root)
+        self.root = os.path.normpath(root if os.path.isabs(root) else os.path.join(here(), root))
+        _check_owner(self.root)
 
     def folder(self, job_id: str) -> str:
         """Give the folder of a job."""
@@ -94,19 +101,19 @@ class Store:
 
     def ids(self) -> list[str]:
         """Give the ids of all jobs, the newest first."""
-        return _ids_in(self.root)
+        return _ids_in(self.root, self.root)
 
     def live_ids(self) -> list[str]:
         """Give the ids of all jobs that may not be over, the newest first."""
-        return _ids_in(os.path.join(self.root, LIVE))
+        return _ids_in(os.path.join(self.root, LIVE), self.root)
 
     def ids_of(self, cwd: str) -> list[str]:
         """Give the ids of all jobs that may belong to a working directory, the newest first."""
-        return _ids_in(self._cwd_folder(cwd))
+        return _ids_in(self._cwd_folder(cwd), self.root)
 
     def settle(self, job_id: str) -> None:
         """Note that a job is over."""
-        _unlink(os.path.join(self.root, LIVE, job_id))
+        self._leave(os.path.join(self.root, LIVE), job_id)
 
     def remove(self, job_id: str, cwd: str | None) -> bool:
         """Take a job away, at once for everyone who looks; False if it is not there.
@@ -133,17 +140,26 @@ class Store:
         self.settle(job_id)
         if cwd is not None:
             folder = self._cwd_folder(cwd)
-            _unlink(os.path.join(folder, job_id))
+            self._leave(folder, job_id)
             try:
                 os.rmdir(folder)
             except OSError:
                 pass  # others are entered there
 
+    def _leave(self, index: str, job_id: str) -> None:
+        """Take a job out of an index."""
+        try:
+            _refuse_links(index, self.root)
+            os.unlink(os.path.join(index, job_id))
+        except OSError:
+            return
+
     def _enter(self, job_id: str, index: str) -> None:
         """Enter a job in an index, which is made if it is not there."""
         for _ in range(_ATTEMPTS):
             try:
-                os.close(os.open(os.path.join(index, job_id), os.O_WRONLY | os.O_CREAT | _CLOEXEC, 0o600))
+                _refuse_links(index, self.root)
+                os.close(os.open(os.path.join(index, job_id), os.O_WRONLY | os.O_CREAT | FLAGS, 0o600))
             except FileNotFoundError:
                 make_folder(self.root)
                 for folder in (os.path.join(self.root, CWD), index):
@@ -190,8 +206,38 @@ def bury(folder: str) -> None:
         return
 
 
-def _ids_in(folder: str) -> list[str]:
+def _check_owner(root: str) -> None:
+    """Raise if anybody but this user and root owns a store, or may write to it."""
+    if sys.platform == "win32":
+        return
     try:
+        found = os.stat(root)
+    except OSError:
+        return  # not there yet, or whoever uses it hears why
+    if found.st_uid not in (os.geteuid(), 0):
+        problem = f"belongs to another user (uid {found.st_uid}); use one of your own"
+    elif found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and found.st_gid != found.st_uid):
+        problem = f"can be written to by other users; `chmod go-w {root}` ends that, or use another"
+    else:
+        return  # a group with the user's own number is the user's alone
+    raise StoreFailed(
+        f"the folder of jobs {root} {problem} with --root or AGENT_EXEC_ROOT: what its records say decides "
+        "who is signalled and what is deleted",
+        root=root,
+        errno=errno.EPERM,
+    )
+
+
+def _refuse_links(index: str, root: str) -> None:
+    """Raise if an index, or the folder of indexes that holds it, is a link: it would lead elsewhere."""
+    for path in (index, os.path.dirname(index)):
+        if len(path) > len(root) and os.path.islink(path):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+
+
+def _ids_in(folder: str, root: str) -> list[str]:
+    try:
+        _refuse_links(folder, root)
         names = os.listdir(folder)
     except FileNotFoundError:
         return []

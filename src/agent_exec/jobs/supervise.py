@@ -108,6 +108,8 @@ class OwnSpawner(LocalSpawner):
     boxed = False
     guard = None
     """Whether whoever owns the command's tree for us is its box."""
+    ran = False
+    """Whether the command ran before there was a job."""
 
     @property
     def keep(self) -> "Keep":
@@ -193,6 +195,8 @@ class Supervisor:
             facts = self._ending(outcome) | self._spawner.report(outcome)
         except AgentExecError as error:
             self._spawner.abandon()
+            if self._spawner.ran and not self._began:
+                self._note_start()  # before us, and it went before anybody could say who it was
             facts = self._failure(error)
         self._publish(facts)
         if not self._spawner.gone:
@@ -246,6 +250,7 @@ class Supervisor:
         self._run = run
         on_terminate(self._terminate)
         self._control.listen(self._loop, self._heard)
+        self.lock.on_deletion(self._loop, self._deleted)
         run.launch()
         if guard is not None:
             self._loop.after(_LOOK_SECONDS, lambda: self._look_again(guard))
@@ -296,6 +301,11 @@ class Supervisor:
             run.kill()
         else:
             run.stop(number)
+
+    def _deleted(self) -> None:
+        """Somebody has deleted the job's files. No verb can reach the command any more, so it ends."""
+        if self._run is not None and not self._run.done:
+            self._run.stop()
 
     def _terminate(self) -> None:
         """The system, or a person, wants this process to end; the job ends first."""

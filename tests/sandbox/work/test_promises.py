@@ -1,6 +1,7 @@
 """What the engine promises holds in a box: exits, output, input, ends, errors, environment."""
 
 import os
+import signal
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 import agent_exec
 from agent_exec import Command, Engine, Limits, Tail
+from agent_exec.sandbox.profile import BoxLimits, Profile
 from sandbox.work.boxes import Space, left, need
 from support import wait_until
 
@@ -176,6 +178,29 @@ def test_a_child_that_forks_while_it_is_being_killed(
             engine.start(Command(["echo", "again"], cwd=room.root), sandbox=room.profile).outcome().stdout
             == b"again\n"
         )
+
+
+def test_a_storm_of_forks_is_ended_by_us_and_not_by_itself(room: Space, nothing_left: str) -> None:
+    """By one call: nothing that forks outruns that."""
+    with Engine() as engine:
+        command = Command(room.child("storm", 0, 20), cwd=room.root, limits=Limits(grace=0.05))
+        run = engine.start(command, sandbox=Profile(roots=[str(room.root)], limits=BoxLimits(procs=128)))
+        wait_until(lambda: b"full" in run.stdout)
+        run.stop()
+        out = run.outcome()
+        assert (out.signal, b"outlasted" in out.stdout) == ("SIGKILL", False)
+        assert left(nothing_left, "storm.py") == {}
+
+
+def test_a_box_that_somebody_outside_stops_goes_on(room: Space, nothing_left: str) -> None:
+    with Engine() as engine:
+        command = Command(["sleep", "600.75"], cwd=room.root, limits=Limits(timeout=1))
+        run = engine.start(command, sandbox=room.profile)
+        wait_until(lambda: left(nothing_left, "600.75"))
+        (pid,) = left(nothing_left, "600.75")
+        first = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        os.kill(first, signal.SIGSTOP)
+        assert run.outcome().timed_out
 
 
 def test_what_is_left_is_ended_and_told(room: Space, nothing_left: str) -> None:

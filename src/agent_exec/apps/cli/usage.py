@@ -42,15 +42,10 @@ def end_after(verb: str, work: "Callable[[], int]") -> "NoReturn":
 
 
 def here() -> str:
-    """Give the current working directory."""
-    try:
-        return os.getcwd()
-    except FileNotFoundError:
-        from agent_exec.model.errors import WorkdirNotFound
+    """Return the current working directory; raise WorkdirNotFound if it has been deleted."""
+    from agent_exec.host import here as host_here
 
-        raise WorkdirNotFound(
-            "the current working directory no longer exists; go to another, or name one with --cwd"
-        ) from None
+    return host_here()
 
 
 def store_of(asked: "Parsed") -> "Store":

@@ -4,6 +4,7 @@ import os
 
 from agent_exec.engine.engine import shared_spawner
 from agent_exec.faces import defaults
+from agent_exec.host import here
 from agent_exec.jobs.handover import hand_over
 from agent_exec.jobs.order import Order
 from agent_exec.model.errors import InvalidState
@@ -36,7 +37,7 @@ def detach(session: "Session", root: str, environ: "Mapping[str, str]", plan: "P
     def give(handing: "HandOver") -> str:
         order = Order(
             command.argv,
-            cwd=command.cwd or os.getcwd(),
+            cwd=command.cwd or here(),
             env={},
             env_keys=sorted(name for name, value in own.items() if environ.get(name) != value),
             tags=[_TAG],

@@ -9,6 +9,7 @@ from agent_exec.faces.session.definitions import definitions
 from agent_exec.faces.session.failures import ToolFailure
 from agent_exec.faces.session.running import Sessions
 from agent_exec.faces.session.storage import Storage
+from agent_exec.host import here
 from agent_exec.model.errors import AgentExecError
 from agent_exec.model.output import unfinished
 from agent_exec.model.value import Value
@@ -205,7 +206,7 @@ def open_tools(
     storage = Storage()
     try:
         sessions = Sessions(
-            os.path.realpath(workspace or os.getcwd()),
+            os.path.realpath(workspace or here()),
             storage.folder,
             terms or arguments.USUAL,
             gate or _gate(rules, approver, approval_policy),

@@ -3,6 +3,7 @@
 import os
 
 from agent_exec.faces.slash.view import MAX_BYTES, MAX_LINES
+from agent_exec.host import here
 from agent_exec.model.value import Value
 
 TYPE_CHECKING = False
@@ -58,7 +59,7 @@ class ShellPermission(Value):
         the file.
         """
         found = os.environ if environ is None else environ
-        config, problem = _config(os.path.join(os.getcwd() if start_dir is None else start_dir, CONFIG))
+        config, problem = _config(os.path.join(here() if start_dir is None else start_dir, CONFIG))
         said = found.get("OX_ALLOW_SHELL", "").strip()
         if said:
             allowed, reason = said.casefold() in _TRUE, f"OX_ALLOW_SHELL is {said!r}"

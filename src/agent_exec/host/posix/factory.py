@@ -204,10 +204,6 @@ class Factory:
             orphans = tree.attached(found)
             if not orphans:
                 return
-            for pid in orphans:
-                try:
-                    os.kill(pid, _signal.SIGKILL)
-                except PermissionError:
-                    immune.add(pid)
-                    continue
+            immune |= tree.strike(orphans, os.getpid())
+            for pid in set(orphans) - immune:
                 os.waitpid(pid, 0)

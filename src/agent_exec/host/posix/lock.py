@@ -12,12 +12,15 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
+    from agent_exec.host.ports import Loop
     from agent_exec.model.identity import Identity
 
 _SIGNED = b"agent-exec: held by the supervisor of this job\n"
 _LONGEST = 4096
+_CHANGED = 0x4
+"""What inotify calls a change of what is known of a file, such as how many names it has."""
 
 
 class FileLock:
@@ -59,6 +62,23 @@ class FileLock:
         """Sign the lock that we hold as a job's supervisor: keepers above us leave us alone."""
         os.write(self._fd, _SIGNED)
         _sign(self._fd)
+
+    def on_deletion(self, loop: "Loop", call: "Callable[[], object]") -> None:
+        """Call once, from inside the loop, when somebody deletes the file; where the system tells (Linux)."""
+        from agent_exec.host.posix.libc import inotify
+        from agent_exec.host.posix.poller import READ
+
+        watch = inotify(os.fsencode(self.path), _CHANGED)
+
+        def ready(_events: int) -> None:
+            os.read(watch, _LONGEST)
+            if os.fstat(self._fd).st_nlink == 0:
+                loop.unwatch(watch)
+                os.close(watch)
+                call()
+
+        if watch >= 0:
+            loop.watch(watch, READ, ready)
 
     @property
     def fd(self) -> int:

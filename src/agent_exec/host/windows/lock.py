@@ -7,6 +7,9 @@ from agent_exec.host.windows import kernel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_exec.host.ports import Loop
     from agent_exec.model.identity import Identity
 
 # A blocking request would not hear Ctrl-C.
@@ -55,6 +58,9 @@ class FileLock:
 
     def sign(self) -> None:
         """Do nothing: here nobody has to tell supervisors from others, each has its own Job Object."""
+
+    def on_deletion(self, _loop: "Loop", _call: "Callable[[], object]") -> None:
+        """Do nothing: a file that is held cannot be deleted here."""
 
     @property
     def fd(self) -> int:

@@ -125,10 +125,11 @@ def _limit(spec: "Spec", counts: "dict[str, int]", at: At) -> None:
 
 
 def _wait(pid: int) -> None:
-    """Be nothing but the parent of a box, and go when it goes."""
+    """Be nothing but the parent of a box, continue it when somebody stops it, and go when it goes."""
     _signal.set_wakeup_fd(-1)
     os.closerange(3, 1 << 20)
     try:
-        os.waitpid(pid, 0)
+        while os.WIFSTOPPED(os.waitpid(pid, os.WUNTRACED)[1]):
+            os.kill(pid, _signal.SIGCONT)
     finally:
         os._exit(0)
