@@ -23,8 +23,15 @@ def test_secrets_of_the_home_are_masked_where_they_really_are(home: Path, root: 
     assert str(home / ".aws") in plan.absent
     assert unmasked(plan) == []
     (home / ".aws").mkdir()
-    assert unmasked(plan) == [str(home / ".aws")]
+    assert unmasked(plan) == [], "the home is covered, whatever comes there"
     assert revalidate(plan) == []
+
+
+def test_what_comes_into_a_root_and_may_not_be_read_is_seen(home: Path, root: Path) -> None:
+    plan = planned(home, root, deny_read=[".env"])
+    assert unmasked(plan) == []
+    (root / ".env").touch()
+    assert unmasked(plan) == [str(root / ".env")]
 
 
 def test_patterns_are_expanded_once(home: Path, root: Path) -> None:
