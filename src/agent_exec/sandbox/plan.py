@@ -274,8 +274,9 @@ def _loose(absent: "Sequence[str]", view: "View") -> tuple[str, ...]:
 
 
 def _find_loose(absent: "Sequence[str]", view: "View") -> tuple[str, ...]:
-    kept = {path for kind, path, _ in view if kind in {"cover", "hide"}}
-    return tuple(path for path in absent if not any(above in kept for above in (path, *above_all(path))))
+    kinds = {path: kind for kind, path, _ in view if kind in {"cover", "hide", "root"}}
+    nearest = {path: next(filter(None, map(kinds.get, (path, *above_all(path)))), "root") for path in absent}
+    return tuple(path for path, kind in nearest.items() if kind == "root")
 
 
 def _root(path: str, profile: "Profile", home: str, state: "Sequence[str]") -> Root:
