@@ -1,4 +1,4 @@
-"""`agent-exec sandbox run` and `sandbox doctor`, from outside."""
+"""`agent-exec sandbox run`, `explain` and `doctor`, from outside."""
 
 from pathlib import Path
 
@@ -58,6 +58,18 @@ def test_what_cannot_be_run_is_an_error(cli: Cli) -> None:
     assert cli("sandbox", "run", "--root", "/", "--", "true")["error"]["code"] == "invalid_argument"
 
 
+def test_explain_tells_what_would_show_a_path(cli: Cli, tmp_path: Path) -> None:
+    told = cli("sandbox", "explain", "file")
+    assert (told["path"], told["read"]["allowed"]) == (f"{cli.cwd}/file", True)
+    assert told["write"] == {"allowed": True, "rule": told["write"]["rule"], "remedy": None}
+    told = cli("sandbox", "explain", "/etc/passwd", "--profile", "read-only")
+    assert (told["read"]["allowed"], told["write"]["allowed"], told["backend"]) == (True, False, "ns")
+    (tmp_path / "other").write_text("x")
+    told = cli("sandbox", "explain", tmp_path / "other", env={"HOME": str(tmp_path)})
+    assert not told["read"]["allowed"]
+    assert '"show": ["~/other"]' in told["read"]["remedy"]
+
+
 def test_doctor_tells_what_works(cli: Cli) -> None:
     told = cli("sandbox", "doctor")
     assert told["chosen"] == "ns"
@@ -74,6 +86,8 @@ def test_doctor_tells_what_works(cli: Cli) -> None:
         ("run", "--profile", "x", "--", "true"),
         ("run", "--net", "on", "--net", "x", "true"),
         ("doctor", "x"),
+        ("explain",),
+        ("explain", "a", "b"),
     ],
 )
 def test_words_that_make_no_sense(cli: Cli, words: tuple[str, ...]) -> None:

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from agent_exec.sandbox.environment import scrub
+from agent_exec.sandbox.environment import inherit, scrub
 from agent_exec.sandbox.profile import Profile
 
 ADDED = {b"TMPDIR": b"/tmp", b"AGENT_EXEC_SANDBOX": b"ns", b"AGENT_EXEC_NET": b"off"}
@@ -38,6 +38,35 @@ def test_secrets_and_what_loads_code_stay_outside(name: str) -> None:
 )
 def test_what_commands_live_by_goes_in(name: str) -> None:
     assert left({name: "x"}) == {name}
+
+
+@pytest.mark.parametrize(
+    "name",
+    """GITHUB_PAT MYSQL_PWD BW_SESSION OP_SESSION_me NPM_AUTH SENTRY_DSN SLACK_WEBHOOK_URL JWT MY_JWT DBPW ROOT_PW
+    TLS_PEM COOKIE SESSION_COOKIE DB_CONNECTION_STRING BEARER HTTP_AUTHORIZATION""".split(),
+)
+@pytest.mark.parametrize("secrets", ["allow-list", "deny-list"])
+def test_more_names_of_secrets(name: str, secrets: str) -> None:
+    assert left({name: "x", "PATH": "/bin"}, Profile(secrets=secrets)) == {"PATH"}
+
+
+def test_what_is_inherited_goes_in_by_name_and_what_is_given_unless_it_looks_bad(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OF_OURS", "x")
+    monkeypatch.setenv("LC_TIME", "C")
+    assert left({"OF_OURS": "x", "LC_TIME": "C"}) == {"LC_TIME"}
+    assert left({"OF_OURS": "other", "NEW": "y", "NEW_TOKEN": "z", "LD_PRELOAD": "l"}) == {"OF_OURS", "NEW"}
+    assert left({"OF_OURS": "x"}, Profile(env=["OF_OURS"])) == {"OF_OURS"}
+    assert left({"OF_OURS": "x"}, Profile(secrets="deny-list")) == {"OF_OURS"}
+    assert b"OF_OURS" in scrub({"OF_OURS": "x"}, Profile(), given=["OF_OURS"])
+
+
+def test_what_a_login_shell_gave_is_inherited_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent_exec.sandbox.environment._inherited", [])
+    assert left({"FROM_PROFILE": "x"}) == {"FROM_PROFILE"}
+    inherit({"FROM_PROFILE": "x"})
+    assert left({"FROM_PROFILE": "x"}) == set()
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from agent_exec.sandbox.profile import BoxLimits, Profile
 Form: TypeAlias = "str | list[Form]"
 
 OPERATIONS = set(
-    "default file-read* file-read-data file-map-executable file-write* file-write-data file-write-create"
+    "default file-read* file-read-data file-read-metadata file-map-executable file-write* file-write-data"
+    " file-write-create"
     " file-write-unlink file-write-setugid file-ioctl file-link file-clone process-exec* process-fork process-info*"
     " signal sysctl-read mach-lookup ipc-posix-sem ipc-posix-shm* system-socket pseudo-tty network*"
     " network-outbound network-bind network-inbound".split()
@@ -447,6 +448,7 @@ def test_a_plan_of_real_folders(tmp_path: Path) -> None:
     (root / ".vscode").mkdir()
     home = tmp_path / "home"
     (home / ".ssh").mkdir(parents=True)
+    (home / ".pyenv").mkdir()
     made = make_plan(
         Profile("workspace-write", [root], deny_read=["~/.ssh", "~/.aws", "*.pem"]), home=str(home), own=()
     )
@@ -456,8 +458,9 @@ def test_a_plan_of_real_folders(tmp_path: Path) -> None:
         assert box.all(WRITES, kept) == {"deny"}, kept
     for folder in (root, root / "lib", root / "lib" / "inner"):
         assert not box.may_move(str(folder), f"{root}/y")
-    for hidden in (f"{home}/.ssh/id", f"{home}/.aws/credentials"):
+    for hidden in (f"{home}/.ssh/id", f"{home}/.aws/credentials", f"{home}/notes"):
         assert box.all(READS, hidden) == {"deny"}
+    assert box.all(("file-read-data",), f"{home}/.pyenv/version") == {"allow"}
     assert box.all(WRITES, f"{root}/.mcp.json") == {"allow"}, "it was missing, and is reported"
 
 
@@ -465,12 +468,8 @@ def test_what_is_not_enforced_is_said() -> None:
     def told(**fields: object) -> str:
         return "\n".join(seatbelt.unenforced(Plan(Profile("workspace-write", ["/w"], **fields))))  # type: ignore[arg-type]
 
-    always = (
-        "variables of this user's other processes",
-        "outlive",
-        "semaphores",
-        "not filtered",
-        "ignores case",
+    always = "variables of this user's other processes,outlive,semaphores,not filtered,ignores case".split(
+        ","
     )
     for words in (*always, "private /tmp", "loopback", "limit of processes"):
         assert words in told(), words

@@ -152,6 +152,8 @@ def forbids(plan: "Plan", path: str) -> str:
             return f"{_quoted(one)} is protected"
     if any(real == root.path or real.startswith(f"{root.path}/") for root in plan.roots):
         return ""
+    if any(kind == "cover" and real.startswith(f"{path}/") for kind, path, _ in plan.view):
+        return "read-only outside the writable roots"
     if plan.profile.tmp == "private" and real.startswith(("/tmp/", "/var/tmp/", "/dev/")):
         return ""
     return "read-only outside the writable roots"

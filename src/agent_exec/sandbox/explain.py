@@ -24,11 +24,11 @@ def explain(plan: "Plan", path: str, home: str) -> dict[str, object]:
     if plan.profile.name == "full-access":
         all_of_it = _access(allowed=True, rule="full-access confines nothing")
         return {"path": path, "real_path": os.path.realpath(path), "read": all_of_it, "write": all_of_it}
-    real = path
-    read: Access = {}
-    for real, _, _ in Look().walk(path):
-        read = _read(plan, real, home)
-        if not read["allowed"]:
+    *ways, (real, _, _) = Look().walk(path)
+    read = _read(plan, real, home)
+    for place in [place for place, target, _ in ways if target]:
+        if not (seen := _read(plan, place, home))["allowed"]:
+            real, read = place, seen  # as far as a command can follow it
             break
     if read["allowed"] and os.path.lexists(real) and not os.access(real, os.R_OK):
         read = _access(allowed=False, rule="the system itself does not let this user read it")

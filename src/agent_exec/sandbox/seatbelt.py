@@ -135,7 +135,13 @@ def _groups(plan: "Plan") -> dict[str, tuple[str, ...]]:
     # What does not exist yet is hidden too, unless the command may make it itself.
     absent = (path for path in plan.absent if not any(inside(path, root) for root in roots))
     masks = (*plan.masks, *absent)
+    shown = tuple(path for kind, path, _ in plan.view if kind in {"show", "open", "link"})
+    seen = (*roots, *(root.path for root in plan.visible), *shown)
+    covers = tuple(path for kind, path, _ in plan.view if kind == "cover")
     return {
+        "COVER": covers,
+        "SHOWN": seen if covers else (),
+        "WAY": (*covers, *_above(seen, covers)),
         "ROOT": roots,
         "PROTECTED": plan.protected,
         "MASK": masks,
@@ -174,6 +180,11 @@ def _files(plan: "Plan") -> "Iterator[str]":
     masks = _names("MASK", groups["MASK"])
     kept = _names("PROTECTED", groups["PROTECTED"]) | masks
     yield "(allow file-read* file-map-executable)"
+    if groups["COVER"]:  # no copies can be made here: plain configuration is hidden too
+        yield _rule("deny file-read* file-map-executable", _at_and_below(_names("COVER", groups["COVER"])))
+        places = (f"(literal {_param(name)})" for name in _names("WAY", groups["WAY"]))
+        yield _rule("allow file-read-metadata", places)
+        yield _rule("allow file-read* file-map-executable", _at_and_below(_names("SHOWN", groups["SHOWN"])))
     yield from _devices()
     for name, root in _names("ROOT", groups["ROOT"]).items():
         held = [other for other, path in kept.items() if inside(path, root)]
