@@ -11,6 +11,7 @@ from agent_exec.policy.rule import Rule
 KIN = (
     Kin(400, "python3", line="python3 agent.py", parent=300, group=400, session=300, user="me"),
     Kin(300, "bash", line="-bash", parent=1, group=300, session=300, user="me"),
+    Kin(1, "init", line="/sbin/init", parent=0, group=1, session=1, user="root"),
 )
 FREE = Policy([Rule([], "allow")])
 
@@ -56,6 +57,36 @@ FREE = Policy([Rule([], "allow")])
         "killall5",
         "find . -exec kill 400 \\;",
         "timeout 5 pkill bash",
+        "kill 1",
+        "kill -9 1",
+        "kill -s KILL 1",
+        "kill -TERM -- 1",
+        "kill 0001",
+        "kill 999 1",
+        "kill -s KILL -1",
+        "kill -9 -- -1",
+        "kill -KILL -1",
+        "sudo kill -9 1",
+        "pkill -P 1",
+        "pkill init",
+        "killall init",
+        "shutdown -h now",
+        "sudo reboot",
+        "poweroff",
+        "halt -f",
+        "init 0",
+        "telinit 6",
+        "systemctl reboot",
+        "systemctl --force poweroff",
+        "systemctl kill user@1000.service",
+        "systemctl kill -s KILL user.slice",
+        "systemctl --user exit",
+        "systemctl stop session-3.scope",
+        "loginctl terminate-user me",
+        "loginctl kill-session 3",
+        "fuser -k /",
+        "fuser -km /home",
+        "fuser --kill .",
     ],
 )
 def test_our_own_are_not_ended(line: str) -> None:
@@ -83,6 +114,16 @@ def test_our_own_are_not_ended(line: str) -> None:
         "killall -9 firefox",
         "echo kill 400",
         "pgrep bash",
+        "kill -0 1",
+        "systemctl status",
+        "systemctl restart nginx",
+        "systemctl kill nginx.service",
+        "loginctl list-sessions",
+        "shutdown -c",
+        "shutdown --help",
+        "git init",
+        "fuser 8080/tcp",
+        "fuser -k 8080/tcp",
     ],
 )
 def test_others_are_a_matter_of_rules(line: str) -> None:
@@ -102,5 +143,6 @@ def test_the_host_knows_who_we_are() -> None:
     assert found[0].group == os.getpgid(0)
     assert found[0].session == os.getsid(0)
     assert os.getppid() in [one.pid for one in found[1:]] or os.getppid() <= 1
-    assert all(one.name for one in found)
+    assert found[-1].pid == 1 or os.getpid() == 1
+    assert all(one.name for one in found if one.pid != 1)
     assert "python" in found[0].line

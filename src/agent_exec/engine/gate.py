@@ -1,14 +1,14 @@
 """The gate before every run: judges a command, asks who may approve it, and refuses with a reason."""
 
+from agent_exec.engine.here import dangerous_to_us, facts_here
 from agent_exec.model.errors import ApprovalRequired, CommandDenied, InvalidArgument
-from agent_exec.policy.facts import Facts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Protocol
 
-    from agent_exec.model.identity import Kin
+    from agent_exec.policy.facts import Facts
     from agent_exec.policy.policy import Policy
     from agent_exec.policy.rule import Rule
     from agent_exec.policy.verdict import Verdict
@@ -142,13 +142,8 @@ class Gate:
             return None
         from agent_exec.policy.policy import Policy
 
-        kin: tuple[Kin, ...] = ()
-        if dangerous_to_us(asked):
-            from agent_exec.host import own_processes
-
-            kin = own_processes()
+        facts = facts_here(asked, cwd, sets, writes)
         policy = self._policy or Policy()
-        facts = Facts(cwd, kin, tuple(sets), writes=tuple(writes))
         verdict = policy.judge(asked, facts)
         if verdict.kind == "deny":
             raise CommandDenied(
@@ -167,7 +162,7 @@ class Gate:
         return verdict
 
     def _widening(
-        self, asked: "tuple[str, ...] | str", facts: Facts, proposed: "Sequence[str] | None"
+        self, asked: "tuple[str, ...] | str", facts: "Facts", proposed: "Sequence[str] | None"
     ) -> "tuple[Rule, ...]":
         """Give the rule that was proposed, if it is not too broad and would allow all of the command."""
         from agent_exec.policy.policy import Policy
@@ -214,13 +209,6 @@ def _as_strict(policy: "Policy", before: "Policy | None") -> "Policy":
         return policy
     known = policy.rules
     return policy.with_rules([one for one in before.rules if one.verdict != "allow" and one not in known])
-
-
-def dangerous_to_us(command: "tuple[str, ...] | str") -> bool:
-    """Tell whether a command may be one that ends processes: only then is it worth knowing who we are."""
-    if isinstance(command, str):
-        return "kill" in command
-    return any("kill" in word for word in command)
 
 
 def _way(rules: "tuple[Rule, ...]", verdict: "Verdict") -> str:

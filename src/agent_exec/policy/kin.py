@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from agent_exec.policy.word import Word
 
 _VALUED = "-s -n -q --signal --queue"
+_STOPPING = "poweroff reboot halt kexec soft-reboot exit rescue emergency isolate default".split()
+_HOLDING = re.compile(
+    r"user@|user-|user\.slice|session-|init\.scope|-\.slice|system\.slice|default\.target|\*"
+)
+"""Units that hold the processes of users, or all of them."""
 _PKILL_VALUED = (
     "-g -G -P -s -t -u -U -F -r -O --pgroup --group --parent --session --terminal --euid --uid --pidfile "
     "--signal --ns --nslist --older"
@@ -20,14 +25,47 @@ _PKILL_VALUED = (
 
 def harms(words: "Sequence[Word]", kin: "Sequence[Kin]") -> str | None:
     """Give which of our own processes a command would end, in words; None if it is none of them."""
-    look = {"kill": _kill, "pkill": _pkill, "killall": _killall, "skill": _pkill, "killall5": _everyone}.get(
-        name_of(words)
-    )
-    return look(words, kin) if look is not None and kin else None
+    look = _LOOKERS.get(name_of(words)) if kin else None
+    return look(words, kin) if look is not None else None
 
 
 def _everyone(_words: "Sequence[Word]", _kin: "Sequence[Kin]") -> str | None:
     return "every process"
+
+
+def _halt(words: "Sequence[Word]", _kin: "Sequence[Kin]") -> str | None:
+    asks = any(word.text in ("--help", "--version", "-c", "-k", "--show") for word in words[1:])
+    return None if asks else "every process"
+
+
+def _init(words: "Sequence[Word]", _kin: "Sequence[Kin]") -> str | None:
+    levels = [word.text for word in words[1:]]
+    return "every process" if any(level in ("0", "1", "6", "s", "S") for level in levels) else None
+
+
+def _systemctl(words: "Sequence[Word]", _kin: "Sequence[Kin]") -> str | None:
+    texts = [word.text or "" for word in words[1:] if (word.text or "-")[:1] != "-"]
+    if not texts:
+        return None
+    if texts[0] in _STOPPING:
+        return "every process"
+    ends = texts[0] in ("kill", "stop", "restart", "try-restart", "freeze")
+    return next((f"{unit}, to which we belong" for unit in texts[1:] if ends and _HOLDING.match(unit)), None)
+
+
+def _loginctl(words: "Sequence[Word]", _kin: "Sequence[Kin]") -> str | None:
+    ends = any((word.text or "").startswith(("terminate-", "kill-")) for word in words[1:])
+    return "a session of the user" if ends else None
+
+
+def _fuser(words: "Sequence[Word]", _kin: "Sequence[Kin]") -> str | None:
+    kills = whole = False
+    for word in words[1:]:
+        text = word.text or ""
+        short = text[:1] == "-" and text[1:2] != "-" and not text[1:].isupper()
+        kills = kills or text == "--kill" or (short and "k" in text)
+        whole = whole or text in ("--mount", "/", ".", "/proc") or (short and ("m" in text or "c" in text))
+    return "every process that uses the file system or this folder" if kills and whole else None
 
 
 def _kill(words: "Sequence[Word]", kin: "Sequence[Kin]") -> str | None:
@@ -165,3 +203,17 @@ def _number(text: str) -> int | None:
         return int(text)
     except ValueError:
         return None
+
+
+_LOOKERS = {
+    "kill": _kill,
+    "pkill": _pkill,
+    "skill": _pkill,
+    "killall": _killall,
+    "killall5": _everyone,
+    **dict.fromkeys(("shutdown", "reboot", "poweroff", "halt"), _halt),
+    **dict.fromkeys(("init", "telinit"), _init),
+    "systemctl": _systemctl,
+    "loginctl": _loginctl,
+    "fuser": _fuser,
+}

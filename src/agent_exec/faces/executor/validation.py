@@ -1,9 +1,9 @@
 """Whether a command is allowed: the words that would run, and what the policy says to them."""
 
+from agent_exec.engine.here import facts_here
 from agent_exec.faces.executor.errors import COMMAND_BLACKLISTED, COMMAND_NOT_WHITELISTED
 from agent_exec.faces.executor.result import CommandValidationResult
 from agent_exec.model.errors import InvalidArgument
-from agent_exec.policy.facts import Facts
 from agent_exec.policy.word import known
 
 TYPE_CHECKING = False
@@ -50,7 +50,7 @@ def validate(
     """Say whether the policy lets these words run in this folder."""
     if not words or not words[0]:
         return _unlisted("there is no command in it")
-    verdict = policy.judge(words, Facts(cwd))
+    verdict = policy.judge(words, facts_here(words, cwd))
     denied = next((one for one in verdict.findings if one.kind == "deny"), None)
     if denied is not None:
         return CommandValidationResult(False, _BLACKLISTED, COMMAND_BLACKLISTED, denied.reason or denied.text)

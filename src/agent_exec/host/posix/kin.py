@@ -7,19 +7,21 @@ from agent_exec.model.identity import Kin
 
 
 def own_processes() -> tuple[Kin, ...]:
-    """Give this process and those above it, up to but not including the system's first."""
+    """Give this process and those above it, and the system's first, whose end is the end of all."""
     if sys.platform != "linux":
         me = Kin(os.getpid(), parent=os.getppid(), group=os.getpgid(0), session=os.getsid(0))
-        return me, Kin(os.getppid())
+        return me, Kin(os.getppid()), Kin(1)
     found: list[Kin] = []
     pid = os.getpid()
-    while pid > 1:
+    while pid >= 1:
         try:
             one = _look(pid)
         except (OSError, ValueError, IndexError):
             break  # it has gone, or is not for us to see
         found.append(one)
         pid = one.parent or 0
+    if all(one.pid != 1 for one in found):
+        found.append(Kin(1))
     return tuple(found)
 
 
