@@ -1109,6 +1109,9 @@ SINGING: Final[dict[str, list[str]]] = {
         "bash <<<x canary",
         "mapfile a <<< 1; declare a='($(canary))'",
         "mapfile a<<< 1; declare a='($(canary))'",
+        "declare -a a; declare a=$'($(canary))'",
+        "declare -A a; declare a=$'($(canary))'",
+        "declare -ga a; x='($(canary))'; declare \"a=$x\"",
     ],
     "found": [
         "printf 'canary\\n' > x; chmod 755 x; command ./x",

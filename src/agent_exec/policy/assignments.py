@@ -94,5 +94,7 @@ class Assignments:
                 self._reading.assign(self._source.text(child), text)
             elif child.type != "word" or _FLAGS.fullmatch(word.text or "") is None:
                 self._reading.doubt("what is declared is not understood", text)
+            elif "a" in (word.text or "") or "A" in (word.text or ""):
+                self._reading.arrays = True
             words.append(word)
         return words
