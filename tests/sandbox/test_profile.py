@@ -118,6 +118,7 @@ def test_what_is_left_out_is_as_in_a_new_one() -> None:
     assert Profile().min_strength == "full"
     assert set(Profile().protect) == set(PROTECTED)
     assert set(Profile().deny_read) == set(SECRETS)
+    assert Profile(deny_read=list(SECRETS)) == Profile(), "the list is in the one spelling"
 
 
 @pytest.mark.parametrize(

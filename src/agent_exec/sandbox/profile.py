@@ -285,7 +285,7 @@ def _places(field: str, value: object) -> tuple[str, ...]:
     return tuple(sorted({folder(field, path, relative=True) for path in paths(field, value)}))
 
 
-_DENIED = _places("deny_read", SECRETS)
+_DENIED = tuple(sorted(SECRETS))  # in the one spelling already
 
 
 def _shown(value: object) -> tuple[str, ...]:
