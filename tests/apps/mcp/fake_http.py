@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -30,5 +31,7 @@ if __name__ == "__main__":
             name,
             float(value),
         )
+    if "FAKE_HANGS" in os.environ:
+        setattr(Fake, "close", lambda _: time.sleep(1000))  # noqa: B010 - types need not know
     idle = float(sys.argv[2]) if len(sys.argv) > 2 else 600.0
     os._exit(serve(lambda: Fake(Path(sys.argv[1])), Where(token_place(), port=0, idle=idle)))

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -214,3 +216,55 @@ def test_nothing_survives_the_server(tmp_path: Path, nothing_left: str, mode: st
             await until(lambda: not processes_marked(nothing_left))
 
         talk(work)
+
+
+def test_what_hangs_does_not_keep_the_server(tmp_path: Path) -> None:
+    env = {"FAKE_HANGS": "1", "FAKE_HTTP": "http.END_PATIENCE=0.5"}
+    with served(*FAKE_HTTP, tmp_path, env=env) as server:
+        server.greet()
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(60) == 1
+        assert "Timeout" in server.said()
+    with served(*FAKE_HTTP, tmp_path, env={"FAKE_HANGS": "1"}) as server:
+        server.greet()
+        server.process.send_signal(signal.SIGTERM)
+        wait_until(lambda: _refused(server))  # it has heard the first
+        server.process.send_signal(signal.SIGINT)
+        assert server.process.wait(60) == 128 + signal.SIGINT
+
+
+def _refused(server: Served) -> bool:
+    try:
+        server.connect().close()
+    except ConnectionError:
+        return True
+    return False
+
+
+@ERAS
+def test_a_client_that_is_killed_in_the_middle_of_a_call(tmp_path: Path, mode: str) -> None:
+    """The kernel hangs up for it; others do not notice."""
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from apps.mcp.talking_http import Served, talk\n"
+        "server = Served(None, sys.argv[2], sys.argv[3], None)\n"
+        "async def work():\n"
+        "    async with server.client(sys.argv[4], name='victim') as client:\n"
+        "        await client.call_tool('wait')\n"
+        "talk(work)\n"
+    )
+    env = {"FAKE_HTTP": "clients.GONE_AFTER=0.3"}
+    with served(*FAKE_HTTP, tmp_path, 0.5, env=env) as server:
+        words = [sys.executable, "-c", code, str(Path(__file__).parents[2]), server.url, server.token, mode]
+        with subprocess.Popen(words) as victim:
+            wait_until((tmp_path / "waits").exists)
+            victim.kill()
+        wait_until((tmp_path / "cancelled").exists)
+        wait_until((tmp_path / "closed").exists)
+
+        async def work() -> None:
+            async with server.client(mode) as client:
+                assert text(await client.call_tool("say", {"text": "again"})) == "again"
+
+        talk(work)
+        end(server)

@@ -1,6 +1,7 @@
 """The life of a server over HTTP: many clients, until somebody asks it to end."""
 
 import asyncio
+import faulthandler
 import gc
 import logging
 import os
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 MOST = 256
 """How many connections of clients with the token there may be."""
 
+END_PATIENCE = 10.0
+"""Seconds after a signal within which all must have ended; then the process is ended as it is."""
+
 _HEAD = 64 << 10
 _KEEP_ALIVE = 60
 _GRACE = 2.0
@@ -58,8 +62,12 @@ async def _run(
     caught: list[int] = []
 
     def end(number: int) -> None:
+        if caught:
+            os._exit(128 + number)  # asked twice: what still runs is ended by its keepers
         caught.append(number)
         asked.set()
+        # What hangs meanwhile is told, and does not keep us: this needs neither our loop nor Python.
+        faulthandler.dump_traceback_later(END_PATIENCE, exit=True, file=2)
 
     listen_for_signals(asyncio.get_running_loop(), end)
     spare = [await somehow(open_toolset)]  # now, so that what is wrong is told at once
