@@ -247,8 +247,8 @@ def test_the_users_rules_are_safe_from_the_librarys_jobs(
     rules.write_text("# mine\n")
     jobs = agent_exec.open_jobs(str(cli.root))
     profile = agent_exec.Profile("workspace-write", [cli.cwd])
-    line = "echo > agent-exec/rules.toml; rm -rf agent-exec; mv agent-exec other"
-    assert jobs.run(["sh", "-c", line], cwd=str(cli.cwd), sandbox=profile)["exit_code"] != 0
+    with pytest.raises(InvalidArgument, match="lies where they may write: move it out"):
+        jobs.run(["true"], cwd=str(cli.cwd), sandbox=profile)
     assert rules.read_text() == "# mine\n"
 
 

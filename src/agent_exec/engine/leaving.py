@@ -75,6 +75,24 @@ def within(path: str, roots: "Sequence[str]") -> bool:
     return not _outside(os.path.abspath(path), roots)
 
 
+def keep_out(files: "Sequence[str]", profile: "Profile | None") -> None:
+    """Raise InvalidArgument if a file that decides what commands may do lies where they may write.
+
+    A bind keeps such a file as it is only until somebody replaces it, as
+    editors do, and as we do when a rule is added.
+    """
+    if profile is None or profile.name != "workspace-write":
+        return
+    roots = writable(profile)
+    for path in files:
+        if os.path.lexists(path) and within(path, roots):
+            raise InvalidArgument(
+                f"{path!r} says what commands may do, and lies where they may write: move it out, such as to "
+                "~/.config/agent-exec, and name it there",
+                path=path,
+            )
+
+
 def _program(word: str, roots: "Sequence[str]", path: str | None) -> str | None:
     """Give the program that a word means, if nothing in the roots can come before it."""
     if "/" in word:

@@ -88,6 +88,10 @@ class Jobs:
         order = _order(
             argv, cwd, env, stdin, timeout, grace, tags, leftovers, max_log_bytes, sandbox, self._own
         )
+        if sandbox is not None:
+            from agent_exec.engine.leaving import keep_out
+
+            keep_out(self._own, sandbox)
         if self._gate is not None:
             from agent_exec.jobs.store import place_of
 

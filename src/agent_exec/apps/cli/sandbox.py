@@ -25,6 +25,7 @@ def sandbox(asked: "Parsed") -> "dict[str, Any]":
         raise UsageError("a command is needed, such as: agent-exec sandbox run -- make test", "sandbox")
     if what == ["explain"] and len(words) > 1:
         raise UsageError("one path is explained at a time: agent-exec sandbox explain ~/.netrc", "sandbox")
+    from agent_exec.engine.leaving import keep_out
     from agent_exec.sandbox.ours import ours
     from agent_exec.settings import jobs_root, rules_file, rules_place
 
@@ -32,7 +33,9 @@ def sandbox(asked: "Parsed") -> "dict[str, Any]":
     named = options.get("profile", "")
     wanted = profile(asked, "profile", "root")
     cwd = os.path.realpath(options.get("cwd") or here())
-    own = ours([rules_file() or rules_place(), *([named] if is_file(named) else [])], [jobs_root()])
+    deciding = [rules_file() or rules_place(), *([named] if is_file(named) else [])]
+    keep_out(deciding, wanted)
+    own = ours(deciding, [jobs_root()])
     if what == ["explain"]:
         path = os.path.normpath(os.path.join(cwd, os.path.expanduser(words[0])))
         return face.explain(wanted, path, own)

@@ -128,7 +128,7 @@ def settings_of(
         jobs=jobs_root(options.get("root")),
         max_wait=max_wait,
         until=until,
-    )
+    ).checked()
     if profile.name == "full-access":
         return lambda: settings, None
     from agent_exec.apps.mcp.confining import Trial

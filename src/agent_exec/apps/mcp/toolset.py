@@ -74,7 +74,14 @@ class Settings(NamedTuple):
         sandbox = self.sandbox
         if self.follows:
             sandbox = sandbox.replace(roots=[folder for folder in workspaces if not is_wide(folder)])
-        return self._replace(workspaces=workspaces, sandbox=sandbox)
+        return self._replace(workspaces=workspaces, sandbox=sandbox).checked()
+
+    def checked(self) -> "Settings":
+        """Give the same, if no command may write to the files that say what it may do; raise otherwise."""
+        from agent_exec.engine.leaving import keep_out
+
+        keep_out(self.own, self.sandbox)
+        return self
 
     def gate(self) -> "Gate":
         """Give the gate that commands pass; the client is asked."""

@@ -94,7 +94,14 @@ def _profile(asked: "Parsed") -> "Profile | None":
 
     found = profile(asked, "sandbox", "sandbox-root")
     named = is_file(asked.options["sandbox"]) or "sandbox-root" in asked.options
-    return found if named else found.replace(roots=())
+    if not named:
+        return found.replace(roots=())
+    from agent_exec.engine.leaving import keep_out
+    from agent_exec.settings import rules_file
+
+    files = (rules_file(asked.options.get("rules")) or "", asked.options["sandbox"])
+    keep_out([file for file in files if is_file(file)], found)
+    return found
 
 
 def _serve(asked: "Parsed", settings: "Settings") -> int:

@@ -176,6 +176,10 @@ def create_agent_toolkit(
     permissions, default = _checked_policy(policy)
     if not isinstance(write_scope, str) or write_scope not in WRITE_SCOPES:
         raise InvalidArgument(f"write_scope must be one of {', '.join(WRITE_SCOPES)}; got {write_scope!r}")
+    if sandbox is not None and isinstance(rules, str | os.PathLike):
+        from agent_exec.engine.leaving import keep_out
+
+        keep_out([os.fspath(rules)], _checked_sandbox(sandbox))
     context = Context(
         Workspace(root),
         permissions=permissions,

@@ -203,6 +203,10 @@ def open_tools(
     With `roots`, commands start and patches apply in these folders or the
     workspace, and nowhere else. No call waits longer than `longest` seconds.
     """
+    if rules is not None and sandbox is not None:
+        from agent_exec.engine.leaving import keep_out
+
+        keep_out([rules], sandbox)
     storage = Storage()
     try:
         sessions = Sessions(
