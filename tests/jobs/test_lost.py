@@ -96,6 +96,24 @@ def test_what_a_lost_supervisor_left_is_ended(cli: Cli, verb: str, kind: str, ma
         assert not cli.folder(job_id).exists()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="limits that are inherited")
+def test_what_has_left_its_session_and_its_environment_is_ended_too(cli: Cli, tmp_path: Path) -> None:
+    """Nothing but an inherited limit tells whose it is."""
+    told = tmp_path / "pid"
+    line = f"env -i setsid -f sh -c 'echo $$ > {told}; exec sleep 600'; exec sleep 600"
+    job_id = cli.start("sh", "-c", line)
+    wait_until(lambda: told.exists() and told.read_text().endswith("\n"))
+    pid = int(told.read_text())
+    lose_supervisor(cli, job_id)
+    assert not dead([pid])
+    try:
+        assert cli("kill", job_id)["ok"]
+        assert dead([pid])
+    finally:
+        if not dead([pid]):
+            os.kill(pid, signal.SIGKILL)
+
+
 def test_gc_collects_a_lost_job_and_leaves_nothing_of_it_alive(cli: Cli) -> None:
     job_id = cli.start(*child("tree", "daemon", 2))
     pids = pids_of_tree(cli, job_id, 2)

@@ -49,7 +49,7 @@ def main(fds: list[int]) -> None:
     os.close(orders)
     root, order = request
     job_id = new_id()
-    local.name = f"AgentExec-{job_id}"
+    local.call(job_id)
     spawner = local if order["sandbox"] is None else _boxed(stdin, order, root)
     try:
         job = Supervisor(Store(root), job_id, order, spawner, report)

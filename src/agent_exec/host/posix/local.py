@@ -42,6 +42,13 @@ class LocalSpawner:
         tree.become_reaper(tree.SUPERVISOR)
         self.wake = listen_for_children()
 
+    def call(self, name: str) -> None:
+        """Let all that we start be found by a name, however it hides."""
+        from agent_exec.host.posix.brand import brand
+
+        self.name = name
+        brand(name)
+
     @staticmethod
     def preload() -> None:
         """Load what `process` will need."""

@@ -4,6 +4,7 @@ import os
 from time import monotonic, sleep
 
 from agent_exec.host.posix import signals, tree
+from agent_exec.host.posix.brand import branded
 from agent_exec.host.posix.identity import identify, is_alive, send_signal
 from agent_exec.host.posix.tree import boot_id
 
@@ -18,8 +19,8 @@ _FORCE = 5.0
 def end_orphans(leader: "Identity", mark: str, number: int, grace: float) -> bool:
     """Ask all that is left of a command to end, and force it after the grace; say whether nothing is left.
 
-    Found are the processes whose environment holds `mark`, those of the
-    command's session, and all below them. A session whose leader is gone
+    Found are the processes whose environment holds `mark`, those that were
+    branded with its value, those of the command's session, and all below them. A session whose leader is gone
     is the command's only if a marked process is in it: the system may have
     given its number to another since. Owners of other jobs are spared.
     """
@@ -40,7 +41,7 @@ def end_orphans(leader: "Identity", mark: str, number: int, grace: float) -> boo
 
 
 def _find(leader: "Identity", mark: str) -> "set[Identity]":
-    found = _marked(mark)
+    found = _marked(mark) | branded(mark.rpartition("=")[2])
     if is_alive(leader) or any(_session(pid) == leader.pid for pid in found):
         found.update(tree.members(leader.pid, leader.start))
     spared = {1, os.getpid()}

@@ -59,6 +59,10 @@ class LocalSpawner:
         self.current: LocalProcess | None = None
         """The one process, for what was left alive after its run."""
 
+    def call(self, name: str) -> None:
+        """Let all that we start be found by a name: that of its Job Object."""
+        self.name = f"AgentExec-{name}"
+
     @staticmethod
     def preload() -> None:
         """Load what `process` will need: it is loaded."""
