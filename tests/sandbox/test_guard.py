@@ -300,22 +300,6 @@ def test_what_a_session_made_unseen_is_not_taken_for_the_users(root: Path) -> No
         assert not (root / ".claude").exists()
 
 
-def test_an_executor_protects_its_rules_and_tells(root: Path) -> None:
-    rules = root / "rules.toml"
-    rules.write_text("deny")
-    config = agent_exec.CommandExecutorConfig(
-        sandbox=Profile("workspace-write", [root]),
-        own=(str(rules),),
-        workspace_root=root,
-        policy=agent_exec.CommandLists(whitelist=["cp", "touch"]),
-    )
-    with agent_exec.CommandExecutor(config=config) as executor:
-        assert executor.execute_command("cp", ["/dev/null", "rules.toml"], cwd=str(root)).status == "error"
-        told = executor.execute_command("touch", [".envrc"], cwd=str(root)).to_wire()
-    assert rules.read_text() == "deny"
-    assert told["sandbox"]["protected_changes"][0]["path"] == str(root / ".envrc")
-
-
 def test_every_file_that_a_setting_of_git_names_is_protected(root: Path) -> None:
     repository(root)
     (root / "tool.sh").write_text("fine")

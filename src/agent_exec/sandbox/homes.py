@@ -86,7 +86,7 @@ class Homes:
     def view(self, hidden: "Iterable[str]", *, own: "Sequence[str]", path: "Sequence[str]") -> "View":
         """Give the view of these homes, in which none of the hidden real paths is."""
         hidden = [place for place in hidden if not any(inside(place, root) for root in self._roots)]
-        self._hidden = outermost(hidden)
+        self._hidden = dict.fromkeys(outermost(hidden))
         if self.covers:
             self._fill(own, path)
         for place in self._hidden:
@@ -128,16 +128,16 @@ class Homes:
 
     def _show(self, path: str, *, text: bool = False) -> None:
         """Show what is at a path, and the links by which it is reached."""
-        links: list[tuple[str, str]] = []
-        real, found = "/", None
-        for real, target, found in self._look.walk(path):  # noqa: B007 - the last one counts
-            if target and self._covered(real):
-                links.append((real, target))
-        if found is None or any(inside(real, place) for place in self._hidden):
+        real, found = self._look.lead(path)
+        if found is None or any(place in self._hidden for place in (real, *above_all(real))):
             return
         if any(inside(holder, real) for holder in (*self.covers, *self.homes)):
             return
-        self._entries.update({place: ("link", target) for place, target in links})
+        if real != path:
+            ways = ((place, target) for place, target, _ in self._look.walk(path))
+            self._entries.update(
+                {place: ("link", target) for place, target in ways if target and self._covered(place)}
+            )
         if not self._covered(real) or self._entries.get(real, ("",))[0] == "root":
             return
         if text:

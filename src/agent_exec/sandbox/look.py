@@ -21,10 +21,11 @@ class Look:
     are the same, another look would find the same.
     """
 
-    __slots__ = ("_facts", "stamps")
+    __slots__ = ("_facts", "_plain", "stamps")
 
     def __init__(self) -> None:
         self._facts: dict[str, os.stat_result | None] = {}
+        self._plain: set[str] = set()  # folders without links on the way
         self.stamps: dict[str, Stamp] = {}
 
     def facts(self, path: str) -> "os.stat_result | None":
@@ -80,9 +81,18 @@ class Look:
 
     def lead(self, path: str) -> "tuple[str, os.stat_result | None]":
         """Give where an absolute path really leads, and what is there."""
+        above = path.rpartition("/")[0]
+        if above in self._plain and not path.endswith(("/", "/.", "/..")):
+            found = self.facts(path)
+            if found is None or not stat.S_ISLNK(found.st_mode):
+                return path, found
         real, found = "/", self.facts("/")
         for real, _, found in self.walk(path):  # noqa: B007 - the last one counts
             pass
+        if found is not None and real == path and stat.S_ISDIR(found.st_mode):
+            self._plain.add(path)
+        elif real.startswith(f"{above}/") and self.facts(above) is not None and self.lead(above)[0] == above:
+            self._plain.add(above)
         return real, found
 
 
