@@ -68,6 +68,21 @@ def test_what_makes_no_sense_is_told_on_stderr(cli: Cli, words: list[str], said:
     assert b"Traceback" not in out.stderr
 
 
+@pytest.mark.parametrize("most", [7, 10, 16])
+def test_too_few_descriptors_are_told(cli: Cli, most: int) -> None:
+    line = f'ulimit -n {most}; exec "$0" -m agent_exec mcp'
+    out = subprocess.run(
+        ["sh", "-c", line, sys.executable],
+        cwd=cli.cwd,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
+    assert (out.returncode, out.stdout) == (2, b"")
+    assert b"ulimit -n" in out.stderr
+    assert b"Traceback" not in out.stderr
+
+
 def test_no_other_verb_loads_it(cli: Cli) -> None:
     code = "import sys; from agent_exec.apps.cli.main import main; main(['list']); print(*sys.modules)"
     out = subprocess.run(

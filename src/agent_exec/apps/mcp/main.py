@@ -20,6 +20,10 @@ _ADRIFT = (
 )
 
 
+_DESCRIPTORS = 16
+"""How many descriptors a server must be able to open at its start."""
+
+
 def mcp(asked: "Parsed") -> "dict[str, Any]":
     """Do it, and end the process: what it has on stdout is the protocol's, and no answer comes there.
 
@@ -39,12 +43,28 @@ def mcp(asked: "Parsed") -> "dict[str, Any]":
         raise UsageError(f"{asked.words[0]!r} is one word too many", "mcp")
 
     def work() -> int:
+        _require_descriptors()
         names = toolsets(asked)
         http = where(asked)
         settings, prepare = settings_of(asked, hidden=() if http is None else (http.token_file,))
         return serve(lambda: _open(names, settings()), http, prepare)
 
     return end_after("mcp", work)
+
+
+def _require_descriptors() -> None:
+    """Raise a UsageError if a server could not open what it needs: the libraries below it would break off."""
+    found: list[int] = []
+    try:
+        while len(found) < _DESCRIPTORS:
+            found += os.pipe()
+    except OSError as error:
+        raise UsageError(
+            f"this process may open too few files for a server ({error.strerror}): raise `ulimit -n`", "mcp"
+        ) from None
+    finally:
+        for fd in found:
+            os.close(fd)
 
 
 def serve(
