@@ -114,25 +114,24 @@ def test_the_toolkit_in_a_box(tmp_path: Path) -> None:
 def test_the_toolkit_tells_what_a_command_was_kept_from(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
-    rules = root / "rules.toml"
-    rules.write_text("")
+    kept = root / "kept.json"
+    kept.write_text("")
     allowed = {"tools": {"exec_command": "allow"}}
     kit = agent_exec.create_agent_toolkit(
         root,
         allowed,
-        rules=rules,
-        approver=lambda _asked: "once",
+        own=[kept],
         sandbox=agent_exec.Profile("workspace-write", [root]),
     )
-    script = f"echo more >> {rules}; echo y > {root}/.envrc; echo z > {root}/z"
+    script = f"echo more >> {kept}; echo y > {root}/.envrc; echo z > {root}/z"
     answer = kit.exec_command(".", ["sh", "-c", script], shell_mode="direct")
     told = answer["data"]["sandbox"]
     assert (told["backend"], told["strength"]) == ("ns", "full")
-    assert [denial["path"] for denial in told["denials"]] == [str(rules)]
+    assert [denial["path"] for denial in told["denials"]] == [str(kept)]
     (change,) = told["protected_changes"]
     assert (change["path"], change["what"]) == (str(root / ".envrc"), "appeared")
     assert not (root / ".envrc").exists()
     assert Path(change["moved_to"]).read_text() == "y\n"
     assert repr(change["moved_to"]) in told["message"]
-    assert "more" not in rules.read_text()
+    assert "more" not in kept.read_text()
     assert (root / "z").exists()

@@ -316,3 +316,11 @@ def test_every_file_that_a_setting_of_git_names_is_protected(root: Path) -> None
         git(root, "config", "--unset", name)
     assert (root / "tool.sh").read_text() == "fine"
     assert sh("echo now >tool.sh", root).ok
+
+
+def test_a_secret_that_a_mount_hides_is_watched(root: Path, tmp_path: Path) -> None:
+    """What lies outside of homes may be hidden by a mount of its own, which a rename takes off."""
+    plan = guarded(
+        Profile("workspace-write", [root], deny_read=["/etc/hostname"]), shared_spawner(), ours()
+    ).plan
+    assert "/etc/hostname" in plan.held

@@ -33,7 +33,7 @@ _HOMES = ("/home", "/root")
 
 _SYSTEM = tuple("/usr /bin /sbin /lib /lib32 /lib64 /libx32 /etc /boot /dev /proc /sys /nix /gnu".split())
 _NEVER = frozenset("/ /var /var/lib /opt /run /srv /tmp /var/tmp /mnt /media".split())
-_BUSY = ("/", "/run", "/var", "/var/lib", "/var/spool", "/tmp", "/var/tmp")
+_BUSY = ("/", "/etc", "/run", "/var", "/var/lib", "/var/spool", "/tmp", "/var/tmp")
 """Folders in which a secret is covered by itself: they hold too much, or change too often, to be rebuilt."""
 
 _POINTER = 1 << 12

@@ -5,7 +5,7 @@ import stat
 
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.value import Value
-from agent_exec.sandbox.homes import above_all
+from agent_exec.sandbox.homes import above_all, uncovered
 from agent_exec.sandbox.ours import own_paths
 from agent_exec.sandbox.paths import identity, inside, outermost, settle
 from agent_exec.sandbox.protections import find_protections
@@ -56,8 +56,8 @@ class Plan(Value):
     `sought` ones by their paths, the others by a survey of the roots; `links`
     are protected links and where they lead. `gits` is every `.git` that was
     found below the roots, `obeyed` every other name or folder that programs
-    obey. `held` are protected or hidden paths inside roots, which the host can
-    replace; `loose` those absent ones that a box made before would show.
+    obey. `held` are protected or hidden by mounts of their own, which come off
+    when the host replaces them; `loose` those absent ones that a box made before would show.
     `unenforced` says in words what no backend will enforce. `own` and `state` are what it was planned with;
     `backend` is the name of who carries it out, "" until that is chosen.
     """
@@ -184,6 +184,7 @@ def make_plan(
             visible=roots,
             masks=masks,
             absent=absent,
+            held=_held(absent, masks, view, roots),
             loose=_loose(absent, view),
             view=view,
             unenforced=readable,
@@ -204,7 +205,6 @@ def make_plan(
                 f"the root {root.path!r} lies in {held[0]!r}, which is protected; take one of them away",
                 path=root.path,
             )
-    below = tuple(f"{root.path}/" for root in roots)
     plan = Plan(
         profile,
         roots=roots,
@@ -212,7 +212,7 @@ def make_plan(
         identities=tuple(identity(path) or (0, 0) for path in found.protected),
         masks=masks,
         absent=absent,
-        held=tuple(path for path in (*found.protected, *masks, *absent) if path.startswith(below)),
+        held=_held((*found.protected, *absent), masks, view, roots),
         loose=_loose(absent, view),
         view=view,
         missing=found.missing,
@@ -263,6 +263,15 @@ def changed_protections(plan: Plan) -> list[str]:
 def unmasked(plan: Plan) -> list[str]:
     """Give the paths that may not be read and did not exist: a box made before they did shows them."""
     return [path for path in plan.loose if os.path.lexists(path)]
+
+
+def _held(
+    paths: "Sequence[str]", masks: "Sequence[str]", view: "View", roots: "Sequence[Root]"
+) -> tuple[str, ...]:
+    """Return what a mount of its own protects or hides: the host can take it off by a rename."""
+    start = tuple(f"{root.path}/" for root in roots)
+    inner = (path for path in paths if path.startswith(start))
+    return (*inner, *uncovered(masks, view, [root.path for root in roots]))
 
 
 def _loose(absent: "Sequence[str]", view: "View") -> tuple[str, ...]:
