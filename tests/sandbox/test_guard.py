@@ -321,6 +321,6 @@ def test_every_file_that_a_setting_of_git_names_is_protected(root: Path) -> None
 def test_a_secret_that_a_mount_hides_is_watched(root: Path, tmp_path: Path) -> None:
     """What lies outside of homes may be hidden by a mount of its own, which a rename takes off."""
     plan = guarded(
-        Profile("workspace-write", [root], deny_read=["/etc/hostname"]), shared_spawner(), ours()
+        Profile("workspace-write", [root], deny_read=["/etc/passwd"]), shared_spawner(), ours()
     ).plan
-    assert "/etc/hostname" in plan.held
+    assert "/etc/passwd" in plan.held
