@@ -1,6 +1,7 @@
 """What a confined command makes and must not be there is taken away, told, and nothing is lost."""
 
 import os
+import stat
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -324,3 +325,108 @@ def test_a_secret_that_a_mount_hides_is_watched(root: Path, tmp_path: Path) -> N
         Profile("workspace-write", [root], deny_read=["/etc/passwd"]), shared_spawner(), ours()
     ).plan
     assert "/etc/passwd" in plan.held
+
+
+_NESTED = [
+    pytest.param(
+        "git config a.b c && printf '[a][core] fsmonitor = ./x\n' >>.git/config", id="two headers on a line"
+    ),
+    pytest.param("git config filter.x.clean 'git-lfs clean || ./x'", id="more than git-lfs"),
+    pytest.param("git config core.hooksPath on", id="a folder that is called on"),
+    pytest.param("git config alias.st '-c core.fsmonitor=./x status'", id="an alias with options"),
+    pytest.param("git config protocol.ext.allow always", id="a protocol that runs commands"),
+    pytest.param("git config merge.tool ../../x", id="a tool by its path"),
+    pytest.param("git config gc.recentObjectsHook ./x", id="a hook in the settings"),
+    pytest.param(
+        "mkdir -p .git/hooks; touch .git/hooks/pre-commit; chmod 111 .git/hooks", id="hooks nobody lists"
+    ),
+    pytest.param("ln -s . l; touch f; git config a.b ./l/f", id="what no plan can protect"),
+]
+
+
+@pytest.mark.parametrize("line", _NESTED)
+def test_every_spelling_of_a_dangerous_repository_is_taken_away(root: Path, line: str) -> None:
+    outcome = sh(f"git init -q && {line}", root)
+    changes = told(outcome, root)
+    assert changes[".git"], outcome
+    assert not (root / ".git").exists()
+    assert not (Path(changes[".git"]) / "HEAD").exists(), "it is a repository under its new name"
+    assert sh("true", root).ok, "the next command must not be refused"
+
+
+_POINTING = [
+    pytest.param(
+        "echo ../.. >R/worktrees/x/commondir; cp config R/config", id="settings of the shared folder"
+    ),
+    pytest.param(
+        "mkdir -p E/objects E/refs/a/b; cp config E; ln -s ../../../E/refs/a/b R/worktrees/x/l;"
+        " echo l/../../.. >R/worktrees/x/commondir",
+        id="a shared folder behind a link",
+    ),
+    pytest.param("git init -q ' x'; cp -r E ' x/.git/e'; printf 'gitdir:  x/.git/e' >.git", id="two blanks"),
+    pytest.param("git init -q x; cp -r E x/.git/e; printf 'gitdir: x/.git/e\\0y' >.git", id="a null"),
+    pytest.param("ln -s . l; git init -q x; echo 'gitdir: l/x/.git' >.git", id="a link on the way"),
+]
+
+
+@pytest.mark.parametrize("line", _POINTING)
+def test_a_file_that_leads_to_a_dangerous_repository_is_taken_away(root: Path, line: str) -> None:
+    made = (
+        "mkdir -p s && cd s && mkdir -p R/objects R/refs R/worktrees/x && echo 'ref: refs/heads/m' >R/worktrees/x/HEAD;"
+        "printf '[core]\\nrepositoryformatversion = 0\\nfsmonitor = ./x\\n' >config;"
+        "git init -q --bare E; cat config >>E/config; echo 'gitdir: R/worktrees/x' >.git;"
+    )
+    outcome = sh(made + line, root)
+    assert told(outcome, root)["s/.git"], outcome
+    assert not (root / "s" / ".git").exists()
+    assert sh("true", root).ok, "the next command must not be refused"
+
+
+def test_a_root_does_not_become_a_repository_itself(root: Path) -> None:
+    made = "mkdir objects refs sub .vscode; echo 'ref: refs/heads/m' >HEAD; echo 'gitdir: ..' >sub/.git"
+    outcome = sh(
+        f"{made}; printf '[core]\\nfsmonitor = ./x\\n' >config; git init -q --bare in; echo >in/.mcp.json",
+        root,
+    )
+    assert {path for path, moved in told(outcome, root).items() if moved} == {
+        ".",
+        ".vscode",
+        "in/.mcp.json",
+        "sub/.git",
+    }
+    assert not {"HEAD", ".vscode"} & set(os.listdir(root))
+    assert sh("true", root).ok, "the next command must not be refused"
+
+
+def test_what_is_obeyed_in_what_is_taken_away_is_taken_away_too(root: Path) -> None:
+    outcome = sh(
+        "mkdir -p .vscode/a; cd .vscode/a; git init -q; git config core.fsmonitor ./x; echo >.envrc", root
+    )
+    changes = told(outcome, root)
+    assert set(changes) == {".vscode", ".vscode/a/.git", ".vscode/a/.envrc"}
+    assert all(os.path.lexists(moved) for moved in changes.values())
+    assert not {".git", ".envrc"} & set(os.listdir(os.path.join(changes[".vscode"], "a")))
+
+
+def test_folders_that_a_command_has_closed_are_looked_into(root: Path) -> None:
+    outcome = sh("mkdir -p d/e/.vscode r/.github; chmod 555 r; chmod 111 d", root)
+    try:
+        assert set(told(outcome, root)) == {"d/e/.vscode", "r/.github"}
+        assert all(told(outcome, root).values())
+        assert [stat.S_IMODE((root / name).stat().st_mode) for name in ("d", "r")] == [0o111, 0o555]
+        assert sh("true", root).ok, "the next command must not be refused"
+    finally:
+        for name in ("d", "r"):
+            (root / name).chmod(0o755)
+
+
+def test_submodules_and_worktrees_stay(root: Path) -> None:
+    ids = "git config user.name a; git config user.email b; git commit -q --allow-empty -m x"
+    outcome = sh(
+        f"for r in s m; do git init -q $r; (cd $r; {ids}); done; cd m;"
+        " git -c protocol.file.allow=always submodule --quiet add ../s s; git worktree add -q ../w",
+        root,
+    )
+    assert {"m/.git", "m/s/.git", "w/.git"} <= set(told(outcome, root)), outcome
+    assert not any(told(outcome, root).values()), outcome
+    assert sh("cd m/s && git log -1 && cd ../../w && git log -1", root).ok

@@ -121,11 +121,14 @@ def compare(
             found[path] = "removed" if not now else "changed" if was else "appeared"
     for path in {*before.present, *before.obeyed}.difference(after.present, after.obeyed):
         found[path] = "removed"
+    whole = list(found)  # what is in others may be obeyed there, wherever they are renamed to
     for name in ("present", "gits", "obeyed", "inner"):
         known = set(getattr(before, name))
         for path in getattr(after, name):
-            if path not in known and not any(inside(path, one) for one in found):
+            if path not in known and not any(inside(path, one) for one in whole):
                 found[path] = "appeared"
+                if name in {"gits", "inner"}:
+                    whole.append(path)
     for path, target in plan.links:
         if not os.path.islink(path) or os.readlink(path) != target:
             found[path] = "changed" if os.path.lexists(path) else "removed"

@@ -21,6 +21,20 @@ _TOOLS = frozenset("browser difftool guitool lfs man mergetool".split())
 """Sections whose `path` is a program."""
 
 _HARMLESS = ("", "true", "false", "yes", "no", "on", "off", "0", "1")
+_FOLDERS = frozenset("hookspath templatedir worktree".split())
+"""Names of settings whose value is a folder, whatever it is called."""
+
+_LFS = frozenset(
+    f"git-lfs {verb}{skip}{file}"
+    for verb, files in (
+        ("clean", (" %f", " -- %f")),
+        ("smudge", (" %f", " -- %f")),
+        ("filter-process", ("",)),
+    )
+    for file in files
+    for skip in ("", " --skip")
+)
+"""What `git lfs install` sets: a shell runs all of it, and so no other text that only begins so."""
 
 
 def parse(text: str) -> list[tuple[str, str, str]]:
@@ -33,10 +47,11 @@ def parse(text: str) -> list[tuple[str, str, str]]:
     lines = iter(text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n"))
     for raw in lines:
         line = raw.strip()
-        if line.startswith("["):
+        while line.startswith("["):  # one line may hold several headers, of which the last counts
             end = _header_end(line)
             if end < 0:
-                continue
+                line = ""
+                break
             section = line[1:end].replace('"', " ").replace(".", " ").split(" ", 1)[0].strip().lower()
             line = line[end + 1 :].strip()
         if not line or line[0] in "#;":
@@ -140,21 +155,38 @@ def obeyed(config: str, worktree: str, home: str) -> tuple[list[str], list[str]]
     return found, unread
 
 
-def running(text: str) -> str:
-    """Return the first setting of a file that has git run or obey something of its own, "" if none does."""
+def running(text: str, git: str = "", worktree: str = "") -> str:
+    """Return the first setting of a file that has git run or obey something of its own, "" if none does.
+
+    Of a repository whose folder is `git`, the `worktree` that points to it may be named.
+    """
     for section, name, value in parse(text):
-        if (section in {"include", "includeif"} and name == "path") or value.startswith(("!", "ext::")):
-            return f"{section}.{name}"
-        if value.lower() in _HARMLESS or (section == "filter" and value.startswith("git-lfs ")):
+        if name == "worktree" and worktree and os.path.realpath(os.path.join(git, value)) == worktree:
             continue
-        if (
-            name in _COMMANDS
-            or name.endswith("cmd")
-            or section == "pager"
-            or (section in _TOOLS and name == "path")
-        ):
+        if _runs(section, name, value):
             return f"{section}.{name}"
     return ""
+
+
+def _runs(section: str, name: str, value: str) -> bool:
+    """True if git runs or obeys what a setting names."""
+    if section in {"include", "includeif"} and name == "path":
+        return True
+    if section == "alias" and len(value.split()) > 1:  # git's own words can run others: -c, rebase --exec
+        return True
+    if value.startswith(("!", "ext::")) or (section == "protocol" and value.lower() != "never"):
+        return True
+    if name in _FOLDERS:
+        return bool(value)
+    if value.lower() in _HARMLESS or (section == "filter" and value in _LFS):
+        return False
+    return (
+        name in _COMMANDS
+        or name.endswith(("cmd", "hook", "prog"))
+        or section == "pager"
+        or (section in _TOOLS and name == "path")
+        or ("/" in value and name in {"tool", "guitool", "smtpserver"})
+    )
 
 
 def _files(value: str, worktree: str, home: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 import os
 
+from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.value import Value
 from agent_exec.sandbox.gitconfig import obeyed, parse, running
 from agent_exec.sandbox.paths import below, inside, led, read_small, settle
@@ -109,26 +110,31 @@ def guard(
     )
 
 
-def danger(git: str, roots: "Sequence[str]") -> str:
+def danger(git: str, roots: "Sequence[str]", known: "Sequence[str]" = (), worktree: str = "") -> str:
     """Return what would make git run something of a command's choosing in a repository, "" if nothing would.
 
     `git` is a repository's folder, or the file that stands for it. A plain
-    clone or a fresh `git init` is not dangerous.
+    clone or a fresh `git init` is not dangerous. The `known` repositories are
+    protected. A `worktree` is what points to the folder.
     """
     if os.path.islink(git):
         return "a link"
     if not os.path.isdir(git):
         try:
-            target = read_small(git, 1 << 16).rstrip("\r\n").removeprefix("gitdir:").lstrip(" ")
+            head, found, target = read_small(git, 1 << 16).rstrip("\r\n").partition("gitdir: ")
         except OSError:
             return "no file that can be read"
-        pointed = os.path.realpath(os.path.join(os.path.dirname(git), target))
-        return danger(pointed, roots) if below(pointed, roots) and os.path.isdir(pointed) else ""
+        if head or not found:
+            return ""  # no git obeys it
+        pointed = _settled(os.path.dirname(git), target, roots)
+        if not pointed:
+            return "a path that can be changed"
+        return danger(pointed, roots, known, os.path.dirname(git)) if _made(pointed, roots, known) else ""
     for name in ("config", "config.worktree"):
         file = os.path.join(git, name)
         if os.path.lexists(file):
             try:
-                found = running(read_small(file))
+                found = running(read_small(file), git, worktree)
             except OSError:
                 return f"{name}, which cannot be read"
             if found:
@@ -137,19 +143,48 @@ def danger(git: str, roots: "Sequence[str]") -> str:
     if os.path.lexists(shared):
         above = os.path.dirname(git)
         try:
-            target = os.path.normpath(os.path.join(git, read_small(shared, 1 << 16).rstrip("\r\n")))
+            common = _settled(git, read_small(shared, 1 << 16).rstrip("\r\n"), roots)
         except OSError:
             return "commondir, which cannot be read"
-        if os.path.basename(above) != "worktrees" or target != os.path.dirname(above):
+        if os.path.basename(above) != "worktrees" or common != os.path.dirname(above):
             return "commondir"
+        if _made(common, roots, known) and (found := danger(common, roots, known)):
+            return found
     hooks = os.path.join(git, "hooks")
     if os.path.islink(hooks):
         return "hooks, a link"
     try:
         names = os.listdir(hooks)
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         names = []
+    except OSError:
+        return "hooks, which cannot be read"
     return next((f"hooks/{name}" for name in names if not name.endswith(".sample")), "")
+
+
+def _settled(base: str, target: str, roots: "Sequence[str]") -> str:
+    """Return where a path that a repository names leads, "" if that cannot be said for good."""
+    try:
+        return "" if "\0" in target else settle(os.path.join(base, target), roots, "git")[0]
+    except InvalidArgument:
+        return ""
+
+
+def _made(folder: str, roots: "Sequence[str]", known: "Sequence[str]") -> bool:
+    """True if a repository's folder may be the work of a command."""
+    inner = any(inside(folder, root) for root in roots) and os.path.isdir(folder)
+    return inner and not any(inside(folder, one) for one in known)
+
+
+def unprotectable(git: str, roots: "Sequence[str]") -> str:
+    """Return why the next plan could not protect a repository, "" if it can."""
+    try:
+        named = os.path.basename(git).lower() == ".git"
+        if place := locate(git, roots) if named else Places(git, git, git, git):
+            guard(place, roots, commit=True, home=os.path.expanduser("~"))
+    except InvalidArgument as error:
+        return error.message
+    return ""
 
 
 def inner(git: str) -> "Iterator[str]":

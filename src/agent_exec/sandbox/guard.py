@@ -5,8 +5,8 @@ from _thread import allocate_lock
 
 from agent_exec.model.errors import SandboxUnavailable
 from agent_exec.sandbox.changes import Change, Snapshot, compare, snapshot
-from agent_exec.sandbox.gitdirs import danger
-from agent_exec.sandbox.paths import below, identity
+from agent_exec.sandbox.gitdirs import danger, unprotectable
+from agent_exec.sandbox.paths import below, identity, inside
 from agent_exec.sandbox.plan import Plan
 from agent_exec.sandbox.protections import MOST_PROTECTED, is_name
 from agent_exec.sandbox.removal import put_back, take_away
@@ -100,11 +100,17 @@ class Guard:
         """
         with self._lock:
             kept = 0
-            for change in compare(self._before, self.plan, surveys=surveys):
-                done = self._undo(change, kept)
-                kept += not done.moved_to
-                if done.path in self._found or len(self._found) < _MOST:
-                    self._found[done.path] = done
+            done: dict[str, Change] = {}
+            for change in reversed(compare(self._before, self.plan, surveys=surveys)):  # inner ones first
+                one = done[change.path] = self._undo(change, kept)
+                kept += not one.moved_to
+                for path in done if one.moved_to else ():  # what was taken away in it went with it
+                    if done[path].moved_to.startswith(f"{one.path}/") and not inside(one.moved_to, one.path):
+                        moved = one.moved_to + done[path].moved_to[len(one.path) :]
+                        done[path] = Change(path, done[path].what, moved, done[path].why)
+            for path in sorted(done):
+                if path in self._found or len(self._found) < _MOST:
+                    self._found[path] = done[path]
             return tuple(self._found[path] for path in sorted(self._found))
 
     def report(self, outcome: "Outcome | None") -> "Outcome | None":
@@ -179,7 +185,10 @@ class Guard:
         """Take away what appeared and is dangerous; put back a link; return what was done."""
         plan, path = self.plan, change.path
         roots = [os.path.realpath(root) for root in plan.profile.roots]
-        if plan.profile.missing != "remove" or not below(path, roots):  # others use a shared /tmp, too
+        # Of a repository under another name, its HEAD is taken: the folder, perhaps a root, is the command's.
+        named = os.path.basename(path).lower() == ".git" or not self._is_repository(path)
+        place = path if named else os.path.join(path, "HEAD")
+        if plan.profile.missing != "remove" or not below(place, roots):  # others use a shared /tmp, too
             return change
         links = dict(plan.links)
         if path in links:
@@ -192,9 +201,10 @@ class Guard:
             return change
         moved = ""
         try:
-            if os.path.lexists(path):
-                disguised = self._is_repository(path) and os.path.basename(path).lower() != ".git"
-                moved = take_away(os.path.join(path, "HEAD") if disguised else path, roots)
+            if os.path.lexists(place):
+                moved = take_away(place, roots)
+                if named and os.path.lexists(head := os.path.join(moved, "HEAD")):
+                    take_away(head, roots)  # else it would be a repository under another name
             if path in links:
                 put_back(path, links[path], roots)
         except OSError as error:
@@ -214,6 +224,10 @@ class Guard:
         if self._is_repository(path):
             if len(self._before.gits) + kept >= _MOST_REPOSITORIES:
                 return f"a plan can protect {_MOST_REPOSITORIES} repositories"
-            found = danger(path, roots)
-            return f"git would obey {found}" if found else ""
+            if path in roots:
+                return "a root cannot be a repository's own folder"
+            writable = [root.path for root in self.plan.roots]
+            if found := danger(path, writable, self._before.gits):
+                return f"git would obey {found}"
+            return unprotectable(path, writable)
         return "programs on this machine obey it"

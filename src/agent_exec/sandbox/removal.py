@@ -1,12 +1,13 @@
 """Takes away what a command made and must not be there: by renaming it, so that nothing is lost."""
 
 import os
+import stat
 
 from agent_exec.sandbox.paths import inside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 _FOLDER = (
     getattr(os, "O_PATH", 0)
@@ -25,7 +26,9 @@ def take_away(path: str, roots: "Iterable[str]") -> str:
     fresh = f"{os.path.basename(path)}.blocked-{os.urandom(3).hex()}"
     folder = _open_above(path, roots)
     try:
-        os.rename(os.path.basename(path), fresh, src_dir_fd=folder, dst_dir_fd=folder)
+        _writing(
+            folder, lambda: os.rename(os.path.basename(path), fresh, src_dir_fd=folder, dst_dir_fd=folder)
+        )
     finally:
         os.close(folder)
     return os.path.join(os.path.dirname(path), fresh)
@@ -35,9 +38,25 @@ def put_back(path: str, target: str, roots: "Iterable[str]") -> None:
     """Make a link again that a command has removed, or that was taken away; raise OSError if that fails."""
     folder = _open_above(path, roots)
     try:
-        os.symlink(target, os.path.basename(path), dir_fd=folder)
+        _writing(folder, lambda: os.symlink(target, os.path.basename(path), dir_fd=folder))
     finally:
         os.close(folder)
+
+
+def _writing(folder: int, act: "Callable[[], None]") -> None:
+    """Do what changes a folder, also one that a command has made read-only."""
+    try:
+        act()
+    except PermissionError:
+        mode = stat.S_IMODE(os.fstat(folder).st_mode)
+        if mode & stat.S_IWUSR:
+            raise
+        place = f"/proc/self/fd/{folder}"
+        os.chmod(place, mode | stat.S_IWUSR)
+        try:
+            act()
+        finally:
+            os.chmod(place, mode)
 
 
 def _open_above(path: str, roots: "Iterable[str]") -> int:

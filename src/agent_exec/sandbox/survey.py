@@ -6,6 +6,7 @@ before that another change may bear the same time.
 """
 
 import os
+import stat
 from time import time_ns
 
 from agent_exec.model.value import Value
@@ -196,7 +197,7 @@ def _look(folder: str) -> "Found":
     obeyed: list[str] = []
     shape: list[str] = []
     start = folder.rstrip("/") + "/"
-    fd = os.open(folder, _FOLDER)
+    fd = _open(folder)
     try:
         stamp = _stamp(os.stat(".", dir_fd=fd))  # which needs the right to enter it, too
         with os.scandir(fd) as listed:
@@ -222,6 +223,26 @@ def _look(folder: str) -> "Found":
     if shape and (_BARE.issubset(shape) or _SHARED.issubset(shape)) and "/.git/" not in start.lower():
         obeyed.append(folder)
     return stamp, entries, tuple(folders), tuple(gits), tuple(linked), links, tuple(obeyed)
+
+
+def _open(folder: str) -> int:
+    """Open a folder to list it, also one of ours that may be entered and not listed: programs go there."""
+    try:
+        return os.open(folder, _FOLDER)
+    except PermissionError:
+        place = os.open(folder, getattr(os, "O_PATH", 0) | _FOLDER)
+        try:
+            mode = stat.S_IMODE(os.fstat(place).st_mode)
+            if mode & stat.S_IRUSR or not mode & stat.S_IXUSR:
+                raise
+            real = f"/proc/self/fd/{place}"
+            os.chmod(real, mode | stat.S_IRUSR)
+            try:
+                return os.open(f"{real}/.", _FOLDER)
+            finally:
+                os.chmod(real, mode)
+        finally:
+            os.close(place)
 
 
 def _names(entry: "os.DirEntry[str]") -> int:
