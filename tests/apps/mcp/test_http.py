@@ -1,5 +1,6 @@
 """Every promise of the protocol over real HTTP, with a client of each of its eras."""
 
+import json
 import os
 import signal
 import subprocess
@@ -35,6 +36,27 @@ def test_a_client_lists_and_calls(tmp_path: Path, mode: str) -> None:
             wait_until((tmp_path / "closed").exists)
         end(server)
         assert (tmp_path / "closed").exists()
+
+
+def test_what_a_terminal_obeys_is_escaped(tmp_path: Path) -> None:
+    said = "é \x7f \x9b31m \x9d \u202e \u2066 \u2028 𝄞"
+    version = "2026-07-28"
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": version,
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    alone = {"mcp-protocol-version": version, "mcp-method": "tools/call", "mcp-name": "say"}
+    with served(*FAKE_HTTP, tmp_path) as server:
+        for fields in ({"mcp-session-id": server.greet()}, alone):
+            call = {"_meta": meta, "name": "say", "arguments": {"text": said}}
+            asked = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}
+            _, told, answer = server.request(body=asked, headers=fields)
+            shown = answer.decode()
+            assert shown.replace("\r\n", "").isprintable(), shown
+            assert json.loads(shown.rpartition("data: ")[2])["result"]["structuredContent"]["text"] == said
+            # One is a stream of events, the other says how long it is.
+            assert told.get("content-length", str(len(answer))) == str(len(answer))
+            assert ("content-length" in told) is (fields is alone)
 
 
 def end(server: Served, number: int = signal.SIGTERM) -> None:

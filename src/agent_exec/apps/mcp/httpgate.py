@@ -14,6 +14,7 @@ from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError
 from starlette.responses import Response
 
 from agent_exec.apps.mcp.httpconnection import TRANSPORT
+from agent_exec.model.jsonline import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection
@@ -55,6 +56,7 @@ class Gate:
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Serve one request."""
+        send = _escaping(send)
         refused = self._refusal(scope)
         if refused is not None:
             await _finish(refused, scope, receive, send)
@@ -181,6 +183,37 @@ def _again(body: bytes, receive: "Receive") -> "Receive":
         return messages.pop() if messages else await receive()
 
     return taken
+
+
+def _escaping(send: "Send") -> "Send":
+    """Return a way to send JSON, or events of JSON, with what a terminal obeys escaped, as over stdio.
+
+    Both are sent in pieces of whole text. The head of an answer that says
+    how long it is waits for the body, which escapes make longer.
+    """
+    heads: list[Message] = []
+
+    async def sent(message: "Message") -> None:
+        if message["type"] == "http.response.start" and any(
+            name.lower() == b"content-length" for name, _ in message["headers"]
+        ):
+            heads.append(message)
+            return
+        body = message.get("body", b"")
+        if not body.isascii() or b"\x7f" in body:
+            body = escaped(body.decode(errors="replace")).encode()
+            message = {**message, "body": body}
+        if heads:
+            head = heads.pop()
+            length = str(len(body)).encode()
+            fields = [
+                (name, length if name.lower() == b"content-length" else value)
+                for name, value in head["headers"]
+            ]
+            await send({**head, "headers": fields})
+        await send(message)
+
+    return sent
 
 
 async def _finish(answer: Response, scope: "Scope", receive: "Receive", send: "Send") -> None:
