@@ -101,6 +101,15 @@ def test_programs_that_do_more_than_their_words_say(root: Path, line: str) -> No
         *("cat data", "cat ./data", "cat {root}/data", "cat {outside}/../root/data", "cat new", "touch new"),
         *("cat {root}/link", "cat {root}/../outside/file", "cat {outside}/in/data", "cat {outside}/via"),
         *("date -f data", "date -fdata", "date --file=data", "date --file={root}/data", "dig @data"),
+        *(
+            "date -f new",
+            "date -uf new",
+            "date -fnew",
+            "date --file new",
+            "date --fil=new",
+            "hostname -F new",
+        ),
+        *("wc --files0-from=new", "du --files0-f=new", "du --exclude-from=new"),
     ],
 )
 def test_files_that_a_confined_command_can_change(root: Path, outside: Path, line: str) -> None:
@@ -110,6 +119,18 @@ def test_files_that_a_confined_command_can_change(root: Path, outside: Path, lin
     (root / "@data").write_text("")
     given = line.format(root=root, outside=outside)
     assert standing(given, str(root), [str(root)], PATH) is None
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/cwd"), reason="needs /proc")
+def test_a_path_that_leads_elsewhere_for_another_process(
+    root: Path, outside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(outside)
+    (outside / "here").symlink_to("/proc/self/cwd")
+    for path in ("/proc/self/cwd/file", "/proc/thread-self/cwd/file", "/dev/fd/3", f"{outside}/here/file"):
+        assert standing(f"cat {path}", str(root), [str(root)], PATH) is None, path
+    assert standing("cat /proc/version", str(root), [str(root)], PATH) == ("cat", "/proc/version")
+    assert standing("date -u", str(root), [str(root)], PATH) == ("date", "-u")
 
 
 def test_a_program_that_a_confined_command_can_put_before_it(root: Path, outside: Path) -> None:

@@ -35,6 +35,10 @@ _OF_NOTHING = frozenset(
 )
 """Programs that tell something about the machine or the network."""
 
+_FILE_LETTERS = ("D", "F", "X", "f", "k", "r")
+_FILE_OPTIONS = (*(f"-{letter}" for letter in _FILE_LETTERS), "--d", "--e", "--f", "--r")
+"""How those options begin that take a file, in some of these programs; it need not be there yet."""
+
 
 def standing(line: str, cwd: str, roots: "Sequence[str]", path: str | None) -> tuple[str, ...] | None:
     """Give the words of a command that a yes may be remembered for; None if it is asked for each time.
@@ -52,10 +56,13 @@ def standing(line: str, cwd: str, roots: "Sequence[str]", path: str | None) -> t
     name = os.path.basename(program)
     if found is None or name not in _OF_FILES | _OF_NOTHING or os.path.basename(found) != name:
         return None
-    for word in operands:
-        is_operand = name in _OF_FILES and not word.startswith("-")
+    for before, word in zip(words, operands, strict=False):
+        if word.startswith("-"):
+            is_file = word.startswith(_FILE_OPTIONS) and (name in _OF_NOTHING or "=" in word)
+        else:
+            is_file = name in _OF_FILES or before.startswith("--") or before.endswith(_FILE_LETTERS)
         for file in (os.path.join(cwd, named) for named in _names(word)):
-            if (is_operand or "/" in word or os.path.lexists(file)) and not _outside(file, roots):
+            if (is_file or "/" in word or os.path.lexists(file)) and not _outside(file, roots):
                 return None
     return words
 
@@ -118,7 +125,8 @@ def _outside(path: str, roots: "Sequence[str]") -> bool:
     if ".." in path.split("/") or any(inside(os.path.normpath(path), root) for root in roots):
         return False
     try:
-        real, _ = settle(path, roots, "path")
+        # A link in /proc leads elsewhere for the command than for us, such as to its working directory.
+        real, _ = settle(path, (*roots, "/proc"), "path")
     except InvalidArgument:  # it goes through a link in a root
         return False
     return not any(inside(real, root) for root in roots)
