@@ -324,7 +324,7 @@ def test_a_secret_that_a_mount_hides_is_watched(root: Path, tmp_path: Path) -> N
     plan = guarded(
         Profile("workspace-write", [root], deny_read=["/etc/passwd"]), shared_spawner(), ours()
     ).plan
-    assert "/etc/passwd" in plan.held
+    assert "/etc/passwd" in dict(plan.held)
 
 
 _NESTED = [

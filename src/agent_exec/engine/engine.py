@@ -333,9 +333,13 @@ def _confined(
     from agent_exec.engine.confinement import guarded
     from agent_exec.sandbox.confine import confine
     from agent_exec.sandbox.guard import Guard
-    from agent_exec.sandbox.ours import ours
+    from agent_exec.sandbox.ours import Ours, ours
+    from agent_exec.sandbox.plan import Plan
 
-    guard = sandbox if isinstance(sandbox, Guard) else guarded(sandbox, spawner, ours())
+    guard = sandbox
+    if not isinstance(guard, Guard):
+        known = Ours(guard.own, guard.state) if isinstance(guard, Plan) else ours()
+        guard = guarded(guard, spawner, known)
     plan = guard.plan
     wall, timeout = plan.profile.limits.wall, command.limits.timeout
     if wall is not None and (timeout is None or timeout > wall):

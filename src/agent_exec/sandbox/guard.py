@@ -57,7 +57,6 @@ class Guard:
     __slots__ = (
         "_before",
         "_found",
-        "_identities",
         "_lock",
         "_loop",
         "_reported",
@@ -82,7 +81,6 @@ class Guard:
         self._found: dict[str, Change] = {}
         self._lock = allocate_lock()
         self._reported = False
-        self._identities: dict[str, tuple[int, int] | None] = {}
         self._loop: Loop | None = None
         self._timer: Timer | None = None
         self._watch: Watch | None = None
@@ -127,8 +125,7 @@ class Guard:
         A bind comes off when another file is renamed over it. Most commands are
         over before this begins; what was replaced until then is found then.
         """
-        self._identities = {path: identity(path) for path in self.plan.held}
-        if self._identities:
+        if self.plan.held:
             self._loop = loop
             self._timer = loop.after(_SOON, lambda: self._begin(exposed))
 
@@ -149,17 +146,17 @@ class Guard:
         assert self._loop is not None
         self._timer = None
         try:
-            self._watch = watch = Watch({os.path.dirname(path) for path in self._identities})
+            self._watch = watch = Watch({os.path.dirname(path) for path, _ in self.plan.held})
         except OSError:
             self._timer = self._loop.after(_OFTEN, lambda: self._begin(exposed))
         else:
-            names = {os.path.basename(path) for path in self._identities}
+            names = {os.path.basename(path) for path, _ in self.plan.held}
             self._loop.watch(watch.fd, READABLE, lambda _: self._check(exposed, heard=watch.heard(names)))
         self._check(exposed)
 
     def _check(self, exposed: "Callable[[str], object]", *, heard: bool = True) -> None:
         """Call `exposed` for the first path that is no longer what it was."""
-        for path, known in self._identities.items() if heard else ():
+        for path, known in self.plan.held if heard else ():
             if identity(path) != known:
                 self.unwatch()
                 exposed(

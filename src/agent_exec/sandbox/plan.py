@@ -57,9 +57,11 @@ class Plan(Value):
     are protected links and where they lead. `gits` is every `.git` that was
     found below the roots, `obeyed` every other name or folder that programs
     obey. `held` are protected or hidden by mounts of their own, which come off
-    when the host replaces them; `loose` those absent ones that a box made before would show.
-    `unenforced` says in words what no backend will enforce. `own` and `state` are what it was planned with;
-    `backend` is the name of who carries it out, "" until that is chosen.
+    when the host replaces them, with who they are; `loose` are the folders of
+    those absent paths that a box made before them would show, and when they
+    were last changed. `unenforced` says in words what no backend will enforce.
+    `own` and `state` are what it was planned with; `backend` is the name of who
+    carries it out, "" until that is chosen.
     """
 
     __slots__ = (
@@ -100,8 +102,8 @@ class Plan(Value):
         gits: tuple[str, ...] = (),
         obeyed: tuple[str, ...] = (),
         links: tuple[tuple[str, str], ...] = (),
-        held: tuple[str, ...] = (),
-        loose: tuple[str, ...] = (),
+        held: "tuple[tuple[str, tuple[int, int] | None], ...]" = (),
+        loose: tuple[tuple[str, int], ...] = (),
         unenforced: tuple[str, ...] = (),
         own: tuple[str, ...] = (),
         state: tuple[str, ...] = (),
@@ -262,30 +264,42 @@ def changed_protections(plan: Plan) -> list[str]:
 
 def unmasked(plan: Plan) -> list[str]:
     """Give the paths that may not be read and did not exist: a box made before they did shows them."""
-    return [path for path in plan.loose if os.path.lexists(path)]
+    changed = [folder for folder, known in plan.loose if _changed_at(folder) != known]
+    if not changed:
+        return []
+    return [path for path in plan.absent if os.path.dirname(path) in changed and os.path.lexists(path)]
+
+
+def _changed_at(folder: str) -> int:
+    """Return when a folder was last changed, 0 if it is not there."""
+    try:
+        return os.lstat(folder).st_ctime_ns
+    except OSError:
+        return 0
 
 
 def _held(
     paths: "Sequence[str]", masks: "Sequence[str]", view: "View", roots: "Sequence[Root]"
-) -> tuple[str, ...]:
+) -> "tuple[tuple[str, tuple[int, int] | None], ...]":
     """Return what a mount of its own protects or hides: the host can take it off by a rename."""
     start = tuple(f"{root.path}/" for root in roots)
-    inner = (path for path in paths if path.startswith(start))
-    return (*inner, *uncovered(masks, view, [root.path for root in roots]))
+    inner = [path for path in paths if path.startswith(start)]
+    inner += uncovered(masks, view, [root.path for root in roots])
+    return tuple((path, identity(path)) for path in inner)
 
 
-def _loose(absent: "Sequence[str]", view: "View") -> tuple[str, ...]:
-    """Return the paths that are neither in a folder that is covered nor kept out of one by its name."""
+def _loose(absent: "Sequence[str]", view: "View") -> tuple[tuple[str, int], ...]:
+    """Return the folders of paths that are neither covered nor kept out by their names, and their times."""
     global _last  # noqa: PLW0603 - the same two for one plan after the other
     if _last[0] is not absent or _last[1] is not view:
         _last = absent, view, _find_loose(absent, view)
-    return _last[2]
+    return tuple((folder, _changed_at(folder)) for folder in _last[2])
 
 
 def _find_loose(absent: "Sequence[str]", view: "View") -> tuple[str, ...]:
     kinds = {path: kind for kind, path, _ in view if kind in {"cover", "hide", "root"}}
     nearest = {path: next(filter(None, map(kinds.get, (path, *above_all(path)))), "root") for path in absent}
-    return tuple(path for path, kind in nearest.items() if kind == "root")
+    return tuple(sorted({os.path.dirname(path) for path, kind in nearest.items() if kind == "root"}))
 
 
 def _root(path: str, profile: "Profile", home: str, state: "Sequence[str]") -> Root:
