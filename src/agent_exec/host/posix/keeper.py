@@ -112,9 +112,10 @@ class Keeper:
         if self._box is None:
             from agent_exec.host.posix.lock import share
 
-            # Whoever ends the former owner, and all that is below it, does not mean us.
+            # Whoever ends the former owner, and all that is below it, does not mean us: nor by our group.
             tree.become_reaper(tree.SUPERVISOR)
             share(lock)
+            os.setpgid(0, 0)
         else:
             os.close(lock)
         if self._main and not self._exited:
