@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agent_exec.faces.patch.answer import apply_patch, verify
-from agent_exec.faces.patch.errors import PatchNotUndone, PatchNotWritten
+from agent_exec.faces.patch.errors import PatchNotUndone, PatchNotWritten, UnfitPatch
 from agent_exec.logs import folders
 from faces.patch.trees import PATCH, Tree, filled, tree, wrapped
 
@@ -183,7 +183,7 @@ def test_a_folder_vanishes(root: Path, faults: Faults, wanted: Tree, number: int
     end = wanted
     try:
         changes.commit()
-    except PatchNotWritten:
+    except (PatchNotWritten, UnfitPatch):
         end = before
     faults.stop()
     assert elsewhere(tree(root)) == elsewhere(end)

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from agent_exec.faces.patch.answer import apply_patch
-from faces.patch.trees import PATCH, Tree, filled, tree, wrapped
+from agent_exec.faces.patch.journal import recover
+from faces.patch.trees import PATCH, Tree, filled, left_journals, tree, wrapped
 from support import python
 
 
@@ -32,8 +33,8 @@ def as_somebody(root: Path, text: str) -> subprocess.CompletedProcess[str]:
     code = """
 import os, sys
 sys.path[:0] = sys.argv[3:]
+from agent_exec.faces.patch.answer import apply_patch  # while we may read it
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
-from agent_exec.faces.patch.answer import apply_patch
 try:
     print(apply_patch(sys.argv[2], cwd=sys.argv[1]).text)
 except Exception as error:
@@ -46,11 +47,12 @@ except Exception as error:
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
 @pytest.mark.parametrize("what", ["file", "folder", "both"])
-def test_what_may_not_be_written(what: str) -> None:
+def test_what_may_not_be_written(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A read-only file is not replaced, though its folder would allow it."""
     with tempfile.TemporaryDirectory(dir="/tmp") as made:
         root = filled(Path(made) / "root")
-        Path(made).chmod(0o755)
+        Path(made).chmod(0o777)  # for the journal too
+        monkeypatch.setenv("XDG_STATE_HOME", f"{made}/state")
         for path in (root, *root.rglob("*")):
             os.lchown(path, 65534, 65534)
         if what != "file":
@@ -167,9 +169,10 @@ changes.commit()
 def test_killed_in_the_middle(tmp_path: Path, wanted: Tree) -> None:
     """No file is ever half written or gone without its new self: each is old or new, whole.
 
-    Between two renames nothing can make several files change as one; the old
-    files that are not yet given up are beside them, under hidden names.
+    Between two renames nothing can make several files change as one; but then
+    the next patch makes all of them old, or leaves all of them new.
     """
+    ends = set()
     for number in range(1, 100):
         root = filled(tmp_path / f"r{number}")
         before = tree(root)
@@ -180,9 +183,15 @@ def test_killed_in_the_middle(tmp_path: Path, wanted: Tree) -> None:
                 assert state in (before.get(name), wanted.get(name)), (number, name)
         for name in before.keys() & wanted.keys():
             assert name in now, (number, name)
+        recover()
+        end = tree(root)
+        assert end in (before, wanted), (number, end.keys())
+        assert left_journals() == []
+        ends.add(end == wanted)
         shutil.rmtree(root)
         if code == 0:
             assert number > 25
+            assert ends == {False, True}
             break
         assert code == -signal.SIGKILL
     else:

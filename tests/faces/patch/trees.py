@@ -5,6 +5,7 @@ import stat
 from pathlib import Path
 
 from agent_exec.faces.patch.grammar import AddFile, DeleteFile, Patch
+from agent_exec.faces.patch.journal import journals
 
 Tree = dict[str, tuple[str, int, bytes]]
 
@@ -32,6 +33,11 @@ def tree(root: Path) -> Tree:
         else:
             found[name] = ("file", mode, path.read_bytes())
     return found
+
+
+def left_journals() -> list[Path]:
+    """Return the journals of patches that are being applied, or were killed."""
+    return [path for folder in journals() for path in Path(folder).glob("*")]
 
 
 def contents(root: Path) -> dict[str, str]:

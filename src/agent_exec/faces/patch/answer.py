@@ -3,6 +3,7 @@
 from agent_exec.faces.patch.apply import plan
 from agent_exec.faces.patch.errors import MalformedPatch, UnfitPatch
 from agent_exec.faces.patch.grammar import parse
+from agent_exec.faces.patch.journal import recover
 from agent_exec.model.value import Value
 
 TYPE_CHECKING = False
@@ -42,7 +43,11 @@ def apply_patch(
 def verify(
     text: str, *, cwd: str, inside: "Sequence[str] | None" = None, protected: "Sequence[str]" = ()
 ) -> "Changes":
-    """Give what a patch would do; nothing is written before `commit` is called on it."""
+    """Give what a patch would do; nothing of it is written before `commit` is called on it.
+
+    What a patch has left whose process was killed is undone first.
+    """
+    recover()
     try:
         return plan(parse(text), cwd, inside=inside, protected=protected)
     except (MalformedPatch, UnfitPatch) as error:

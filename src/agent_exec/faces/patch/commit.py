@@ -7,8 +7,8 @@ before it is taken, and whose every entry may be done twice. When the last
 target has changed the patch is applied; the hidden names are taken away.
 
 A process that is killed by force cannot undo. Every file then is its old or
-its new self, whole; hidden files named .patch-* may be left, of which those
-ending in .old are the old files.
+its new self, whole; what is half done, and the hidden files, named .patch-*,
+are undone by the next patch: see `journal.py`.
 """
 
 import errno
@@ -16,6 +16,7 @@ import os
 import stat
 
 from agent_exec.faces.patch.errors import PatchNotUndone, PatchNotWritten, UnfitPatch
+from agent_exec.faces.patch.journal import Journal, hidden
 from agent_exec.logs.folders import Folders, same
 from agent_exec.model.value import Value
 
@@ -68,10 +69,12 @@ def commit(writes: "Sequence[Write]", removes: "Sequence[Remove]") -> tuple[str,
     the system a PatchNotWritten. After a KeyboardInterrupt all is done or
     nothing is, as if it had come after or before.
     """
-    work = _Work()
+    if not writes and not removes:
+        return ()
+    work = _Work(writes, removes)
     try:
         try:
-            work.change(writes, removes)
+            work.change()
             left = work.settle()
         except BaseException as error:
             kept = work.settle()
@@ -86,7 +89,7 @@ def commit(writes: "Sequence[Write]", removes: "Sequence[Remove]") -> tuple[str,
             raise work.interrupt
         return tuple(left)
     finally:
-        work.folders.close()
+        work.close()
 
 
 def _failure(shown: str, error: BaseException, kept: "dict[str, str | None]") -> PatchNotWritten:
@@ -102,17 +105,25 @@ def _failure(shown: str, error: BaseException, kept: "dict[str, str | None]") ->
 class _Work:
     """One attempt, and the journal of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, writes: "Sequence[Write]", removes: "Sequence[Remove]") -> None:
         self.folders = Folders(make=True)
         self.shown = ""  # what is being worked on
-        self._token = os.urandom(6).hex()
-        self._names = 0
+        self._writes = writes
+        self._removes = removes
+        self._changes = [(one.path, one.old) for one in writes] + [(one.path, one.old) for one in removes]
+        self._numbers = {path: number for number, (path, _) in enumerate(self._changes)}
+        self._lasting = Journal()  # for the next process, if this one is killed
+        self._clean = False  # whether no hidden name is left
         self._journal: list[Entry] = [(self._unmake_folders, (), "new folders", None)]
         self._spare: list[str] = []  # hidden names of old files
         self.applied = False
         self.interrupt: BaseException | None = None  # one that came when there was no stopping
 
-    def change(self, writes: "Sequence[Write]", removes: "Sequence[Remove]") -> None:
+    def change(self) -> None:
+        writes, removes, lasting = self._writes, self._removes, self._lasting
+        self.shown = lasting.path
+        lasting.open()
+        lasting.begin(self._changes, self._missing())
         staged = [self._stage(write) for write in writes]
         for remove in removes:
             self.shown = remove.shown
@@ -120,13 +131,23 @@ class _Work:
         for write in writes:
             if write.old is not None:
                 self._back_up(write)
+        self.shown = lasting.path
+        lasting.staged(made for _, made in staged)
         for write, (name, made) in zip(writes, staged, strict=True):
             self._put(write, name, made)
         for remove in removes:
             self._take_away(remove)
+        self.shown = lasting.path
+        self._journal.append((lasting.undone, (), lasting.path, None))
+        lasting.done()
         # All is done: from here on the old files are given up instead of put back.
         self._journal = [(self._drop, (name,), name, name) for name in self._spare]
         self.applied = True
+
+    def close(self) -> None:
+        """Let go of the folders, and of the journal, which stays if a hidden name does."""
+        self.folders.close()
+        self._lasting.close(keep=not self._clean)
 
     def settle(self) -> "dict[str, str | None]":
         """Do what the journal says, the last entry first, in spite of interrupts and of what passes.
@@ -149,6 +170,7 @@ class _Work:
                         failed[path] = name
                     tries = 0
                     self._journal.pop()
+                self._clean = not failed
                 return failed
             except KeyboardInterrupt as interrupt:
                 self.interrupt = interrupt
@@ -217,8 +239,17 @@ class _Work:
             made.pop()
 
     def _hidden(self, path: str, kind: str) -> str:
-        self._names += 1
-        return os.path.join(os.path.dirname(path), f".patch-{self._token}-{self._names}.{kind}")
+        return hidden(path, self._lasting.token, self._numbers[path], kind)
+
+    def _missing(self) -> list[str]:
+        """Return the folders that have to be made, the outer before the inner."""
+        found: set[str] = set()
+        for write in self._writes:
+            folder = os.path.dirname(write.path)
+            while folder not in found and not os.path.lexists(folder):
+                found.add(folder)
+                folder = os.path.dirname(folder)
+        return sorted(found)
 
 
 def _expect(now: os.stat_result | None, planned: os.stat_result | None, shown: str) -> None:

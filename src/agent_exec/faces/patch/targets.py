@@ -3,6 +3,7 @@
 import os
 
 from agent_exec.faces.patch.errors import PatchRejected, UnfitPatch
+from agent_exec.faces.patch.journal import journals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ class Targets:
     Nothing below the folder may be a link that leads out of it, and nothing
     that is written is a `.git` or lies in one, however deep, whether it is
     there already or not: git obeys what is in it. With `inside`, what is
-    written must lie in one of these folders; it lies in none of `protected`.
+    written must lie in one of these folders; it lies in none of `protected`,
+    nor is it a journal of ours, which says what is put back where.
     Names are compared without regard to case.
     """
 
@@ -33,7 +35,7 @@ class Targets:
         self._inside = None if inside is None else [os.path.realpath(self._join(path)) for path in inside]
         self._protected = [
             way
-            for path in protected
+            for path in (*protected, *journals())
             for way in (os.path.normpath(self._join(path)), os.path.realpath(self._join(path)))
         ]
 

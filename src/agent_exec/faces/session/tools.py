@@ -3,6 +3,7 @@
 import os
 from time import time
 
+from agent_exec.faces.patch.journal import recover
 from agent_exec.faces.session import arguments
 from agent_exec.faces.session.answer import gone
 from agent_exec.faces.session.definitions import definitions
@@ -207,6 +208,7 @@ def open_tools(
         from agent_exec.engine.leaving import keep_out
 
         keep_out([rules], sandbox)
+    recover()
     storage = Storage()
     try:
         sessions = Sessions(
