@@ -1,5 +1,8 @@
 """How answers are put together: the parts that need no job."""
 
+import errno
+import os
+
 import pytest
 
 from agent_exec.faces import answers, verbs
@@ -17,6 +20,17 @@ def shown(pieces: list[Piece], lines: int) -> list[tuple[str, str]]:
     gone = cut(pieces, lines) if lines else {}
     assert sum(gone.values()) == before - sum(len(piece.data) for piece in pieces)
     return [(entry["stream"], entry["text"]) for entry in answers.merged(pieces, final=False)]
+
+
+def test_an_error_of_the_system_says_what_to_do() -> None:
+    full = OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+    message = answers.of_the_system(full).message
+    assert (
+        message == "the system refused: Too many open files; end what is not needed any more, and try again"
+    )
+    with pytest.raises(FileNotFoundError) as missing:
+        os.stat("/no/such/file")
+    assert answers.of_the_system(missing.value).message.endswith(" (/no/such/file)")
 
 
 def test_a_refusal_says_why() -> None:

@@ -5,12 +5,13 @@ Every answer has `schema_version`, `ok` and `type`; one that is not `ok` has
 """
 
 import os
+from errno import EMFILE, ENFILE
 
 from agent_exec.jobs.clock import stamp
 from agent_exec.jobs.ids import short
 from agent_exec.jobs.record import LOCK
 from agent_exec.logs.stream import STREAMS, Log, path
-from agent_exec.model.errors import AgentExecError
+from agent_exec.model.errors import AgentExecError, StoreFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,6 +44,15 @@ def refusal(error: AgentExecError, fields: "Answer | None" = None, code: str | N
     if error.details:
         told["details"] = dict(error.details)
     return {"schema_version": SCHEMA_VERSION, "ok": False, "type": "error", "error": told, **(fields or {})}
+
+
+def of_the_system(error: OSError) -> StoreFailed:
+    """Return our error for one of the system that nobody foresaw, with the file, if it is about one."""
+    where = f" ({error.filename})" if error.filename else ""
+    why = f"the system refused: {error.strerror or error}{where}"
+    if error.errno in (EMFILE, ENFILE):
+        why += "; end what is not needed any more, and try again"
+    return StoreFailed(why, errno=error.errno)
 
 
 def condition(job: "Record") -> "Answer":

@@ -119,8 +119,8 @@ def _line(told: "dict[str, Any]") -> str:
 
 def _refuse(error: BaseException, words: list[str]) -> str:
     """Give the answer for what went wrong; of what nobody foresaw, who asks gets the traceback on stderr."""
-    from agent_exec.faces.answers import refusal
-    from agent_exec.model.errors import AgentExecError, Interrupted, StoreFailed
+    from agent_exec.faces.answers import of_the_system, refusal
+    from agent_exec.model.errors import AgentExecError, Interrupted
 
     if isinstance(error, KeyboardInterrupt):
         nothing = words[:1] == ["run"]
@@ -130,9 +130,7 @@ def _refuse(error: BaseException, words: list[str]) -> str:
             else "interrupted before it was done; look what has been done, and try again"
         )
     if isinstance(error, OSError):
-        error = StoreFailed(
-            f"the system refused: {error.strerror or error} ({error.filename})", errno=error.errno
-        )
+        error = of_the_system(error)
     if not isinstance(error, AgentExecError):
         if "--verbose" in words or "-v" in words:
             sys.excepthook(type(error), error, error.__traceback__)

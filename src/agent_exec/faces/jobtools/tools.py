@@ -6,7 +6,7 @@ from agent_exec.faces import answers, defaults
 from agent_exec.faces.jobtools.checking import check
 from agent_exec.faces.jobtools.definitions import TOOLS, UNTIL, definitions
 from agent_exec.faces.workspace import Workspaces
-from agent_exec.model.errors import AgentExecError, JobNotFound, StoreFailed
+from agent_exec.model.errors import AgentExecError, JobNotFound
 from agent_exec.model.jsonline import dump
 from agent_exec.model.value import Value
 
@@ -113,8 +113,7 @@ class JobTools:
         except AgentExecError as error:
             return Result(answers.refusal(error))
         except OSError as error:
-            text = f"the system refused: {error.strerror or error} ({error.filename})"
-            return Result(answers.refusal(StoreFailed(text, errno=error.errno)))
+            return Result(answers.refusal(answers.of_the_system(error)))
 
     def read(self, job_id: str, stream: "Stream", start: int | None, size: int) -> "Excerpt":
         """Give some of a job's output from an offset on; None gives its end."""
