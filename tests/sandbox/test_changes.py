@@ -180,3 +180,16 @@ def test_a_folder_too_large_to_be_looked_at_whole_is_told(root: Path) -> None:
     for number in range(1100):
         (root / ".vscode" / str(number)).touch()
     assert snapshot(planned(root)).partial == (str(root / ".vscode"),)
+
+
+def test_a_root_that_has_grown_too_large_to_be_looked_at_is_told(root: Path) -> None:
+    plan = planned(root)
+    before = snapshot(plan, fresh=True)
+    for number in range(50):
+        (root / "deep" / str(number)).mkdir(parents=True)
+    assert not compare(before, plan)
+    (change,) = compare(before, plan, bound=20)
+    assert (change.path, change.what) == (str(root), "changed")
+    assert "not all" in change.why
+    known = make_plan(plan.profile, home=str(root.parent), own=(), bound=20)
+    assert not compare(snapshot(known, fresh=True), known, bound=20), "it was told when it was planned"

@@ -43,7 +43,8 @@ def test_what_commands_live_by_goes_in(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     """GITHUB_PAT MYSQL_PWD BW_SESSION OP_SESSION_me NPM_AUTH SENTRY_DSN SLACK_WEBHOOK_URL JWT MY_JWT DBPW ROOT_PW
-    TLS_PEM COOKIE SESSION_COOKIE DB_CONNECTION_STRING BEARER HTTP_AUTHORIZATION""".split(),
+    TLS_PEM COOKIE SESSION_COOKIE DB_CONNECTION_STRING BEARER HTTP_AUTHORIZATION
+    YARN_NPM_AUTH_IDENT""".split(),
 )
 @pytest.mark.parametrize("secrets", ["allow-list", "deny-list"])
 def test_more_names_of_secrets(name: str, secrets: str) -> None:
@@ -74,6 +75,9 @@ def test_what_a_login_shell_gave_is_inherited_too(monkeypatch: pytest.MonkeyPatc
     [
         ("postgres://me:hush@db/x", False),
         ("redis://:hush@cache", False),
+        ("https://example.org/simple https://me:hush@example.org/simple", False),
+        ("https://example.org,https://me:hush@example.org", False),
+        ("https://0123456789abcdef0123456789abcdef@example.org/", False),
         ("https://example.org/a:b@c", True),
         ("https://me@example.org/", True),
         ("a:b@c", True),

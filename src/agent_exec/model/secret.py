@@ -8,8 +8,10 @@ HARMLESS = frozenset(
 )
 """Names that look like secrets and hold none."""
 
-_ENDS = ("_AUTH", "_DSN", "_PAT", "_PWD", "PW", "PEM", "_CONNECTION_STRING", "_CONN_STR")
+_ENDS = ("_AUTH", "_AUTH_IDENT", "_DSN", "_PAT", "_PWD", "PW", "PEM", "_CONNECTION_STRING", "_CONN_STR")
 _HEADS = ("BW_SESSION", "OP_SESSION")
+_TOKEN = 20
+"""From how many characters on the user of an address is rather a token."""
 _WORDS = frozenset(("JWT", "DSN", "PAT", "OTP", "MNEMONIC"))
 
 
@@ -28,7 +30,11 @@ def is_secret(name: str, value: str = "") -> bool:
 
 
 def has_password(value: str) -> bool:
-    """True if an address carries a password: scheme://user:password@host."""
-    scheme, found, rest = value.partition("://")
-    user, at, _ = rest.partition("/")[0].rpartition("@")
-    return bool(scheme and found and at and ":" in user)
+    """True if an address in a text carries a password: scheme://user:password@host, or token@host."""
+    scheme, *addresses = value.split("://")
+    for address in addresses:
+        user, at, _ = address.partition("/")[0].rpartition("@")
+        if scheme and at and (":" in user or len(user) >= _TOKEN):
+            return True
+        scheme = address
+    return False

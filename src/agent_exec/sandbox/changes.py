@@ -98,6 +98,7 @@ def snapshot(
             if (root.path, commit) not in surveys:
                 surveys[root.path, commit] = survey(root.path, bound=bound, into_git=commit)
         found = [surveys[root.path, commit] for root in plan.roots]
+        partial += [root.path for root, one in zip(plan.roots, found, strict=True) if one.unscanned_count]
         gits = tuple(git for one in found for git in one.gits)
         obeyed = tuple(path for one in found for path in wanted(plan.profile, one.obeyed))
     present = tuple(path for path in plan.sought if os.path.lexists(path))
@@ -132,7 +133,15 @@ def compare(
     for path, target in plan.links:
         if not os.path.islink(path) or os.readlink(path) != target:
             found[path] = "changed" if os.path.lexists(path) else "removed"
-    return tuple(Change(path, found[path]) for path in sorted(found))
+    changes = [Change(path, found[path]) for path in sorted(found)]
+    for path in {root.path for root in plan.roots}.intersection(after.partial).difference(
+        before.partial, found
+    ):
+        said = f"folders below {path!r} were not looked into"  # when it was planned
+        if not any(said in text for text in plan.unenforced):
+            why = "not all of it was looked at: it has too many entries, or too deep ones"
+            changes.insert(0, Change(path, "changed", "", why))
+    return tuple(changes)
 
 
 def _watched(path: str) -> "Iterator[str]":

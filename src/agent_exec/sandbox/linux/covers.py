@@ -8,7 +8,7 @@ import os
 import stat
 from errno import EACCES, ELOOP, ENOENT, ENOTDIR
 
-from agent_exec.model.secret import PARTS, has_password
+from agent_exec.model.secret import PARTS, is_secret
 from agent_exec.sandbox.linux import calls
 from agent_exec.sandbox.linux.mounts import make_folder
 
@@ -196,7 +196,7 @@ def _is_secret(line: str) -> bool:
     return (
         any(part in upper for part in PARTS)
         or "EXTRAHEADER" in upper
-        or has_password(line)
+        or is_secret(line.partition("=")[0].strip(" \t\"'"), line)
         or bool(address and "@" in rest.partition("/")[0])
     )
 
