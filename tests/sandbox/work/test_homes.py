@@ -249,7 +249,7 @@ def test_a_copy_of_plain_configuration(house: House) -> None:
     house.put(
         ".gitconfig",
         "[user]\n\tname = Me\n\tsigningkey = ABC\n[http]\n\textraheader = Authorization: x\n"
-        '[url "https://me:CANARY@host/"]\n\tinsteadOf = CANARY:\n[alias]\n\tst = status\n',
+        '[url "https://me:CANARY@host/"]\n\tinsteadOf = CANARY:\n[github]\n\tpat = CANARY\n[alias]\n\tst = status\n',
     )
     told = house.run("cat ~/.gitconfig")
     assert told.splitlines() == [
@@ -257,6 +257,7 @@ def test_a_copy_of_plain_configuration(house: House) -> None:
         "\tname = Me",
         "\tsigningkey = ABC",
         "[http]",
+        "[github]",
         "[alias]",
         "\tst = status",
     ]
