@@ -156,7 +156,8 @@ def test_the_doors_of_a_repository_that_can_be_committed_to_are_shut(
     assert list(told(outcome, root)) == [door]
     assert told(outcome, root)[door]
     git(root, "status")
-    assert sh("echo new >new && git add new && git commit -qm new", root, git="commit").ok
+    commit = "git -c user.name=a -c user.email=b commit -qm new"
+    assert sh(f"echo new >new && git add new && {commit}", root, git="commit").ok
 
 
 def test_what_cannot_be_taken_away_stops_everything(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
