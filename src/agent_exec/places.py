@@ -17,7 +17,7 @@ def sessions_folder() -> str:
     """Return where servers keep the output of their sessions: in the folder for temporary files."""
     user = str(os.getuid()) if hasattr(os, "getuid") else "me"
     named = filter(None, map(os.environ.get, ("TMPDIR", "TEMP", "TMP")))
-    above = next(filter(os.path.isdir, (*named, "/tmp", "/var/tmp")), os.getcwd())
+    above = next(filter(os.path.isdir, (*named, "/tmp", "/var/tmp")), ".")
     return os.path.join(os.path.abspath(above), f"agent-exec-sessions-{user}")
 
 

@@ -75,7 +75,7 @@ def test_escalation_needs_somebody(opened: Callable[..., Caller], work: Path, no
 
 def test_escalation_is_asked_for(opened: Callable[..., Caller], work: Path, nothing_left: str) -> None:
     """Reference §1.3 and §2.5: no is a rejection by the user, yes runs it."""
-    approver = Approver("no", "once", "session")
+    approver = Approver("no", "once", "session", "session")
     call = opened(approver=approver)
     given = {
         "cmd": "touch made; echo done",
@@ -91,7 +91,7 @@ def test_escalation_is_asked_for(opened: Callable[..., Caller], work: Path, noth
     assert call.told("exec_command", **given)["output"] == "done\n"
     assert call.told("exec_command", **given)["output"] == "done\n"
     assert call.told("exec_command", **given)["output"] == "done\n"
-    assert len(approver.asked) == 3
+    assert len(approver.asked) == 4, "a yes is remembered for one plain command alone"
     assert {request.command for request in approver.asked} == {"touch made; echo done"}
     assert {request.cwd for request in approver.asked} == {str(work)}
     assert "I must" in approver.asked[0].verdict.reason
@@ -128,9 +128,12 @@ def test_an_escalated_command_is_still_judged(
     untouched(call, work, nothing_left)
 
 
-def test_a_patch_comes_before_the_policy(opened: Callable[..., Caller], work: Path) -> None:
-    """Seed §3.3: intercepted before anything is judged or run."""
+def test_a_patch_is_taken_before_anything_runs_and_judged(opened: Callable[..., Caller], work: Path) -> None:
+    """Seed §3.3: intercepted before anything is run; it obeys rules as every other way to write does."""
     call = opened(gate=Gate(Policy([Rule(["apply_patch"], "deny")])))
+    assert "denies this command" in call.refused("exec_command", cmd=PATCH)
+    assert not (work / "made").exists()
+    call = opened(gate=Gate(Policy([Rule(["apply_patch"], "allow")])))
     assert "A made" in call.run(PATCH)["output"]
     assert (work / "made").read_text() == "hello\n"
 

@@ -59,7 +59,7 @@ class FileLock:
     def sign(self) -> None:
         """Do nothing: here nobody has to tell supervisors from others, each has its own Job Object."""
 
-    def on_deletion(self, _loop: "Loop", _call: "Callable[[], object]") -> None:
+    def on_deletion(self, loop: "Loop", call: "Callable[[], object]") -> None:
         """Do nothing: a file that is held cannot be deleted here."""
 
     @property
