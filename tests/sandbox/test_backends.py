@@ -6,7 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -84,12 +85,13 @@ def unproven(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def degraded(tmp_path: Path) -> Path:
-    """A file with a profile that is content with little."""
-    path = tmp_path / "degraded.json"
-    profile = {"name": "workspace-write", "roots": [str(tmp_path / "work")], "min_strength": "degraded"}
-    path.write_text(json.dumps(profile))
-    return path
+def degraded(tmp_path: Path) -> Iterator[Path]:
+    """A file with a profile that is content with little; not in /tmp, where such commands may write."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        path = Path(folder) / "degraded.json"
+        profile = {"name": "workspace-write", "roots": [str(tmp_path / "work")], "min_strength": "degraded"}
+        path.write_text(json.dumps(profile))
+        yield path
 
 
 class Machine:

@@ -69,6 +69,8 @@ def test_ten_megabytes_of_output(tmp_path: Path) -> None:
 
 
 def test_rules_judge(tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
     rules = tmp_path / "rules.toml"
     rules.write_text('[[rule]]\nprefix = ["touch"]\nverdict = "deny"\nreason = "no new files"\n')
 
@@ -78,8 +80,8 @@ def test_rules_judge(tmp_path: Path) -> None:
         assert result.structured_content["reason"] == "policy"
         assert "no new files" in text(result)
 
-    talk(work, *oneshot("--workspace", tmp_path, "--rules", rules))
-    assert not (tmp_path / "x").exists()
+    talk(work, *oneshot("--workspace", folder, "--rules", rules))
+    assert not (folder / "x").exists()
 
 
 def test_a_sandbox_confines(tmp_path: Path) -> None:
@@ -179,18 +181,20 @@ def test_the_approval_policy_of_the_environment(
 
 def test_the_files_that_decide_stay_as_they_are(tmp_path: Path) -> None:
     """As `agent-exec run --sandbox FILE` keeps them: the profile and the rules."""
+    folder = tmp_path / "work"
+    folder.mkdir()
     profile, rules = tmp_path / "profile.json", tmp_path / "rules.toml"
     profile.write_text('{"name": "workspace-write"}')
     rules.write_text("")
 
     async def work(client: Client) -> None:
-        line = "for f in profile.json rules.toml; do echo x > $f; mv $f $f.old; done; echo x > fine"
+        line = "for f in ../profile.json ../rules.toml; do echo x > $f; mv $f $f.old; done; echo x > fine"
         result = await client.call_tool("exec_command", {"cwd": ".", "command": ["sh", "-c", line]})
         if "sandbox_unavailable" in text(result):
             pytest.skip("nothing here can confine")
 
-    talk(work, *oneshot("--workspace", tmp_path, "--sandbox", profile, "--rules", rules))
-    assert {path.name for path in tmp_path.iterdir()} == {"profile.json", "rules.toml", "fine"}
+    talk(work, *oneshot("--workspace", folder, "--sandbox", profile, "--rules", rules))
+    assert {path.name for path in folder.iterdir()} == {"fine"}
     assert (profile.read_text(), rules.read_text()) == ('{"name": "workspace-write"}', "")
 
 
