@@ -235,8 +235,14 @@ def test_what_is_written_works_from_anywhere(home: Home, tmp_path: Path) -> None
 
 def test_variables_mean_the_same_in_every_folder(home: Home) -> None:
     (home.cli.cwd / "rules.toml").write_text("")
+    work = home.cli.cwd / "work"  # for rules are not to lie where commands may write
+    work.mkdir()
     told = home.install(
-        "gemini", "--dry-run", env={"AGENT_EXEC_ROOT": "jobs", "AGENT_EXEC_RULES": "rules.toml"}
+        "gemini",
+        "--dry-run",
+        "--workspace",
+        work,
+        env={"AGENT_EXEC_ROOT": "jobs", "AGENT_EXEC_RULES": "rules.toml"},
     )
     cwd = str(home.cli.cwd)
     assert told["env"] == {"AGENT_EXEC_ROOT": f"{cwd}/jobs", "AGENT_EXEC_RULES": f"{cwd}/rules.toml"}
