@@ -14,10 +14,22 @@ from agent_exec.engine.engine import close_shared
 from cli import Cli
 from support import descriptors, own_children, processes_marked, wait_until
 
+
 # A script's background jobs, and whatever runs under nohup, begin with these ignored; what we start would inherit that.
-for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
-    if signal.getsignal(_number) == signal.SIG_IGN:
-        signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
+def hear_signals() -> None:
+    """Heed what a caller such as nohup has us ignore; before each test, for a loop of events may put it back."""
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGHUP, signal.SIGQUIT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
+hear_signals()
+
+
+def pytest_runtest_setup() -> None:
+    hear_signals()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
