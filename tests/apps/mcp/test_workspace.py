@@ -148,7 +148,7 @@ def test_roots_that_nothing_can_run_in(
     """No call runs elsewhere instead; and they are asked for again, since the client may have others by then."""
     first, _, other = folders
     roots = Roots(first.as_uri())
-    rules = other / "rules.toml"
+    rules = other.parent / "rules.toml"
     rules.write_text("")
 
     async def work(client: Client) -> None:
