@@ -88,7 +88,7 @@ def history_place(
 def token_place(
     environ: "Mapping[str, str] | None" = None, platform: str = sys.platform, home: str | None = None
 ) -> str:
-    """Give where the token of the server over HTTP is, unless another file is named."""
+    """Return where the token of the server over HTTP is, unless another file is named."""
     return place("token", *STATE, environ, platform, home)
 
 

@@ -32,7 +32,7 @@ class Request:
     session. `sets` are the names of the variables that are set for it, `fed`
     is what it is given to read: with either, a yes is for this `once`, for the
     next time they may be others. `escalated` is asked for what leaves the
-    sandbox; the verdict's reason is then in the words of whoever wants that.
+    sandbox; the verdict's reason is then in the words of the caller.
     """
 
     __slots__ = ("command", "cwd", "escalated", "fed", "once", "rules", "sets", "verdict")
@@ -134,7 +134,7 @@ class Gate:
 
         `sets` are the names of the variables that are set for it, `fed` is
         its input, if that is known, `proposed` the words of a rule that would
-        allow it, if whoever is asked agrees. `writes` are files that it is
+        allow it, if the approver agrees. `writes` are files that it is
         known to write, which the rules about writing judge too.
         """
         asked = command if isinstance(command, str) else tuple(command)
@@ -177,7 +177,7 @@ class Gate:
         return (rule,) if widened.kind == "allow" else ()
 
     def _ask(self, request: Request, known: "tuple[str, object, str | None]") -> None:
-        """Ask whoever may approve it; raise if nobody says yes. `known` is what a yes is remembered for."""
+        """Ask the approver; raise if the answer is no. `known` is what a yes is remembered for."""
         verdict, rules = request.verdict, request.rules
         if known in self._approved and not request.once:
             return

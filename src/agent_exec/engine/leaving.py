@@ -41,7 +41,7 @@ _FILE_OPTIONS = (*(f"-{letter}" for letter in _FILE_LETTERS), "--d", "--e", "--f
 
 
 def standing(line: str, cwd: str, roots: "Sequence[str]", path: str | None) -> tuple[str, ...] | None:
-    """Give the words of a command that a yes may be remembered for; None if it is asked for each time.
+    """Return the words of a command that a yes may be remembered for; None if it is asked for each time.
 
     `roots` are the folders that a confined command may write to, `path` is
     where the shell looks for programs, None if that is not known. The command
@@ -68,7 +68,7 @@ def standing(line: str, cwd: str, roots: "Sequence[str]", path: str | None) -> t
 
 
 def writable(profile: "Profile | None") -> tuple[str, ...]:
-    """Give the folders that commands may write to: all of the machine, if nothing confines them."""
+    """Return the folders that commands may write to: all of the machine, if nothing confines them."""
     if profile is None or profile.name == "full-access":
         return ("/",)
     if profile.name == "read-only":
@@ -78,7 +78,7 @@ def writable(profile: "Profile | None") -> tuple[str, ...]:
 
 
 def within(path: str, roots: "Sequence[str]") -> bool:
-    """Tell whether a file lies in one of these folders, or is reached through one of them."""
+    """True if a file lies in one of these folders, or is reached through one of them."""
     return not _outside(os.path.abspath(path), roots)
 
 
@@ -101,7 +101,7 @@ def keep_out(files: "Sequence[str]", profile: "Profile | None") -> None:
 
 
 def _program(word: str, roots: "Sequence[str]", path: str | None) -> str | None:
-    """Give the program that a word means, if nothing in the roots can come before it."""
+    """Return the program that a word means, if nothing in the roots can come before it."""
     if "/" in word:
         return word if os.path.isabs(word) and _outside(word, roots) and os.access(word, os.X_OK) else None
     for folder in (path or "").split(os.pathsep):
@@ -114,14 +114,14 @@ def _program(word: str, roots: "Sequence[str]", path: str | None) -> str | None:
 
 
 def _names(word: str) -> "Sequence[str]":
-    """Give what in a word may be the name of a file: all of it, or the value of an option."""
+    """Return what in a word may be the name of a file: all of it, or the value of an option."""
     if not word.startswith("-"):
         return (word, word.partition("=")[2] or word)
     return [value for value in (word.partition("=")[2], word[2:] if word[1:2] != "-" else "") if value]
 
 
 def _outside(path: str, roots: "Sequence[str]") -> bool:
-    """Tell whether a path leads out of all roots, now and whatever is changed in them."""
+    """True if a path leads out of all roots, now and whatever is changed in them."""
     if ".." in path.split("/") or any(inside(os.path.normpath(path), root) for root in roots):
         return False
     try:

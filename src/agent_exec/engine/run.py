@@ -413,7 +413,7 @@ class Run:
         self._leaked = True
 
     def _break(self, error: BaseException) -> None:
-        """End it, and hand an error to whoever waits for the outcome, once nothing of the run lives."""
+        """End it, and raise an error from `outcome`, once nothing of the run lives."""
         self._error = self._error or error
         self._loop.post(lambda: self._abort(None))  # this may be the middle of a step, or another thread
 

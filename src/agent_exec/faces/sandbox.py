@@ -80,7 +80,7 @@ def hidden_by(profile: "Profile", folders: "Sequence[str]" = ()) -> tuple[str, .
 
 
 def explain(profile: "Profile", path: str, ours: "Ours") -> "Answer":
-    """Tell whether an absolute path can be read and written in a box, why, and what would change that."""
+    """True if an absolute path can be read and written in a box, why, and what would change that."""
     import os
 
     from agent_exec.engine.confinement import settle

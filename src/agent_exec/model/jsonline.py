@@ -34,7 +34,7 @@ _SPECIAL = {chr(code): f"\\u{code:04x}" for code in _CODES}
 
 
 def dump(value: object) -> str:
-    """Give a value as JSON on one line, safe to be shown on a terminal.
+    """Return a value as JSON on one line, safe to be shown on a terminal.
 
     Text is as it is, but for control characters, those that change the
     direction of text, and half characters, which are escaped.
@@ -43,7 +43,7 @@ def dump(value: object) -> str:
 
 
 def escaped(line: str) -> str:
-    """Give a JSON text with those characters escaped that a terminal obeys, or a reader takes for an end."""
+    """Return a JSON text in which characters that a terminal obeys, or that end a line, are escaped."""
     if (line.isascii() and "\x7f" not in line) or line.isprintable():
         return line
     for character, escape in _SPECIAL.items():

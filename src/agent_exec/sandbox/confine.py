@@ -36,7 +36,7 @@ _tokens: dict[str, str] = {}
 
 
 def confine(launch: "Launch", plan: Plan, given: "Collection[str]" = ()) -> "Launch":
-    """Give a launch that runs as its plan says, whose backend has been chosen.
+    """Return a launch that runs as its plan says, whose backend has been chosen.
 
     `given` are names of variables that were set for this command, even if they are as in this process.
     """

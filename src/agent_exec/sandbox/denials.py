@@ -87,7 +87,7 @@ def exhausted(plan: "Plan", text: str) -> list[str]:
 
 
 def human(found: "Sequence[Denial]") -> str:
-    """Give one line for people; "" if nothing was refused.
+    """Return one line for people; "" if nothing was refused.
 
     A path is a command's own words: it is quoted if it is plainly one, and else left out.
     """

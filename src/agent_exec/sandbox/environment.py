@@ -105,7 +105,7 @@ def scrub(
 
 
 def withheld(name: str, value: str = "") -> bool:
-    """True if a variable stays outside, whoever has set it: it looks like a secret, or loads code."""
+    """True if a variable is withheld even if the caller sets it: it looks like a secret, or loads code."""
     upper = name.upper()
     if upper in _FINE:
         return False

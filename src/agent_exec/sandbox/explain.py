@@ -17,7 +17,7 @@ _PRIVATE = ("/dev", "/proc")
 
 
 def explain(plan: "Plan", path: str, home: str) -> dict[str, object]:
-    """Give whether an absolute path can be read and written in a box of the plan, and by which rule.
+    """Return whether an absolute path can be read and written in a box of the plan, and by which rule.
 
     `remedy` is what in the profile, or on the command line, would allow it.
     """
@@ -40,7 +40,7 @@ def _access(*, allowed: bool, rule: str, remedy: str | None = None) -> "Access":
 
 
 def _read(plan: "Plan", path: str, home: str) -> "Access":
-    """Tell whether a place, which no link leads away from, is seen."""
+    """True if a place, which no link leads away from, is seen."""
     if plan.backend == "landlock":
         return _access(allowed=True, rule="the backend landlock hides nothing")
     roots = [root.path for root in (*plan.roots, *plan.visible)]
@@ -110,7 +110,7 @@ def _write(plan: "Plan", path: str, read: "Access") -> "Access":
 
 
 def _spelled(path: str, home: str) -> str:
-    """Give a path as people write it in a profile."""
+    """Return a path as people write it in a profile."""
     return f"~{path[len(home) :]}" if path != home and inside(path, home) else path
 
 

@@ -190,7 +190,7 @@ def _runs(section: str, name: str, value: str) -> bool:
 
 
 def _files(value: str, worktree: str, home: str) -> list[str]:
-    """Give the words of a setting that name files which are there: which settings git runs is git's to say.
+    """Return the words of a setting that name files which are there: which settings git runs is git's to say.
 
     A program without a slash comes from PATH, and a bare word after it is more often a verb than a file.
     """

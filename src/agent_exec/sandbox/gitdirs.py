@@ -204,7 +204,7 @@ def inner(git: str) -> "Iterator[str]":
 
 
 def parts(folder: str, used: "Sequence[str] | None" = None) -> "Iterator[str]":
-    """Give the parts of a repository's folder that a commit leaves alone, whether they exist or not.
+    """Return the parts of a repository's folder that a commit leaves alone, whether they exist or not.
 
     Of worktrees that are not among the `used` ones, that is all; None is all of them used.
     """

@@ -42,7 +42,7 @@ _MOST = 1000
 
 
 def real_home() -> str:
-    """Give the home folder that the system knows of this user, "" if it knows none."""
+    """Return the home folder that the system knows of this user, "" if it knows none."""
     if sys.platform == "win32":
         return ""
     import pwd
@@ -54,7 +54,7 @@ def real_home() -> str:
 
 
 def search_path() -> tuple[str, ...]:
-    """Give the folders in which programs are looked for, as this process has them."""
+    """Return the folders in which programs are looked for, as this process has them."""
     return tuple(dict.fromkeys(path for path in os.environ.get("PATH", "").split(":") if path[:1] == "/"))
 
 
@@ -84,7 +84,7 @@ class Homes:
             )
 
     def view(self, hidden: "Iterable[str]", *, own: "Sequence[str]", path: "Sequence[str]") -> "View":
-        """Give the view of these homes, in which none of the hidden real paths is."""
+        """Return the view of these homes, in which none of the hidden real paths is."""
         hidden = [place for place in hidden if not any(inside(place, root) for root in self._roots)]
         self._hidden = dict.fromkeys(outermost(hidden))
         if self.covers:
@@ -165,7 +165,7 @@ class Homes:
         self._entries[here] = "hide", ""
 
     def _pointed(self, root: str) -> list[str]:
-        """Give the repository of a root that is a worktree of it, if that repository says so too.
+        """Return the repository of a root that is a worktree of it, if that repository says so too.
 
         The file in the root may be the work of a command; what it names lies outside, and is not.
         """
@@ -196,7 +196,7 @@ class Homes:
             return False
 
     def _parent(self, place: str) -> str:
-        """Give the nearest folder above a path that is there."""
+        """Return the nearest folder above a path that is there."""
         for above in above_all(place):
             if self._is_folder(above):
                 return above
@@ -214,7 +214,7 @@ class Homes:
 
 
 def uncovered(masks: "Iterable[str]", view: "View", roots: "Sequence[str]") -> list[str]:
-    """Give the masks that the view does not see to, of which this user could read something."""
+    """Return the masks that the view does not see to, of which this user could read something."""
     covers = [path for kind, path, _ in view if kind == "cover"]
     gone = [path for kind, path, _ in view if kind == "hide"]
     return [
@@ -237,7 +237,7 @@ def above_all(path: str) -> "Iterable[str]":
 
 
 def _around(root: str, covers: "Sequence[str]", homes: "Sequence[str]") -> list[str]:
-    """Give the working tree that holds a root, if one does: tools look for its settings upwards.
+    """Return the working tree that holds a root, if one does: tools look for its settings upwards.
 
     Nothing in it can be written to, and so nobody inside decides what it is.
     """

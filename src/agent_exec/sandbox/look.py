@@ -29,7 +29,7 @@ class Look:
         self.stamps: dict[str, Stamp] = {}
 
     def facts(self, path: str) -> "os.stat_result | None":
-        """Give what is at a path, links not followed; None if nothing is, or nobody can tell."""
+        """Return what is at a path, links not followed; None if nothing is, or nobody can tell."""
         if path not in self._facts:
             try:
                 self._facts[path] = os.lstat(path)
@@ -43,7 +43,7 @@ class Look:
         return found[2]
 
     def walk(self, path: str) -> "Iterator[tuple[str, str, os.stat_result | None]]":
-        """Give each place on the way of an absolute path: itself, where it leads if it is a link, its facts.
+        """Yield each place on the way of an absolute path: itself, the target if it is a link, its facts.
 
         The last one is where the path really leads, which may be nothing.
         """
@@ -80,7 +80,7 @@ class Look:
             yield "/", "", self.facts("/")
 
     def lead(self, path: str) -> "tuple[str, os.stat_result | None]":
-        """Give where an absolute path really leads, and what is there."""
+        """Return where an absolute path really leads, and what is there."""
         above = path.rpartition("/")[0]
         if above in self._plain and not path.endswith(("/", "/.", "/..")):
             found = self.facts(path)

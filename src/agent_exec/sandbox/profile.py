@@ -289,7 +289,7 @@ _DENIED = tuple(sorted(SECRETS))  # in the one spelling already
 
 
 def _shown(value: object) -> tuple[str, ...]:
-    """Give paths that are absolute or below the home folder, and mean themselves."""
+    """Return paths that are absolute or below the home folder, and mean themselves."""
     found = _places("show", value)
     for path in found:
         if not path.startswith(("/", "~/")) or "*" in path or "?" in path:

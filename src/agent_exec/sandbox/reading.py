@@ -31,7 +31,7 @@ def find_reading(
     own: "Sequence[str]",
     bound: int,
 ) -> "Found":
-    """Give the real paths that may not be read, those that do not exist yet, the view, and what is not kept.
+    """Return the real paths that may not be read, the absent ones, the view, and what is not enforced.
 
     `state` are folders of ours that are hidden, `own` those of ours that are shown.
     """

@@ -5,7 +5,7 @@ Lists only. Paths begin at the home folder unless they begin with a slash.
 
 
 def _below(lines: str) -> "tuple[str, ...]":
-    """Give the paths of lines such as `.cargo: bin registry`, or of plain words."""
+    """Return the paths of lines such as `.cargo: bin registry`, or of plain words."""
     found: list[str] = []
     for line in lines.strip().splitlines():
         folder, colon, names = line.partition(":")

@@ -259,7 +259,7 @@ class Session:
                 self._matcher = matcher
 
     def take(self, *, final: bool = True) -> "Taken":
-        """Give what has come since the last time; if more may come, only whole characters."""
+        """Return what has come since the last time; if more may come, only whole characters."""
         with self._changed:
             return self.transcript.take(final=final)
 
@@ -278,7 +278,7 @@ class Session:
         return taken
 
     def gaps(self) -> "list[tuple[int, int]]":
-        """Give the ranges of its output that are not kept any more."""
+        """Return the ranges of its output that are not kept any more."""
         with self._changed:
             return self.transcript.gaps()
 

@@ -95,7 +95,7 @@ class Transcript:
         self._rest.feed(chunk)
 
     def take(self, *, final: bool = True) -> Taken:
-        """Give what has come since the last time, and begin anew.
+        """Return what has come since the last time, and begin anew.
 
         Unless it is `final`, a character that is not whole stays for the next time.
         """
@@ -138,7 +138,7 @@ class Transcript:
         return start, b"" if self._rest is None else self._rest.value()[start - rest :][:most]
 
     def gaps(self) -> list[tuple[int, int]]:
-        """Give the ranges that are not kept, in order: too much has come, or the disk was full."""
+        """Return the ranges that are not kept, in order: too much has come, or the disk was full."""
         if not self._spilled:
             return []
         rest = self.total if self._rest is None else self.total - self._rest.kept

@@ -30,7 +30,7 @@ class Trial:
         self._thread.start()
 
     def settings(self) -> "Settings":
-        """Give the settings, with a warning if no box could be made."""
+        """Return the settings, with a warning if no box could be made."""
         self._thread.join()
         return self._settings
 

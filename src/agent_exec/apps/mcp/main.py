@@ -113,7 +113,7 @@ def toolsets(asked: "Parsed") -> list[str]:
 def settings_of(
     asked: "Parsed", hidden: "Sequence[str]" = ()
 ) -> "tuple[Callable[[], Settings], Callable[[], object] | None]":
-    """Give what tells the settings, and what has to be begun before; boxes cannot read what is `hidden`."""
+    """Return what tells the settings, and what has to be begun before; boxes cannot read what is `hidden`."""
     from agent_exec.apps.cli.profile import is_file
     from agent_exec.apps.cli.profile import profile as make
     from agent_exec.apps.mcp.toolset import Settings, is_wide

@@ -108,13 +108,13 @@ def on_stderr(text: str) -> None:
 
 
 def on_line(text: str) -> str:
-    """Give a text on one line, in which nothing hides, and not longer than anybody reads."""
+    """Return a text on one line, in which nothing hides, and not longer than anybody reads."""
     cut = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
     return visible(cut)
 
 
 def _parts(answer: "dict[str, Any]") -> "Iterator[dict[str, Any]]":
-    """Give an answer, and the object in it that holds the data, where a contract has one."""
+    """Return an answer, and the object in it that holds the data, where a contract has one."""
     yield answer
     for name in ("data", "result"):
         if isinstance(answer.get(name), dict):
@@ -122,7 +122,7 @@ def _parts(answer: "dict[str, Any]") -> "Iterator[dict[str, Any]]":
 
 
 def _never_ran(answer: "dict[str, Any] | None") -> bool:
-    """Tell whether an answer is about a job that was never started."""
+    """True if an answer is about a job that was never started."""
     return answer is not None and answer.get("reason") == "spawn_failed"
 
 

@@ -77,7 +77,7 @@ class Settings(NamedTuple):
         return self._replace(workspaces=workspaces, sandbox=sandbox).checked()
 
     def checked(self) -> "Settings":
-        """Give the same, if no command may write to the files that say what it may do; raise otherwise."""
+        """Return the same, if no command may write to the files that say what it may do; raise otherwise."""
         from agent_exec.engine.leaving import keep_out
 
         keep_out(self.own, self.sandbox)

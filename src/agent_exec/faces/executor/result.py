@@ -41,7 +41,7 @@ class CommandExecutionResult:
     protected_changes: "tuple[Mapping[str, object], ...]" = ()
 
     def to_wire(self) -> "dict[str, Any]":
-        """Give it in the contract's own names; `code`, `signal` and `sandbox` only if there is one."""
+        """Return it in the contract's own names; `code`, `signal` and `sandbox` only if there is one."""
         wire: dict[str, Any] = {
             "status": self.status,
             "output": self.output,

@@ -43,7 +43,7 @@ def apply_patch(
 def verify(
     text: str, *, cwd: str, inside: "Sequence[str] | None" = None, protected: "Sequence[str]" = ()
 ) -> "Changes":
-    """Give what a patch would do; nothing of it is written before `commit` is called on it.
+    """Return what a patch would do; nothing of it is written before `commit` is called on it.
 
     What a patch has left whose process was killed is undone first.
     """

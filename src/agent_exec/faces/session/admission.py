@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def can_escalate(gate: "Gate") -> bool:
-    """Tell whether somebody can be asked to let a command out of the sandbox."""
+    """True if somebody can be asked to let a command out of the sandbox."""
     return gate.approval == "on-request" and gate.can_ask
 
 
 def escalates(gate: "Gate", asked: "ExecArguments") -> bool:
-    """Tell whether it asks to run without the sandbox; raise if nobody may be asked for that."""
+    """True if it asks to run without the sandbox; raise if nobody may be asked for that."""
     if asked.sandbox_permissions != "require_escalated":
         return False
     if not can_escalate(gate):

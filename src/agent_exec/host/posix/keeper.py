@@ -112,7 +112,7 @@ class Keeper:
         if self._box is None:
             from agent_exec.host.posix.lock import share
 
-            # Whoever ends the former owner, and all that is below it, does not mean us: nor by our group.
+            # A kill of the former owner and its tree must not reach us, nor one of its process group.
             tree.become_reaper(tree.SUPERVISOR)
             share(lock)
             os.setpgid(0, 0)

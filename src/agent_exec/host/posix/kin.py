@@ -7,7 +7,7 @@ from agent_exec.model.identity import Kin
 
 
 def own_processes() -> tuple[Kin, ...]:
-    """Give this process and those above it, and the system's first, whose end is the end of all."""
+    """Return this process and those above it, and the system's first, whose end is the end of all."""
     if sys.platform != "linux":
         me = Kin(os.getpid(), parent=os.getppid(), group=os.getpgid(0), session=os.getsid(0))
         return me, Kin(os.getppid()), Kin(1)

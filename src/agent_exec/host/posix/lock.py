@@ -148,7 +148,7 @@ def _holders() -> set[int]:
 
 
 def _locked(pid: int) -> "Iterator[str]":
-    """Give paths to the open files of a process on which it holds a lock to write."""
+    """Return paths to the open files of a process on which it holds a lock to write."""
     try:
         numbers = os.listdir(f"/proc/{pid}/fdinfo")
     except OSError:

@@ -117,7 +117,7 @@ def _bind(path: str) -> "Iterable[str]":
 
 
 def _memory(data: bytes) -> int:
-    """Give a descriptor that bubblewrap reads data from, and closes."""
+    """Return a descriptor that bubblewrap reads data from, and closes."""
     fd = os.memfd_create("agent-exec", 0)
     os.write(fd, data)
     os.lseek(fd, 0, os.SEEK_SET)

@@ -36,7 +36,7 @@ class Node:
 
 
 def tops(view: "Iterable[tuple[str, bytes, bytes]]") -> dict[str, Node]:
-    """Give the folders that are replaced, none in another, each with what is below it."""
+    """Return the folders that are replaced, none in another, each with what is below it."""
     found: dict[str, Node] = {}
     for kind, raw, extra in sorted(view, key=lambda entry: entry[1].count(b"/")):
         path = os.fsdecode(raw)
@@ -144,7 +144,7 @@ def _copy(name: str, source: int, folder: int) -> None:
 
 
 def entries(folder: int | str) -> list[str]:
-    """Give the names in a folder, by a descriptor of its place or its path; none if it may not be listed."""
+    """Return the names in a folder, by its descriptor or path; none if it may not be listed."""
     try:
         fd = os.open(".", _FOLDER, dir_fd=folder) if isinstance(folder, int) else os.open(folder, _FOLDER)
     except OSError as problem:
@@ -158,7 +158,7 @@ def entries(folder: int | str) -> list[str]:
 
 
 def read_text(name: str, source: int | None = None) -> bytes | None:
-    """Give a small configuration file without its secrets; None if it is none, or may not be read."""
+    """Return a small configuration file without its secrets; None if it is none, or may not be read."""
     try:
         fd = os.open(name, _FILE, dir_fd=source)
     except OSError as problem:
@@ -176,7 +176,7 @@ def read_text(name: str, source: int | None = None) -> bytes | None:
 
 
 def _harmless(lines: "Iterable[bytes]") -> "Iterator[bytes]":
-    """Give the lines without secrets, what continues those, and what stands in a section that looks so."""
+    """Return the lines without secrets, what continues those, and what stands in a section that looks so."""
     section = goes_on = False
     for line in lines:
         word = line.strip()

@@ -251,7 +251,7 @@ def must_fail(what: str, attempt: "Callable[[], object]") -> None:
 
 
 def _look(folder: str) -> tuple[object, int, int]:
-    """Give what a folder has beside its content: attributes, flags; and its time."""
+    """Return what a folder has beside its content: attributes, flags; and its time."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         flags = int.from_bytes(fcntl.ioctl(fd, _GET_FLAGS, bytes(8)), "little")
@@ -263,7 +263,7 @@ def _look(folder: str) -> tuple[object, int, int]:
 
 
 def _restore(folder: str, look: tuple[object, int, int]) -> bool:
-    """Give a folder the time it had; tell whether all else is as it was."""
+    """Return a folder the time it had; tell whether all else is as it was."""
     # Attributes such as the access that what is made there begins with, flags such as that for backups.
     if _look(folder)[:2] != look[:2]:
         return False

@@ -51,7 +51,7 @@ class Hello(Frame):
         self.free = False
 
     def feed(self, data: bytes) -> bytes:
-        """Give what may be passed on; raise Problem for a greeting of another name."""
+        """Return what may be passed on; raise Problem for a greeting of another name."""
         self._held += data
         passed = 0
         while not self.free and (size := self._record(self._at)):
@@ -133,7 +133,7 @@ class Hello(Frame):
 
 
 def read_hello(body: bytes) -> tuple[Host | None, bool]:
-    """Give the name in a ClientHello, if it has one, and whether data may follow before the answer.
+    """Return the name in a ClientHello, if it has one, and whether data may follow before the answer.
 
     Raises Problem for what can be read in more than one way, or in none.
     """
@@ -169,7 +169,7 @@ def _name(names: bytes) -> Host:
 
 
 def _skip(data: bytes, at: int, width: int) -> int:
-    """Give where a field ends whose length is said by so many bytes."""
+    """Return where a field ends whose length is said by so many bytes."""
     end = at + width + int.from_bytes(data[at : at + width])
     if at + width > len(data) or end > len(data):
         raise _refused("its lengths do not fit")
