@@ -41,3 +41,15 @@ def place(
     else:
         base = os.path.join(where, *below_home)
     return os.path.join(base, "agent-exec", name)
+
+
+def here() -> str:
+    """Return the current working directory; raise WorkdirNotFound if it has been deleted."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        from agent_exec.model.errors import WorkdirNotFound
+
+        raise WorkdirNotFound(
+            "the current working directory no longer exists; go to another, or name one"
+        ) from None

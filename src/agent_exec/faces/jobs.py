@@ -5,10 +5,10 @@ import os
 from agent_exec.faces import defaults, verbs
 from agent_exec.faces.environment import Environment
 from agent_exec.faces.tags import check_tags
-from agent_exec.host import here
 from agent_exec.model.command import Command
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.limits import Limits
+from agent_exec.places import here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

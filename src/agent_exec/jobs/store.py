@@ -11,10 +11,10 @@ import os
 import stat
 import sys
 
-from agent_exec.host import here
 from agent_exec.jobs import ids, record
 from agent_exec.logs.files import FLAGS
 from agent_exec.model.errors import AmbiguousJob, JobNotFound, StoreFailed
+from agent_exec.places import here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,8 +1,9 @@
 """Does what a parsed command line asks, all but `run`; gives the answer and the exit status."""
 
-from agent_exec.apps.cli.usage import UsageError, here, store_of
+from agent_exec.apps.cli.usage import UsageError, store_of
 from agent_exec.faces import defaults, verbs
 from agent_exec.jobs.record import STATES
+from agent_exec.places import here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

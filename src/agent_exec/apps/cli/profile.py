@@ -2,7 +2,8 @@
 
 import os
 
-from agent_exec.apps.cli.usage import UsageError, here
+from agent_exec.apps.cli.usage import UsageError
+from agent_exec.places import here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

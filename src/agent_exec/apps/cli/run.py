@@ -3,8 +3,9 @@
 import os
 import sys
 
-from agent_exec.apps.cli.usage import UsageError, here, store_of
+from agent_exec.apps.cli.usage import UsageError, store_of
 from agent_exec.faces import defaults
+from agent_exec.places import here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,8 +3,9 @@
 import os
 
 from agent_exec.apps.cli.profile import is_file, profile
-from agent_exec.apps.cli.usage import UsageError, here
+from agent_exec.apps.cli.usage import UsageError
 from agent_exec.faces import sandbox as face
+from agent_exec.places import here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

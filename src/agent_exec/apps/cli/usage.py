@@ -1,4 +1,4 @@
-"""What every verb of the command line needs: how to refuse words that make no sense, and where we are."""
+"""What every verb of the command line needs: how to refuse words that make no sense."""
 
 import os
 import sys
@@ -39,13 +39,6 @@ def end_after(verb: str, work: "Callable[[], int]") -> "NoReturn":
         sys.excepthook(type(error), error, error.__traceback__)
         status = 1
     os._exit(status)  # whatever still has a thread
-
-
-def here() -> str:
-    """Return the current working directory; raise WorkdirNotFound if it has been deleted."""
-    from agent_exec.host import here as host_here
-
-    return host_here()
 
 
 def store_of(asked: "Parsed") -> "Store":

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from agent_exec.apps.cli.options import GLOBAL, VERBS
 from agent_exec.apps.cli.profile import is_file
-from agent_exec.apps.cli.usage import UsageError, here
+from agent_exec.apps.cli.usage import UsageError
 from agent_exec.apps.mcp import installfile
 from agent_exec.apps.mcp.clients import CLIENTS, SCOPES, Here, entry, place
 from agent_exec.apps.mcp.installtext import by_hand, edited
 from agent_exec.apps.mcp.jsontext import Mistake
 from agent_exec.faces.answers import answer
 from agent_exec.model.errors import AgentExecError, ApprovalRequired, Interrupted, InvalidConfig
+from agent_exec.places import here
 
 if TYPE_CHECKING:
     from agent_exec.apps.cli.parse import Parsed

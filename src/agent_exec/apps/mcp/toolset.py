@@ -3,8 +3,8 @@
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from agent_exec.apps.cli.usage import here
 from agent_exec.model.errors import InvalidArgument
+from agent_exec.places import here
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -4,10 +4,10 @@ import os
 
 from agent_exec.engine.engine import shared_spawner
 from agent_exec.faces import defaults
-from agent_exec.host import here
 from agent_exec.jobs.handover import hand_over
 from agent_exec.jobs.order import Order
 from agent_exec.model.errors import InvalidState
+from agent_exec.places import here
 from agent_exec.sandbox.backends import backend
 
 TYPE_CHECKING = False

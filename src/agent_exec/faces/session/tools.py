@@ -10,11 +10,11 @@ from agent_exec.faces.session.definitions import definitions
 from agent_exec.faces.session.failures import ToolFailure
 from agent_exec.faces.session.running import Sessions
 from agent_exec.faces.session.storage import Storage
-from agent_exec.host import here
 from agent_exec.model.errors import AgentExecError
 from agent_exec.model.output import unfinished
 from agent_exec.model.value import Value
 from agent_exec.model.visible import visible
+from agent_exec.places import here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

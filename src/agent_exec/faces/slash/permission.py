@@ -3,8 +3,8 @@
 import os
 
 from agent_exec.faces.slash.view import MAX_BYTES, MAX_LINES
-from agent_exec.host import here
 from agent_exec.model.value import Value
+from agent_exec.places import here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from agent_exec.host.posix.report import Report, tell
     from agent_exec.host.posix.signals import on_terminate, signal_name, signal_number
     from agent_exec.host.posix.spawner import Spawner
-    from agent_exec.host.posix.surroundings import here, inherited_environment, own_environment, shell
+    from agent_exec.host.posix.surroundings import inherited_environment, own_environment, shell
     from agent_exec.host.posix.tree import boot_id
 
 __all__ = [
@@ -40,7 +40,6 @@ __all__ = [
     "boot_id",
     "detach",
     "end_orphans",
-    "here",
     "hide_arguments",
     "holder",
     "identify",
@@ -75,7 +74,6 @@ _HOMES = {
     "boot_id": "tree",
     "detach": "detached",
     "end_orphans": "orphans",
-    "here": "surroundings",
     "hide_arguments": "arguments",
     "holder": "lock",
     "identify": "identity",

@@ -29,15 +29,3 @@ def inherited_environment() -> dict[bytes, bytes]:
 def shell(line: str) -> list[str]:
     """Give the argv that has the system's shell run a line."""
     return ["sh", "-c", line]
-
-
-def here() -> str:
-    """Return the current working directory; raise WorkdirNotFound if it has been deleted."""
-    try:
-        return os.getcwd()
-    except FileNotFoundError:
-        from agent_exec.model.errors import WorkdirNotFound
-
-        raise WorkdirNotFound(
-            "the current working directory no longer exists; go to another, or name one"
-        ) from None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from agent_exec.host.windows.report import Report, tell
     from agent_exec.host.windows.signals import signal_name, signal_number
     from agent_exec.host.windows.spawner import Spawner
-    from agent_exec.host.windows.surroundings import here, inherited_environment, own_environment, shell
+    from agent_exec.host.windows.surroundings import inherited_environment, own_environment, shell
 
 __all__ = [
     "Adopted",
@@ -39,7 +39,6 @@ __all__ = [
     "boot_id",
     "detach",
     "end_orphans",
-    "here",
     "hide_arguments",
     "holder",
     "identify",
@@ -74,7 +73,6 @@ _HOMES = {
     "boot_id": "identity",
     "detach": "detached",
     "end_orphans": "orphans",
-    "here": "surroundings",
     "hide_arguments": "arguments",
     "holder": "lock",
     "identify": "identity",
