@@ -322,7 +322,9 @@ def test_after_a_fork(world: World) -> None:
         assert warmed["backend"] == world.runner.backend
         assert set(first_processes(world.runner)) >= boxes
         assert world.runner.ask(asked)["exit_code"] == 0
-    wait_until(lambda: set(first_processes(world.runner)) == boxes)
+    # One more than before if a command took so long that the next box was made meanwhile; none of the copies'.
+    wait_until(lambda: len(first_processes(world.runner)) == world.runner.do("look")["waiting"])
+    assert set(first_processes(world.runner)) >= boxes
 
 
 def test_an_engine_and_its_plan(tmp_path: Path) -> None:

@@ -271,10 +271,14 @@ class Process(Streamed):
         self._sink.failed(launch_error(step, error, program, name, cwd, steps))
 
     def _lost(self) -> None:
-        """The keeper was killed; the factory, if it lives, has ended the tree before we could hear of it."""
+        """End what is left of the tree: the keeper was killed.
+
+        The factory, if it lives, has done so before we could hear of it. It may be gone as well, and the
+        kernel does not say so in time: it closes the sockets of a killed process in any order.
+        """
         keeper, box = self._keeper, self._launch.box
         boxed = box is not None and box.own_pids  # which mean nothing here, and nothing outlives its first
-        if self._identity is not None and keeper is not None and not boxed and not keeper.guarded:
+        if self._identity is not None and not boxed:
             tree.end_session(*self._identity)
         self._finish_streams()
         self._drop_keeper()
