@@ -3,6 +3,7 @@
 import os
 import stat
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ import pytest
 import agent_exec
 from agent_exec.engine.confinement import guarded
 from agent_exec.engine.engine import shared_spawner
-from agent_exec.model.errors import SandboxUnavailable
+from agent_exec.model.errors import PlanFailed, SandboxUnavailable
 from agent_exec.model.outcome import Outcome
 from agent_exec.sandbox import guard as guards
+from agent_exec.sandbox import removal
 from agent_exec.sandbox.changes import compare
 from agent_exec.sandbox.guard import Guard
 from agent_exec.sandbox.ours import ours
@@ -271,6 +273,44 @@ def test_a_command_ends_when_the_host_replaces_what_is_protected_or_hidden(root:
             run.outcome()
 
 
+def test_what_another_command_made_is_taken_away_without_harm_to_this_one(root: Path) -> None:
+    """It was there when this one was planned, and is protected; it may not be made anew either."""
+    (root / ".claude").mkdir()
+    with agent_exec.Engine() as engine:
+        line = "until mkdir .claude 2>/dev/null; do touch up; sleep 0.01; done; touch made; sleep 600"
+        run = engine.start(
+            agent_exec.Command(["sh", "-c", line], cwd=root), sandbox=Profile("workspace-write", [root])
+        )
+        wait_until((root / "up").exists)
+        moved = Path(removal.take_away(str(root / ".claude"), [str(root)]))
+        wait_until((root / "made").exists)
+        assert run.guard is not None
+        (change,) = run.guard.look()
+        assert (change.path, change.what) == (str(root / ".claude"), "appeared")
+        assert not (root / ".claude").exists()
+        assert {*root.glob(".claude*")} == {moved, Path(change.moved_to)}
+        run.stop()
+        assert run.outcome().cause == "stopped"
+
+
+def test_commands_that_run_at_once_do_not_end_each_other(root: Path) -> None:
+    """All make what must not be there; a box that another's end has spoiled is refused before its start."""
+
+    def make(number: int) -> str:
+        try:
+            outcome = sh(f"mkdir -p .claude; echo x >.claude/{number}; true", root)
+        except PlanFailed as error:
+            return error.code if error.retryable else "not retryable"
+        return "" if outcome.ok and told(outcome, root).keys() <= {".claude"} else repr(outcome)
+
+    with ThreadPoolExecutor(12) as pool:
+        results = set(pool.map(make, range(48)))
+    assert "" in results
+    assert results <= {"", "sandbox_unavailable"}
+    assert not (root / ".claude").exists()
+    assert sh("true", root).ok
+
+
 def test_a_session_tells_what_it_took_away_and_when(root: Path, tmp_path: Path) -> None:
     with agent_exec.open_tools(workspace=str(root), sandbox=Profile("workspace-write", [root])) as tools:
         first = tools.call(
@@ -281,6 +321,7 @@ def test_a_session_tells_what_it_took_away_and_when(root: Path, tmp_path: Path) 
             str(root / ".envrc")
         ]
         assert "[sandbox] protected: " in first.text
+        assert "--unprotect NAME" in first.text
         assert not (root / ".envrc").exists()
         number = first.structured["session_id"]
         second = tools.call("write_stdin", {"session_id": number, "chars": "\n"})

@@ -39,8 +39,9 @@ def guarded(sandbox: "Profile | Plan", spawner: "Spawner", ours: "Ours") -> "Gua
     Every confined command of every face begins here. If something is there by
     now that a kept plan does not protect, it is planned anew.
     """
-    from agent_exec.sandbox.guard import Guard
+    from agent_exec.sandbox.guard import Guard, look_at_all
 
+    look_at_all()
     plan = settle(sandbox, spawner, ours)
     guard = Guard(plan, fresh=isinstance(sandbox, Profile))
     if guard.stale:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 _roots: dict[str, tuple[int, int]] = {}
 """Who the roots were when they were first used."""
 
+_TRIES = 5
+"""How often a box is planned while what it protects changes."""
+
 _MOST_ORDERS = 64
 _orders: dict[int, tuple[Plan, Box]] = {}
 """The orders of plans that are in use, by who they are."""
@@ -84,10 +87,10 @@ def planned(sandbox: "Profile | Plan", ours: "Ours") -> Plan:
     if isinstance(sandbox, Plan):
         plan = sandbox
         if changed_protections(plan) or unmasked(plan):
-            plan = make_plan(plan.profile, home=_home(), own=plan.own, state=plan.state)
+            plan = _make(plan.profile, plan.own, plan.state)
     elif isinstance(sandbox, Profile):
         _make_folders(sandbox, ours.folders)
-        plan = make_plan(sandbox, home=_home(), own=ours.files, state=ours.folders)
+        plan = _make(sandbox, ours.files, ours.folders)
     else:
         raise InvalidArgument(f"sandbox must be a Profile; got {sandbox!r}")
     for asked in plan.profile.roots:
@@ -100,6 +103,16 @@ def planned(sandbox: "Profile | Plan", ours: "Ours") -> Plan:
     if changed := changed_roots(plan):
         raise PlanFailed(f"{changed[0]}; nothing was run")
     return plan
+
+
+def _make(profile: Profile, own: "Sequence[str]", state: "Sequence[str]") -> Plan:
+    """Return a plan made now; again if something has changed meanwhile, as other commands may do."""
+    for _ in range(_TRIES - 1):
+        try:
+            return make_plan(profile, home=_home(), own=own, state=state)
+        except (PlanFailed, FileNotFoundError):
+            continue
+    return make_plan(profile, home=_home(), own=own, state=state)
 
 
 def remembered(profile: Profile) -> dict[str, tuple[int, int]]:

@@ -2,6 +2,7 @@
 
 import os
 from _thread import allocate_lock
+from _weakrefset import WeakSet
 
 from agent_exec.model.errors import SandboxUnavailable
 from agent_exec.sandbox.changes import Change, Snapshot, compare, snapshot
@@ -9,7 +10,7 @@ from agent_exec.sandbox.gitdirs import danger, unprotectable
 from agent_exec.sandbox.paths import below, identity, inside
 from agent_exec.sandbox.plan import Plan
 from agent_exec.sandbox.protections import MOST_PROTECTED, is_name
-from agent_exec.sandbox.removal import put_back, take_away
+from agent_exec.sandbox.removal import put_back, take_away, was_taken_away
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,10 +52,25 @@ _stuck: set[str] = set()
 """What could not be taken away: while it is there, nothing else is run."""
 
 
+_live: "WeakSet[Guard]" = WeakSet()
+"""The guards of commands that run, or whose changes were not looked at since."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_live.clear)
+
+
+def look_at_all() -> None:
+    """Take away what commands that still run have made: it must not be taken for the user's."""
+    surveys: Surveys = {}
+    for guard in tuple(_live):
+        guard.look(surveys)
+
+
 class Guard:
     """What a plan protects, as it was before a command; any thread may `look` at any time."""
 
     __slots__ = (
+        "__weakref__",
         "_before",
         "_found",
         "_lock",
@@ -100,6 +116,10 @@ class Guard:
             kept = 0
             done: dict[str, Change] = {}
             for change in reversed(compare(self._before, self.plan, surveys=surveys)):  # inner ones first
+                if self._was_another_commands(change.path):
+                    if change.what == "removed":
+                        continue
+                    change = Change(change.path, "appeared")  # noqa: PLW2901 - since that was taken away
                 one = done[change.path] = self._undo(change, kept)
                 kept += not one.moved_to
                 for path in done if one.moved_to else ():  # what was taken away in it went with it
@@ -117,6 +137,7 @@ class Guard:
             return outcome
         changes = tuple(change.to_json() for change in self.look())
         self._reported = True
+        _live.discard(self)
         return outcome.replace(changes=changes) if outcome is not None and changes else outcome
 
     def watch(self, loop: "Loop", exposed: "Callable[[str], object]") -> None:
@@ -125,6 +146,7 @@ class Guard:
         A bind comes off when another file is renamed over it. Most commands are
         over before this begins; what was replaced until then is found then.
         """
+        _live.add(self)
         if self.plan.held:
             self._loop = loop
             self._timer = loop.after(_SOON, lambda: self._begin(exposed))
@@ -157,7 +179,7 @@ class Guard:
     def _check(self, exposed: "Callable[[str], object]", *, heard: bool = True) -> None:
         """Call `exposed` for the first path that is no longer what it was."""
         for path, known in self.plan.held if heard else ():
-            if identity(path) != known:
+            if identity(path) != known and not was_taken_away(path, known):
                 self.unwatch()
                 exposed(
                     f"{path!r} was replaced while the command ran, and the sandbox can no longer protect or"
@@ -166,7 +188,11 @@ class Guard:
                 return
 
     def to_fields(self) -> "dict[str, Any]":
-        """Return the guard in a form that can be sent to another process, which `from_fields` reads."""
+        """Return the guard in a form that can be sent to another process, which `from_fields` reads.
+
+        Between commands, that process looks from now on.
+        """
+        _live.discard(self)
         before = tuple(getattr(self._before, name) for name in Snapshot.__slots__)
         return {"profile": self.plan.profile.to_text(), "plan": self.plan.to_fields(), "before": before}
 
@@ -177,6 +203,11 @@ class Guard:
 
         plan = Plan.from_fields(Profile.from_json(fields["profile"]), fields["plan"])
         return cls(plan, before=Snapshot(**dict(zip(Snapshot.__slots__, fields["before"], strict=True))))
+
+    def _was_another_commands(self, path: str) -> bool:
+        """True if what the plan protects there was made by a command that ran then, and was taken away."""
+        known = dict(zip(self.plan.protected, self.plan.identities, strict=True)).get(path)
+        return was_taken_away(path, known)
 
     def _undo(self, change: Change, kept: int) -> Change:
         """Take away what appeared and is dangerous; put back a link; return what was done."""
@@ -205,8 +236,9 @@ class Guard:
             if path in links:
                 put_back(path, links[path], roots)
         except OSError as error:
-            _stuck.add(path)
-            why = f"it could not be taken away: {error.strerror}"
+            if os.path.lexists(place):  # else another command's guard was faster
+                _stuck.add(path)
+                why = f"it could not be taken away: {error.strerror}"
         return Change(path, change.what, moved, why)
 
     def _is_repository(self, path: str) -> bool:

@@ -3,7 +3,7 @@
 import os
 import stat
 
-from agent_exec.model.errors import InvalidArgument
+from agent_exec.model.errors import InvalidArgument, PlanFailed
 from agent_exec.model.value import Value
 from agent_exec.sandbox.homes import above_all, uncovered
 from agent_exec.sandbox.ours import own_paths
@@ -227,7 +227,7 @@ def make_plan(
         state=tuple(state),
     )
     if changed := revalidate(plan):
-        raise InvalidArgument(f"while the box was planned, {changed[0]}; try again")
+        raise PlanFailed(f"while the box was planned, {changed[0]}; nothing was run. Try again")
     return plan
 
 

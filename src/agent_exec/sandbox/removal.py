@@ -3,11 +3,14 @@
 import os
 import stat
 
-from agent_exec.sandbox.paths import inside
+from agent_exec.sandbox.paths import identity, inside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+_MARK = ".blocked-"
+"""What follows the name of something that was taken away."""
 
 _FOLDER = (
     getattr(os, "O_PATH", 0)
@@ -23,7 +26,7 @@ def take_away(path: str, roots: "Iterable[str]") -> str:
     The folder is opened from the root on, and no link is followed: a command
     that still runs may swap folders meanwhile. Raise OSError if that fails.
     """
-    fresh = f"{os.path.basename(path)}.blocked-{os.urandom(3).hex()}"
+    fresh = f"{os.path.basename(path)}{_MARK}{os.urandom(3).hex()}"
     folder = _open_above(path, roots)
     try:
         _writing(
@@ -32,6 +35,16 @@ def take_away(path: str, roots: "Iterable[str]") -> str:
     finally:
         os.close(folder)
     return os.path.join(os.path.dirname(path), fresh)
+
+
+def was_taken_away(path: str, known: tuple[int, int] | None) -> bool:
+    """True if what was at a path is beside it now, under the name that `take_away` gives."""
+    folder, name = os.path.split(path)
+    try:
+        beside = [one for one in os.listdir(folder) if one.startswith(name + _MARK)]
+    except OSError:
+        return False
+    return known is not None and any(identity(os.path.join(folder, one)) == known for one in beside)
 
 
 def put_back(path: str, target: str, roots: "Iterable[str]") -> None:

@@ -46,14 +46,18 @@ def block(plan: "Plan", outcome: "Outcome", cwd: str, text: str | None = None) -
 
 def said(changes: "Sequence[Mapping[str, object]]") -> str:
     """Return one line for people about what became of protected paths; "" if nothing did."""
-    told = [
+    if not changes:
+        return ""
+    shown = [
         f"{change['path']!r} {change['what']}"
         + (f", and is now {change['moved_to']!r}" if "moved_to" in change else "")
         + (f" ({change['why']})" if "why" in change else "")
         for change in changes[:_SHOWN]
     ]
     more = f" and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
-    return f"[sandbox] protected: {'; '.join(told)}{more}" if told else ""
+    moved = any("moved_to" in change for change in changes)
+    allow = ". A person can let a name stay: --unprotect NAME, or `unprotect` in the profile" if moved else ""
+    return f"[sandbox] protected: {'; '.join(shown)}{more}{allow}"
 
 
 def _refused(plan: "Plan", outcome: "Outcome") -> "list[dict[str, Any]]":

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from agent_exec.faces.patch.answer import Applied
     from agent_exec.faces.session.arguments import Condition, ExecArguments, Terms, WriteArguments
     from agent_exec.faces.session.waiting import Cancelled
-    from agent_exec.sandbox.changes import Surveys
     from agent_exec.sandbox.guard import Guard
     from agent_exec.sandbox.profile import Profile
 
@@ -446,18 +445,11 @@ class Sessions:
         return notes
 
     def _guard(self) -> "Guard | None":
-        """Return what confines the next command, None if nothing does.
-
-        What commands that still run have made is taken away first: it must not be taken for the user's.
-        """
+        """Return what confines the next command, None if nothing does."""
         if self.sandbox is None:
             return None
         from agent_exec.sandbox.ours import ours
 
-        surveys: Surveys = {}
-        for other in self.registry.live():
-            if other.run.guard is not None and not other.job:
-                other.run.guard.look(surveys)
         return self._engine.guard(self.sandbox, ours(self._own, self._hidden))
 
     def _writable(self) -> "tuple[list[str] | None, tuple[str, ...]]":

@@ -142,9 +142,11 @@ def box_error(step: int, error: int, steps: "Sequence[str]") -> AgentExecError:
     if number < 0:
         return LaunchFailed(f"no helper process for the command: {os.strerror(error)}", errno=error)
     what = steps[number] if number < len(steps) else "an unknown step"
+    changed = error in (errno.ENOENT, errno.ESTALE)  # what was there when the box was planned
     return PlanFailed(
         f"the sandbox could not be set up, and so nothing was run: {what}: {os.strerror(error)}; "
-        "`agent-exec sandbox doctor` tells more",
+        + ("try again; if that does not help, " if changed else "")
+        + "`agent-exec sandbox doctor` tells more",
         errno=error,
         step=what,
     )
