@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 import uuid
 from collections import Counter
@@ -32,6 +33,15 @@ def pytest_runtest_setup() -> None:
     hear_signals()
 
 
+STARTS = {"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen", "socket.sendmsg"}
+"""What a process does to start another one, itself or by its helpers."""
+
+started: set[str] = set()
+"""Which of these the test has done: after one that did not, no process has to be looked for."""
+
+sys.addaudithook(lambda event, _: started.add(event) if event in STARTS else None)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say in a line how many tests were skipped, and why."""
     reasons = Counter(
@@ -50,11 +60,12 @@ def nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv(*mark.split("="))
     close_shared()
     before = descriptors(), set(threading.enumerate()), own_children()
+    started.clear()
     yield mark
     close_shared()
-    gone = wait_until(lambda: not processes_marked(mark), fail=False)
-    left = processes_marked(mark)
-    assert gone, f"processes left behind: {left}"
+    if started:
+        gone = wait_until(lambda: not processes_marked(mark), fail=False)
+        assert gone, f"processes left behind: {processes_marked(mark)}"
     after = descriptors(), set(threading.enumerate()), own_children()
     assert after[0] == before[0], "descriptors left behind"
     assert after[1] == before[1], "threads left behind"

@@ -94,7 +94,7 @@ def planned(sandbox: "Profile | Plan", ours: "Ours") -> Plan:
     else:
         raise InvalidArgument(f"sandbox must be a Profile; got {sandbox!r}")
     for asked in plan.profile.roots:
-        found = identity(os.path.realpath(asked))
+        found = identity(asked, follow=True)
         if found is None or _roots.setdefault(asked, found) != found:
             raise PlanFailed(
                 f"the root {asked!r} is no longer the folder that it was; nothing was run. If that is as it "

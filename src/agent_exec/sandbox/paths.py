@@ -81,13 +81,21 @@ def settle(path: str, roots: "Sequence[str]", field: str) -> tuple[str, bool]:
     return here, True
 
 
-def identity(path: str) -> tuple[int, int] | None:
-    """Give device and inode of what is at a path, links not followed; None if nothing is."""
+def identity(path: str, *, follow: bool = False) -> tuple[int, int] | None:
+    """Return device and inode of what is at a path, or of where links lead from there; None if nothing is."""
     try:
-        found = os.lstat(path)
+        found = os.stat(path, follow_symlinks=follow)
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def leads_straight(path: str, fd: int) -> bool:
+    """True if what was opened by a path is there without the help of any link."""
+    try:
+        return os.readlink(f"/proc/self/fd/{fd}") == path
+    except OSError:  # no /proc, as on macOS
+        return os.path.realpath(path) == path
 
 
 def led(path: str) -> list[str]:

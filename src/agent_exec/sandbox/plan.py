@@ -7,7 +7,7 @@ from agent_exec.model.errors import InvalidArgument, PlanFailed
 from agent_exec.model.value import Value
 from agent_exec.sandbox.homes import above_all, uncovered
 from agent_exec.sandbox.ours import own_paths
-from agent_exec.sandbox.paths import identity, inside, outermost, settle
+from agent_exec.sandbox.paths import identity, inside, leads_straight, outermost, settle
 from agent_exec.sandbox.protections import find_protections
 from agent_exec.sandbox.reading import find_reading
 from agent_exec.sandbox.survey import BOUND
@@ -336,9 +336,10 @@ def _open_root(path: str) -> Root:
         ) from None
     try:
         found = os.fstat(fd)
+        straight = leads_straight(path, fd)
     finally:
         os.close(fd)
-    if not stat.S_ISDIR(found.st_mode) or os.path.realpath(path) != path:
+    if not stat.S_ISDIR(found.st_mode) or not straight:
         raise InvalidArgument(f"the root {path!r} is no folder by its real path", path=path)
     return Root(path, found.st_dev, found.st_ino)
 
