@@ -32,6 +32,18 @@ HELLO = {
 }
 
 
+WARMSTART = str(Path(__file__).with_name("warmstart.py"))
+
+warm = ""
+"""The name of the process that servers are copies of."""
+
+
+def python(*words: object) -> list[str]:
+    """Return the argv of a server that does what `python WORDS…` does, and is there sooner."""
+    start = [sys.executable, "-IS", WARMSTART, warm] if warm else [sys.executable]
+    return [*start, *map(str, words)]
+
+
 def oneshot(*words: object) -> tuple[str, ...]:
     """Give the words after `python` that serve the toolset oneshot."""
     return ("-m", "agent_exec", "mcp", "--toolset", "oneshot", *map(str, words))
@@ -55,9 +67,8 @@ def talk(
     """
 
     async def conversation() -> Value:
-        started = StdioServerParameters(
-            command=sys.executable, args=list(map(str, words)), env=dict(os.environ), cwd=cwd
-        )
+        program, *rest = python(*words)
+        started = StdioServerParameters(command=program, args=rest, env=dict(os.environ), cwd=cwd)
         with anyio.fail_after(60):
             async with Client(started, mode=mode, **able) as client:
                 return await work(client)
@@ -135,7 +146,7 @@ def bare(*words: object, cwd: Path | None = None, before: Sequence[str] = ()) ->
     `before` are words that start a program which starts it.
     """
     with subprocess.Popen(
-        [*before, sys.executable, *map(str, words)],
+        [*before, sys.executable, *map(str, words)] if before else python(*words),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -5,7 +5,6 @@ import os
 import re
 import socket
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from http.client import HTTPConnection
@@ -23,7 +22,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import Implementation
 
-from apps.mcp.talking import HELLO
+from apps.mcp.talking import HELLO, python
 from support import wait_until
 
 FAKE_HTTP = (str(Path(__file__).with_name("fake_http.py")),)
@@ -97,7 +96,7 @@ def served(*words: object, cwd: Path | None = None, env: Mapping[str, str] | Non
         TemporaryDirectory() as state,  # for the token
         TemporaryFile() as errors,  # which is never full
         subprocess.Popen(
-            [sys.executable, *map(str, words)],
+            python(*words),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,

@@ -4,7 +4,6 @@ import json
 import os
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 
 from agent_exec.apps.mcp.httptoken import token_of_file
-from apps.mcp.talking import text
+from apps.mcp.talking import python, text
 from apps.mcp.talking_http import FAKE_HTTP, Served, over_http, served, talk
 from cli import Cli
 from support import wait_until
@@ -215,7 +214,7 @@ def test_who_waits_is_not_idle(tmp_path: Path) -> None:
 
 def run(*words: object) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-m", "agent_exec", "mcp", *map(str, words)],
+        python("-m", "agent_exec", "mcp", *words),
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,

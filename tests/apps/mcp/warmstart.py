@@ -1,0 +1,151 @@
+"""Starts servers as copies of a process that has loaded the SDK, which takes most of a second each time.
+
+`python warmstart.py serve NAME` is that process: one for each worker of the tests. `python -IS warmstart.py
+NAME WORDS…` asks it for a copy that does what `python WORDS…` would do, and stands for it: it passes on the
+descriptors, the environment and signals, ends with the same status, and the copy ends when it is killed.
+"""
+
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+from typing import NoReturn
+
+PASSED_ON = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1)
+OTHERS = ("agent_exec.apps.shell", "agent_exec.host.windows", "agent_exec.host.ports", "agent_exec.__main__")
+"""What no server here loads."""
+_STATUS = struct.Struct("i")
+
+
+def ask(name: str, words: list[str]) -> NoReturn:
+    """Have a copy made, and stand for it."""
+    waker, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake)
+    for number in PASSED_ON:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
+    with socket.socket(socket.AF_UNIX) as there:
+        there.connect("\0" + name)
+        asked = json.dumps({"words": words, "cwd": os.getcwd(), "env": dict(os.environ)}).encode()
+        socket.send_fds(there, [struct.pack("i", len(asked))], [0, 1, 2])
+        there.sendall(asked)
+        for fd in (0, 1, 2):  # so that the copy's end is theirs
+            os.close(fd)
+        while there.fileno() not in select.select([there.fileno(), waker], [], [])[0]:
+            there.sendall(os.read(waker, 100))
+        code = os.waitstatus_to_exitcode(*_STATUS.unpack(there.recv(_STATUS.size)))
+    if code < 0:
+        if -code != signal.SIGKILL:
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code)
+
+
+def serve(name: str) -> NoReturn:
+    """Make copies of this process until stdin is closed."""
+    import gc
+    from importlib import import_module
+    from pkgutil import walk_packages
+
+    import agent_exec
+    import agent_exec.apps.mcp.server  # which loads the SDK
+
+    for module in walk_packages(agent_exec.__path__, "agent_exec."):
+        if not module.name.startswith(OTHERS):
+            import_module(module.name)
+    waker, wake = os.pipe()
+    os.set_blocking(wake, False)
+    os.set_blocking(waker, False)
+    signal.set_wakeup_fd(wake)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind("\0" + name)
+    listener.listen(64)
+    gc.collect()
+    gc.freeze()
+    copies: dict[int, socket.socket] = {}
+    print("ready", flush=True)
+    while True:
+        watched: list[int | socket.socket] = [0, listener, waker, *copies.values()]
+        ready, _, _ = select.select(watched, [], [])
+        if 0 in ready:
+            for pid in copies:
+                os.kill(pid, signal.SIGKILL)
+            os._exit(0)
+        if waker in ready:
+            os.read(waker, 4096)
+        for pid in tuple(copies):
+            if copies[pid] in ready:
+                for number in copies[pid].recv(100) or (signal.SIGKILL,):
+                    os.kill(pid, number)
+            done, status = os.waitpid(pid, os.WNOHANG)
+            if done:
+                _tell(copies.pop(pid), status)
+        if listener in ready:
+            there, _ = listener.accept()
+            try:
+                head, fds, _, _ = socket.recv_fds(there, 4, 3)
+                asked = json.loads(there.recv(struct.unpack("i", head)[0], socket.MSG_WAITALL))
+            except (OSError, ValueError, struct.error):
+                there.close()  # killed before it could say what it wants
+                continue
+            pid = os.fork()
+            if not pid:
+                signal.set_wakeup_fd(-1)
+                _become(asked, fds)
+            for fd in fds:
+                os.close(fd)
+            copies[pid] = there
+
+
+def _tell(there: socket.socket, status: int) -> None:
+    try:
+        there.sendall(_STATUS.pack(status))
+    except OSError:
+        pass
+    there.close()
+
+
+def _become(asked: dict[str, object], fds: list[int]) -> NoReturn:
+    """Be what was asked for, with its descriptors and nothing of ours."""
+    import runpy
+
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number, fd in enumerate(fds):
+            os.dup2(fd, number)
+        os.closerange(3, 1 << 16)
+        os.setsid()
+        os.chdir(str(asked["cwd"]))
+        os.environ.clear()
+        os.environ.update(asked["env"])  # type: ignore[call-overload]
+        words = asked["words"]
+        assert isinstance(words, list)
+        if words[0] == "-m":
+            sys.argv = [words[1], *words[2:]]
+            runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+        elif words[0] == "-c":
+            sys.argv = ["-c", *words[2:]]
+            exec(compile(words[1], "<string>", "exec"), {"__name__": "__main__"})
+        else:
+            sys.argv = words
+            runpy.run_path(words[0], run_name="__main__")
+        status = 0
+    except SystemExit as error:
+        status = error.code if isinstance(error.code, int) else int(error.code is not None)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        status = 1
+    sys.stdout.flush()
+    os._exit(status)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "serve":
+        serve(sys.argv[2])
+    ask(sys.argv[1], sys.argv[2:])
