@@ -66,7 +66,9 @@ def nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     if started:
         gone = wait_until(lambda: not processes_marked(mark), fail=False)
         assert gone, f"processes left behind: {processes_marked(mark)}"
-    wait_until(lambda: set(threading.enumerate()) == before[1], fail=False)  # those told to end may take a moment
+    wait_until(
+        lambda: set(threading.enumerate()) == before[1], fail=False
+    )  # those told to end may take a moment
     after = descriptors(), set(threading.enumerate()), own_children()
     assert after[0] == before[0], "descriptors left behind"
     assert after[1] == before[1], "threads left behind"

@@ -63,7 +63,9 @@ def test_jobs_and_sessions_can_be_read_in_ranges(folder: Path, mode: str) -> Non
         assert await read(client, f"{uri}?from=0&max=2") == ("a", {"from": 0, "to": 1, "size": 15})
         assert await read(client, f"{uri}?from=99") == ("", {"from": 15, "to": 15, "size": 15})
         assert (await read(client, f"agent-exec://jobs/{job[-8:]}/stderr"))[0] == "err"
-        result = await client.call_tool("exec_command", {"cmd": f"{line}; sleep 1000", "login": False})
+        result = await client.call_tool(
+            "exec_command", {"cmd": f"{line}; sleep 1000", "login": False, "yield_time_ms": 500}
+        )
         number = result.structured_content["session_id"]
         uri = f"agent-exec://sessions/{number}/transcript"
         assert (await read(client, uri))[1]["size"] == 18
