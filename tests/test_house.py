@@ -142,6 +142,13 @@ def test_a_callers_path_is_opened_in_one_place() -> None:
     assert all(any(name.startswith(known) for name in found) for known in OPENERS)
 
 
+def test_folders_of_ours_are_made_in_one_place() -> None:
+    """`os.makedirs` leaves the folders above to the caller's umask."""
+    for module in MODULES:
+        calls = (node.func for node in ast.walk(parsed(module)) if isinstance(node, ast.Call))
+        assert "makedirs" not in map(called_name, calls), f"{module}: use places.make_folder"
+
+
 def test_boxes_are_planned_in_one_place() -> None:
     """Every face gets its plan from one factory, which cannot be called without what is ours."""
     callers: dict[str, set[str]] = {"make_plan": set(), "snapshot": set(), "guarded": set()}

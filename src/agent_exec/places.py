@@ -53,3 +53,17 @@ def here() -> str:
         raise WorkdirNotFound(
             "the current working directory no longer exists; go to another, or name one"
         ) from None
+
+
+def make_folder(path: str) -> None:
+    """Make a folder, and those above it that are missing, for their owner alone; it may be there already."""
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        return
+    except FileNotFoundError:
+        above = os.path.dirname(path)
+        if above == path or os.path.lexists(above):
+            raise  # there is nothing more to make: a link leads nowhere, or the system allows no folder here
+        make_folder(above)
+        make_folder(path)  # which another may have made meanwhile

@@ -3,6 +3,7 @@
 import os
 
 from agent_exec.model.errors import InvalidRules
+from agent_exec.places import make_folder
 from agent_exec.policy.policy import Policy
 from agent_exec.policy.rules import parse, write
 
@@ -47,7 +48,7 @@ def add_rules(path: "str | PathLike[str]", rules: "Sequence[Rule]") -> Policy:
     name = os.path.realpath(path)
     folder = os.path.dirname(name)
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        make_folder(folder)
         lock = FileLock(f"{name}.lock")
         lock.acquire(wait=True)
         try:

@@ -14,7 +14,7 @@ import sys
 from agent_exec.jobs import ids, record
 from agent_exec.logs.files import FLAGS
 from agent_exec.model.errors import AmbiguousJob, JobNotFound, StoreFailed
-from agent_exec.places import here
+from agent_exec.places import here, make_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -253,20 +253,6 @@ def _is_folder(path: str) -> bool:
         return stat.S_ISDIR(os.lstat(path).st_mode)
     except OSError:
         return False
-
-
-def make_folder(path: str) -> None:
-    """Make a folder, and those above it that are missing, for their owner alone; it may be there already."""
-    try:
-        os.mkdir(path, 0o700)
-    except FileExistsError:
-        return
-    except FileNotFoundError:
-        above = os.path.dirname(path)
-        if above == path or os.path.lexists(above):
-            raise  # there is nothing more to make: a link leads nowhere, or the system allows no folder here
-        make_folder(above)
-        make_folder(path)  # which another may have made meanwhile
 
 
 def _unlink(path: str) -> None:

@@ -5,6 +5,7 @@ from errno import EAGAIN
 
 from agent_exec.model.box import Box
 from agent_exec.model.errors import InvalidArgument, PlanFailed, SandboxUnavailable
+from agent_exec.places import make_folder
 from agent_exec.sandbox.backends import backend
 from agent_exec.sandbox.environment import scrub
 from agent_exec.sandbox.homes import uncovered
@@ -131,7 +132,7 @@ def _make_folders(profile: Profile, folders: "Sequence[str]") -> None:
     for folder in folders:
         if not os.path.lexists(folder) and any(inside(os.path.realpath(folder), root) for root in roots):
             try:
-                os.makedirs(folder, mode=0o700, exist_ok=True)
+                make_folder(folder)
             except OSError:
                 continue  # the plan says why not
 

@@ -12,6 +12,7 @@ from time import monotonic
 from agent_exec.logs.stream import Log, LogWriter, Moved
 from agent_exec.model.output import HeadTail, Tail, unfinished
 from agent_exec.model.value import Value
+from agent_exec.places import make_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ class Transcript:
         self._spilled = True
         stream: Stream = "stdout"
         try:
-            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            make_folder(self._folder)
             self._log = LogWriter(self._folder, stream, self._quota)
         except OSError:
             return

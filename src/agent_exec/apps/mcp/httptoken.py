@@ -7,7 +7,7 @@ import sys
 from errno import ELOOP
 
 from agent_exec.apps.cli.usage import UsageError
-from agent_exec.jobs.store import make_folder
+from agent_exec.places import make_folder
 from agent_exec.settings import token_place
 
 _BYTES = 24  # 192 bits

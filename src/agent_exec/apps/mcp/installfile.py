@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from errno import EACCES
 from typing import TYPE_CHECKING, NamedTuple
 
-from agent_exec.jobs.store import make_folder
 from agent_exec.model.errors import Busy, ConfigFailed, InvalidConfig
+from agent_exec.places import make_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ import os
 from agent_exec.host import FileLock
 from agent_exec.logs.folders import Folders
 from agent_exec.model.jsonline import dump, load
-from agent_exec.places import STATE, place, sessions_folder
+from agent_exec.places import STATE, make_folder, place, sessions_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,8 +84,7 @@ class Journal:
 
     def _acquire(self) -> None:
         folder = os.path.dirname(self.path)
-        for one in (os.path.dirname(folder), folder):
-            os.makedirs(one, mode=0o700, exist_ok=True)
+        make_folder(folder)
         if not _ours_alone(folder):
             raise PermissionError(errno.EPERM, "the folder is not this user's alone; remove it", folder)
         self._lock.acquire(wait=True)

@@ -6,6 +6,8 @@ it write down the statuses of its last pipeline when it ends.
 
 import os
 
+from agent_exec.places import make_folder
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_exec.faces.session.shells import Shell
@@ -36,7 +38,7 @@ class Pipelines:
         script = os.path.join(self._folder, "before")
         try:
             if not os.path.exists(script):
-                os.makedirs(self._folder, mode=0o700, exist_ok=True)
+                make_folder(self._folder)
                 text = _SCRIPT.format(place=shlex.quote(self._folder))
                 with open(f"{script}.new", "w", encoding="utf-8", errors="surrogateescape") as file:
                     file.write(text)

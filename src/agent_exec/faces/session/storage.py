@@ -6,7 +6,7 @@ import tempfile
 
 from agent_exec.host import FileLock, is_locked
 from agent_exec.model.errors import StoreFailed
-from agent_exec.places import sessions_folder
+from agent_exec.places import make_folder, sessions_folder
 
 _LOCK = "lock"
 _NAME = "server-"
@@ -25,7 +25,7 @@ class Storage:
     def __init__(self, above: str | None = None) -> None:
         self.above = above or sessions_folder()
         try:
-            os.makedirs(self.above, mode=0o700, exist_ok=True)
+            make_folder(self.above)
         except OSError as error:
             raise StoreFailed(
                 f"the folder {self.above!r} cannot be made: {error.strerror}", path=self.above

@@ -9,6 +9,7 @@ from time import monotonic, sleep
 from agent_exec.faces.slash.display import shown
 from agent_exec.host import FileLock
 from agent_exec.model.jsonline import dump, load
+from agent_exec.places import make_folder
 
 MOST = 1000
 """How many lines are kept."""
@@ -37,7 +38,7 @@ class History:
         self.lines: list[str] = []
         if path is not None:
             try:
-                os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
+                make_folder(os.path.dirname(os.path.abspath(path)))
                 self.lines = self._read()
             except OSError as error:
                 self._fail(error)
