@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_exec.model.errors import InvalidArgument
+from agent_exec.model.errors import InvalidArgument, PlanFailed
 from agent_exec.sandbox.plan import Root, changed_protections, changed_roots, make_plan, revalidate
 from agent_exec.sandbox.profile import Profile
 from agent_exec.sandbox.protections import find_protections
@@ -133,7 +133,7 @@ def test_what_is_replaced_while_it_is_planned_is_refused(
         return found
 
     monkeypatch.setattr("agent_exec.sandbox.plan.find_protections", meanwhile)
-    with pytest.raises(InvalidArgument, match="try again"):
+    with pytest.raises(PlanFailed, match="nothing was run. Try again"):
         planned(home, root / "in")
 
 
