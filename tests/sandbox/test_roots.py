@@ -133,7 +133,7 @@ def test_what_is_replaced_while_it_is_planned_is_refused(
         return found
 
     monkeypatch.setattr("agent_exec.sandbox.plan.find_protections", meanwhile)
-    with pytest.raises(PlanFailed, match="nothing was run. Try again"):
+    with pytest.raises(PlanFailed, match="nothing was run"):
         planned(home, root / "in")
 
 
