@@ -24,13 +24,16 @@ def shown(pieces: list[Piece], lines: int) -> list[tuple[str, str]]:
 
 def test_an_error_of_the_system_says_what_to_do() -> None:
     full = OSError(errno.EMFILE, os.strerror(errno.EMFILE))
-    message = answers.of_the_system(full).message
-    assert (
-        message == "the system refused: Too many open files; end what is not needed any more, and try again"
+    error = answers.of_the_system(full)
+    assert error.retryable
+    assert error.message == (
+        "the system refused: Too many open files; end what is not needed any more, and try again"
     )
     with pytest.raises(FileNotFoundError) as missing:
         os.stat("/no/such/file")
-    assert answers.of_the_system(missing.value).message.endswith(" (/no/such/file)")
+    error = answers.of_the_system(missing.value)
+    assert error.message.endswith(" (/no/such/file)")
+    assert not error.retryable
 
 
 def test_a_refusal_says_why() -> None:

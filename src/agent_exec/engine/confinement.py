@@ -1,9 +1,8 @@
 """Who confines a command here: the strongest backend that was seen to work; without one it is refused."""
 
-import errno
 import os
 
-from agent_exec.model.errors import PlanFailed, SandboxUnavailable
+from agent_exec.model.errors import SCARCE, PlanFailed, SandboxUnavailable
 from agent_exec.sandbox import confine
 from agent_exec.sandbox.backends import Backend, backends
 from agent_exec.sandbox.ours import Ours
@@ -15,9 +14,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_exec.host import Spawner
     from agent_exec.sandbox.guard import Guard
-
-_TRANSIENT = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
-"""What says nothing about a backend: the machine is too busy now."""
 
 NOTHING_CONFINES = "nothing can confine a command here"
 """How a refusal begins where no backend makes even the smallest box."""
@@ -127,7 +123,8 @@ def _smallest() -> Plan:
 
 
 def _passes(error: SandboxUnavailable) -> bool:
-    return error.details.get("errno") in _TRANSIENT
+    """True if the machine is too busy now, which says nothing about a backend."""
+    return error.details.get("errno") in SCARCE
 
 
 def _words(error: SandboxUnavailable) -> str:

@@ -5,13 +5,12 @@ Every answer has `schema_version`, `ok` and `type`; one that is not `ok` has
 """
 
 import os
-from errno import EMFILE, ENFILE
 
 from agent_exec.jobs.clock import stamp
 from agent_exec.jobs.ids import short
 from agent_exec.jobs.record import LOCK
 from agent_exec.logs.stream import STREAMS, Log, path
-from agent_exec.model.errors import AgentExecError, StoreFailed
+from agent_exec.model.errors import SCARCE, AgentExecError, StoreFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def of_the_system(error: OSError) -> StoreFailed:
     """Return our error for one of the system that nobody foresaw, with the file, if it is about one."""
     where = f" ({error.filename})" if error.filename else ""
     why = f"the system refused: {error.strerror or error}{where}"
-    if error.errno in (EMFILE, ENFILE):
+    if error.errno in SCARCE:
         why += "; end what is not needed any more, and try again"
     return StoreFailed(why, errno=error.errno)
 

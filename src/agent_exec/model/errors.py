@@ -30,9 +30,14 @@ AgentExecError(code, message, retryable, details)
     Interrupted             we were asked to end before it was done
 """
 
+from errno import EAGAIN, EMFILE, ENFILE, ENOMEM
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+SCARCE = (EAGAIN, EMFILE, ENFILE, ENOMEM)
+"""Errors of the system that pass: it lacks memory, processes or descriptors for now."""
 
 
 class AgentExecError(Exception):
@@ -205,6 +210,10 @@ class StoreFailed(Broken):
     """The folder of jobs cannot be read or written."""
 
     code = "store_failed"
+
+    def __init__(self, message: str, **details: object) -> None:
+        super().__init__(message, **details)
+        self.retryable = details.get("errno") in SCARCE
 
 
 class ConfigFailed(Broken):

@@ -19,10 +19,10 @@ STRENGTHS = ("full", "degraded")
 READING = ("allow-list", "deny-list")
 
 PROTECTED = tuple(
-    ".agent-exec .agents .aider.conf.yml .bazelrc .cargo .claude .codex .continue .cursor .devcontainer"
-    " .devcontainer.json .envrc .gemini .github .husky .idea .kiro .lefthook.yml .mcp.json .npmrc .opencode"
-    " .pre-commit-config.yaml .qwen .roo .vscode .windsurf .yarnrc .yarnrc.yml .zed lefthook.yml"
-    " opencode.json ox-config.json".split()
+    ".Rprofile .agent-exec .agents .aider.conf.yml .amazonq .bazelrc .cargo .claude .codex .continue .crush"
+    " .crush.json .cursor .devcontainer .devcontainer.json .envrc .factory .gemini .github .husky .idea"
+    " .kilocode .kiro .lefthook.yml .mcp.json .npmrc .opencode .pre-commit-config.yaml .qwen .roo .trae .vs"
+    " .vscode .windsurf .yarnrc .yarnrc.yml .zed crush.json lefthook.yml opencode.json ox-config.json".split()
 )
 """Names below a root, at any depth, that trusted programs obey: a command that makes or changes one has code
 of its own run on the host later. Every `.git` is protected without being named."""

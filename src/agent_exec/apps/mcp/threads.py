@@ -1,11 +1,10 @@
 """Threads for what takes long, on a machine that may have none left: that ends a call, never the server."""
 
-from errno import EAGAIN, EMFILE, ENFILE, ENOMEM
 from typing import TYPE_CHECKING, TypeVar, TypeVarTuple
 
 from anyio.to_thread import run_sync
 
-from agent_exec.model.errors import Busy
+from agent_exec.model.errors import SCARCE, Busy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,15 +14,13 @@ if TYPE_CHECKING:
 Given = TypeVarTuple("Given")
 Result = TypeVar("Result")
 
-_SCARCE = (EAGAIN, EMFILE, ENFILE, ENOMEM)
-
 
 def lacking(error: BaseException) -> str:
     """Say what the machine lacks for now, if that is what an error says."""
     lack = ""
     if isinstance(error, RuntimeError) and str(error) == "can't start new thread":
         lack = "room for another thread"
-    elif isinstance(error, OSError) and error.errno in _SCARCE:
+    elif isinstance(error, OSError) and error.errno in SCARCE:
         lack = f"enough for this ({error.strerror})"
     return f"this machine does not have {lack}; try again when less runs" if lack else ""
 
