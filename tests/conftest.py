@@ -29,11 +29,6 @@ def hear_signals() -> None:
 hear_signals()
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """Run twice as many tests at once as there are cores: many wait for a disk, or for time to pass."""
-    return 2 * len(os.sched_getaffinity(0))
-
-
 def pytest_runtest_setup() -> None:
     hear_signals()
 
