@@ -55,14 +55,26 @@ _stuck: set[str] = set()
 _live: "WeakSet[Guard]" = WeakSet()
 """The guards of commands that run, or whose changes were not looked at since."""
 
+_changing_live = allocate_lock()
+
+
+def _forget_live() -> None:
+    """Have no live guard, in a copy of the process: they are the original's."""
+    global _changing_live  # noqa: PLW0603 - another thread of the original may have held it
+    _changing_live = allocate_lock()
+    _live.clear()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_live.clear)
+    os.register_at_fork(after_in_child=_forget_live)
 
 
 def look_at_all() -> None:
     """Take away what commands that still run have made: it must not be taken for the user's."""
     surveys: Surveys = {}
-    for guard in tuple(_live):
+    with _changing_live:
+        guards = tuple(_live)
+    for guard in guards:
         guard.look(surveys)
 
 
@@ -137,7 +149,7 @@ class Guard:
             return outcome
         changes = tuple(change.to_json() for change in self.look())
         self._reported = True
-        _live.discard(self)
+        self._retire()
         return outcome.replace(changes=changes) if outcome is not None and changes else outcome
 
     def watch(self, loop: "Loop", exposed: "Callable[[str], object]") -> None:
@@ -146,7 +158,8 @@ class Guard:
         A bind comes off when another file is renamed over it. Most commands are
         over before this begins; what was replaced until then is found then.
         """
-        _live.add(self)
+        with _changing_live:
+            _live.add(self)
         if self.plan.held:
             self._loop = loop
             self._timer = loop.after(_SOON, lambda: self._begin(exposed))
@@ -192,7 +205,7 @@ class Guard:
 
         Between commands, that process looks from now on.
         """
-        _live.discard(self)
+        self._retire()
         before = tuple(getattr(self._before, name) for name in Snapshot.__slots__)
         return {"profile": self.plan.profile.to_text(), "plan": self.plan.to_fields(), "before": before}
 
@@ -203,6 +216,11 @@ class Guard:
 
         plan = Plan.from_fields(Profile.from_json(fields["profile"]), fields["plan"])
         return cls(plan, before=Snapshot(**dict(zip(Snapshot.__slots__, fields["before"], strict=True))))
+
+    def _retire(self) -> None:
+        """Look no more before the plans of others."""
+        with _changing_live:
+            _live.discard(self)
 
     def _was_another_commands(self, path: str) -> bool:
         """True if what the plan protects there was made by a command that ran then, and was taken away."""
