@@ -111,6 +111,8 @@ def compare(
 ) -> tuple[Change, ...]:
     """Return what has changed since a snapshot of the same plan, in the order of the paths."""
     after = snapshot(plan, bound=bound, surveys=surveys)
+    if after == before and not plan.links:
+        return ()
     found: dict[str, str] = {}
     old, new = dict(before.digests), dict(after.digests)
     for path in old | new:

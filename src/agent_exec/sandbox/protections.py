@@ -164,6 +164,8 @@ def is_name(path: str) -> bool:
 
 def wanted(profile: "Profile", obeyed: "Sequence[str]") -> "list[str]":
     """Return those of the obeyed paths that a profile protects."""
+    if not obeyed:
+        return []
     names = {name for name in profile.protect if name not in profile.unprotect}
     return [path for path in obeyed if not is_name(path) or os.path.basename(path) in names]
 
