@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 import threading
 import uuid
 from collections import Counter
@@ -13,7 +12,7 @@ import pytest
 
 from agent_exec.engine.engine import close_shared
 from cli import Cli
-from support import descriptors, own_children, processes_marked, wait_until
+from support import descriptors, newest_pid, own_children, processes_marked, wait_until
 
 
 # A script's background jobs, and whatever runs under nohup, begin with these ignored; what we start would inherit that.
@@ -31,15 +30,6 @@ hear_signals()
 
 def pytest_runtest_setup() -> None:
     hear_signals()
-
-
-STARTS = {"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen", "socket.sendmsg"}
-"""What a process does to start another one, itself or by its helpers."""
-
-started: set[str] = set()
-"""Which of these the test has done: after one that did not, no process has to be looked for."""
-
-sys.addaudithook(lambda event, _: started.add(event) if event in STARTS else None)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -60,10 +50,10 @@ def nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv(*mark.split("="))
     close_shared()
     before = descriptors(), set(threading.enumerate()), own_children()
-    started.clear()
+    newest = newest_pid()
     yield mark
     close_shared()
-    if started:
+    if newest_pid() != newest:  # else nobody has started anything
         gone = wait_until(lambda: not processes_marked(mark), fail=False)
         assert gone, f"processes left behind: {processes_marked(mark)}"
     wait_until(

@@ -62,6 +62,11 @@ def own_children() -> set[int]:
     return found
 
 
+def newest_pid() -> str:
+    """Return the pid that was given to the newest process or thread of this machine."""
+    return Path("/proc/loadavg").read_text().split()[-1]
+
+
 def processes_marked(mark: str) -> dict[int, str]:
     """Give the processes whose environment or arguments hold this text, but not ourselves."""
     found = {}

@@ -107,7 +107,7 @@ def unenforced(plan: "Plan") -> tuple[str, ...]:
     profile = plan.profile
     found = [
         "arguments and variables of this user's other processes can be read, though none can be signalled",
-        "a process that leaves its session may outlive the command and whoever asked for it",
+        "a process that leaves its session may outlive the command and its caller",
         "semaphores and named shared memory are the machine's",
         "users and groups are looked up by a service outside",
         "system calls are not filtered",

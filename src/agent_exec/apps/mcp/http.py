@@ -184,7 +184,7 @@ def _say_ready(where: "Where", listener: socket.socket) -> None:
     lines = [f"serves the Model Context Protocol at {url}"]
     if where.remote:
         lines.append(
-            "WARNING: other machines can reach it, and whoever listens on the way reads all, the token too"
+            "WARNING: other machines can reach it, and anyone on the way can read all of it, the token too"
         )
     lines.append(
         f"every request needs the header `Authorization: Bearer TOKEN`; TOKEN is in {where.token_file}"
