@@ -25,3 +25,11 @@ def test_a_link_that_leads_nowhere_is_no_place(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("nowhere/at/all")
     with pytest.raises(FileNotFoundError):
         make_folder(str(tmp_path / "link" / "folder"))
+
+
+@pytest.mark.parametrize("kind", ["file", "dangling link"])
+def test_something_else_in_its_place_is_refused(tmp_path: Path, kind: str) -> None:
+    place = tmp_path / "place"
+    place.touch() if kind == "file" else place.symlink_to("nowhere")
+    with pytest.raises(FileExistsError):
+        make_folder(str(place))

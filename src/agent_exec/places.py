@@ -60,7 +60,8 @@ def make_folder(path: str) -> None:
     try:
         os.mkdir(path, 0o700)
     except FileExistsError:
-        return
+        if not os.path.isdir(path):
+            raise
     except FileNotFoundError:
         above = os.path.dirname(path)
         if above == path or os.path.lexists(above):

@@ -114,7 +114,7 @@ def on_line(text: str) -> str:
 
 
 def _parts(answer: "dict[str, Any]") -> "Iterator[dict[str, Any]]":
-    """Return an answer, and the object in it that holds the data, where a contract has one."""
+    """Yield an answer, and the object in it that holds the data, where a contract has one."""
     yield answer
     for name in ("data", "result"):
         if isinstance(answer.get(name), dict):

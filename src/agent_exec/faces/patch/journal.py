@@ -160,7 +160,7 @@ def _read(fd: int) -> "dict[str, Any]":
 
 
 def _settle(said: "dict[str, Any]", token: str) -> None:
-    """Give up the old files of a patch that is done; else put them back where nobody has written since."""
+    """Remove the old files of a patch that is done; else restore them where nothing was written since."""
     folders = Folders()
     undo = not said.get("done")
     made = said.get("made", ())
