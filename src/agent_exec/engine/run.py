@@ -420,7 +420,7 @@ class Run:
     def _finish(self) -> None:
         self._set_timer(None)
         if self.guard is not None:
-            self.guard.unwatch()
+            self.guard.end()
         if self._error is None:
             from agent_exec.model.outcome import Outcome  # which whoever waits for the start can do without
 

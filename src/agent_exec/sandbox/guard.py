@@ -87,6 +87,7 @@ class Guard:
         "_found",
         "_lock",
         "_loop",
+        "_over",
         "_reported",
         "_timer",
         "_watch",
@@ -108,6 +109,7 @@ class Guard:
         self._before = snapshot(plan, fresh=fresh) if before is None else before
         self._found: dict[str, Change] = {}
         self._lock = allocate_lock()
+        self._over = False
         self._reported = False
         self._loop: Loop | None = None
         self._timer: Timer | None = None
@@ -122,8 +124,10 @@ class Guard:
     def look(self, surveys: "Surveys | None" = None) -> tuple[Change, ...]:
         """Take away what must not be there, and return all changes since the command was started.
 
-        `surveys` are shared by guards that look one after the other.
+        `surveys` are shared by guards that look one after the other. The first
+        look after the command has ended is the last that other commands need.
         """
+        over = self._over
         with self._lock:
             kept = 0
             done: dict[str, Change] = {}
@@ -141,6 +145,8 @@ class Guard:
             for path in sorted(done):
                 if path in self._found or len(self._found) < _MOST:
                     self._found[path] = done[path]
+            if over:
+                self._retire()
             return tuple(self._found[path] for path in sorted(self._found))
 
     def report(self, outcome: "Outcome | None") -> "Outcome | None":
@@ -149,7 +155,7 @@ class Guard:
             return outcome
         changes = tuple(change.to_json() for change in self.look())
         self._reported = True
-        self._retire()
+        self._retire()  # also where it was never started
         return outcome.replace(changes=changes) if outcome is not None and changes else outcome
 
     def watch(self, loop: "Loop", exposed: "Callable[[str], object]") -> None:
@@ -164,8 +170,12 @@ class Guard:
             self._loop = loop
             self._timer = loop.after(_SOON, lambda: self._begin(exposed))
 
-    def unwatch(self) -> None:
-        """Watch no longer; harmless when repeated."""
+    def end(self) -> None:
+        """Watch no longer, since the command has ended; harmless when repeated."""
+        self._over = True
+        self._unwatch()
+
+    def _unwatch(self) -> None:
         if self._loop is not None:
             if self._timer is not None:
                 self._timer.cancel()
@@ -193,7 +203,7 @@ class Guard:
         """Call `exposed` for the first path that is no longer what it was."""
         for path, known in self.plan.held if heard else ():
             if identity(path) != known and not was_taken_away(path, known):
-                self.unwatch()
+                self._unwatch()
                 exposed(
                     f"{path!r} was replaced while the command ran, and the sandbox can no longer protect or"
                     " hide it; the command was ended. Run it again"

@@ -51,6 +51,9 @@ _FOLDER = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr
 
 _known: "dict[str, Known]" = {}
 
+_whole: "dict[tuple[str, bool], tuple[tuple[str, ...], tuple[Stamp, ...], Survey]]" = {}
+"""The last survey of a root all of whose folders are known: their paths, their stamps, what it found."""
+
 _honest: dict[tuple[str, int], bool] = {}
 
 
@@ -105,6 +108,19 @@ def survey(root: str, *, bound: int = BOUND, into_git: bool = False) -> Survey:
     A `.git` that was found before is found again if it is there, whatever has
     been put before it since.
     """
+    last = _whole.get((root, into_git))
+    if last is not None and last[2].entries < bound and _stamps(last[0]) == last[1]:
+        return last[2]
+    made = _walk(root, bound, into_git=into_git)
+    kept = _known[root][0]
+    below = sum(len(found[2]) + (len(found[3]) if into_git else 0) for found in kept.values())
+    if len(kept) == 1 + below:  # every folder is known
+        _whole[root, into_git] = tuple(kept), tuple(found[0] for found in kept.values()), made
+    return made
+
+
+def _walk(root: str, bound: int, *, into_git: bool) -> Survey:
+    """Look into every folder below a root that has changed since it was last seen."""
     gits: list[str] = []
     obeyed: list[str] = []
     shut: list[str] = []
@@ -173,15 +189,29 @@ def known(root: str) -> "Known":
 
 def learn(root: str, found: "Known") -> None:
     """Know this of a root, which another process of ours may have found."""
-    _known.pop(root, None)
+    _forget(root)
     if len(_known) >= _MOST_ROOTS:
-        _known.pop(next(iter(_known)), None)
+        _forget(next(iter(_known)))
     _known[root] = found
+
+
+def _forget(root: str) -> None:
+    _known.pop(root, None)
+    _whole.pop((root, False), None)
+    _whole.pop((root, True), None)
 
 
 def packaged(path: str) -> bool:
     """True if names that are obeyed are not looked for at a path, because it lies in an installed package."""
     return any(part in path for part in _PACKAGES)
+
+
+def _stamps(folders: "tuple[str, ...]") -> "tuple[Stamp, ...] | None":
+    """Return who folders are and when they last changed, None if one of them is not there."""
+    try:
+        return tuple(map(_stamp, map(os.lstat, folders)))
+    except OSError:
+        return None
 
 
 def _stamp(found: os.stat_result) -> "Stamp":

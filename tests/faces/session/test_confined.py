@@ -11,7 +11,10 @@ from shlex import quote
 
 import pytest
 
+from agent_exec.sandbox.changes import Change
+from agent_exec.sandbox.guard import Guard
 from agent_exec.sandbox.profile import Profile
+from agent_exec.sandbox.survey import Survey
 from faces.session.calling import Caller
 from support import processes_marked, wait_until
 
@@ -209,3 +212,23 @@ def test_our_own_files_stay_as_they_are(opened: Callable[..., Caller], work: Pat
         assert "protected" in call.refused("apply_patch", input=patch)
     assert (rules.read_text(), profile.read_text()) == before
     assert call.run("echo fine > other; cat other profile.json")["exit_code"] == 0
+
+
+def test_sessions_that_have_ended_are_not_looked_at_again(
+    boxed: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that has run many commands must not become slower with each."""
+    looks: list[Guard] = []
+    look = Guard.look
+
+    def counted(guard: Guard, surveys: dict[tuple[str, bool], Survey] | None = None) -> tuple[Change, ...]:
+        looks.append(guard)
+        return look(guard, surveys)
+
+    monkeypatch.setattr(Guard, "look", counted)
+    counts = []
+    for _ in range(6):
+        looks.clear()
+        assert boxed.run("true")["exit_code"] == 0
+        counts.append(len(looks))
+    assert counts == [counts[0]] * 6
