@@ -11,7 +11,7 @@ from time import perf_counter
 from agent_exec import Outcome, Profile, run
 from agent_exec.engine import confinement, engine
 from agent_exec.model.errors import SandboxUnavailable
-from agent_exec.sandbox.plan import Plan
+from agent_exec.sandbox.plan.plan import Plan
 from bench.worker import require, serve
 
 Once = Callable[[], tuple[object, ...]]

@@ -5,8 +5,6 @@ from agent_exec.model.lazy import loader
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_exec.engine.engine import Engine, run, warm
-    from agent_exec.engine.gate import Gate, Request
-    from agent_exec.engine.rulefile import load_rules
     from agent_exec.engine.run import Run
     from agent_exec.faces.executor.config import CommandExecutorConfig
     from agent_exec.faces.executor.errors import CommandExecutionError, CommandValidationError
@@ -18,17 +16,19 @@ if TYPE_CHECKING:
     from agent_exec.faces.oneshot.definitions import TOOL_DEFINITIONS
     from agent_exec.faces.oneshot.kit import ToolCatalog, create_agent_toolkit
     from agent_exec.faces.oneshot.secure import ToolError, secure_tool
-    from agent_exec.faces.patch.answer import apply_patch
     from agent_exec.faces.session.tools import open_tools
     from agent_exec.model.command import Command, Terminal
     from agent_exec.model.errors import AgentExecError
     from agent_exec.model.limits import Limits
     from agent_exec.model.outcome import Outcome
     from agent_exec.model.output import Head, HeadTail, Lines, Tail, Text
+    from agent_exec.patch.answer import apply_patch
     from agent_exec.policy.facts import Facts
     from agent_exec.policy.policy import Policy
     from agent_exec.policy.rule import Rule
     from agent_exec.policy.verdict import Verdict
+    from agent_exec.requests.gate import Gate, Request
+    from agent_exec.requests.rulefile import load_rules
     from agent_exec.sandbox.profile import BoxLimits, Profile
     from agent_exec.settings import open_jobs
     from agent_exec.version import __version__
@@ -91,7 +91,7 @@ _HOMES = {
     "CommandValidationResult": "faces.executor.result",
     "Engine": "engine.engine",
     "Facts": "policy.facts",
-    "Gate": "engine.gate",
+    "Gate": "requests.gate",
     "Head": "model.output",
     "HeadTail": "model.output",
     "Limits": "model.limits",
@@ -99,7 +99,7 @@ _HOMES = {
     "Outcome": "model.outcome",
     "Policy": "policy.policy",
     "Profile": "sandbox.profile",
-    "Request": "engine.gate",
+    "Request": "requests.gate",
     "Rule": "policy.rule",
     "Run": "engine.run",
     "TOOL_DEFINITIONS": "faces.oneshot.definitions",
@@ -111,9 +111,9 @@ _HOMES = {
     "ToolHandler": "faces.executor.toolhandler",
     "Verdict": "policy.verdict",
     "__version__": "version",
-    "apply_patch": "faces.patch.answer",
+    "apply_patch": "patch.answer",
     "create_agent_toolkit": "faces.oneshot.kit",
-    "load_rules": "engine.rulefile",
+    "load_rules": "requests.rulefile",
     "open_jobs": "settings",
     "open_tools": "faces.session.tools",
     "run": "engine.engine",

@@ -3,6 +3,9 @@
 import os
 import sys
 
+PACKAGE = os.path.dirname(os.path.abspath(__file__))
+"""Where our own code is."""
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,9 +9,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from agent_exec.engine.gate import Approver, Gate
     from agent_exec.faces.jobs import Jobs
     from agent_exec.jobs.store import Store
+    from agent_exec.requests.gate import Approver, Gate
 
 
 def open_jobs(
@@ -32,16 +32,16 @@ def open_gate(
     environ: "Mapping[str, str] | None" = None,
 ) -> "Gate":
     """Give the gate that commands pass: by the rules of this file, or by those in force here, if any."""
-    from agent_exec.engine.gate import Gate
+    from agent_exec.requests.gate import Gate
 
     found = os.environ if environ is None else environ
     approval = approval_policy(found)
     file = rules_file(rules, found)
     if file is None and unmatched == "run" and approval != "untrusted":
         return Gate(None, approver=approver, approval=approval or "on-request")
-    from agent_exec.engine.rulefile import add_rules, load_book
     from agent_exec.policy.policy import Policy
-    from agent_exec.policy.rules import Book
+    from agent_exec.policy.rulebook import Book
+    from agent_exec.requests.rulefile import add_rules, load_book
 
     book = Book() if file is None else load_book(file)
     return Gate(

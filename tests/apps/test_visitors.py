@@ -116,14 +116,14 @@ def test_known_clients_have_so_many_places(tmp_path: Path) -> None:
 
 
 def mcp_listener() -> socket.socket:
-    from agent_exec.apps.mcp.http import _bind
-    from agent_exec.apps.mcp.httpwhere import Where
+    from agent_exec.apps.mcp.transport.http import _bind
+    from agent_exec.apps.mcp.transport.http_options import Where
 
     return _bind(Where("", port=0))
 
 
 def web_listener() -> socket.socket:
-    from agent_exec.apps.shell.web import listen
+    from agent_exec.apps.shell.web.server import listen
 
     return listen(0)
 

@@ -129,7 +129,7 @@ import gc, sys
 sys.path.append(sys.argv[1])
 import agent_exec
 from agent_exec.engine.engine import close_shared
-from agent_exec.host.posix import spawner
+from agent_exec.host.posix.process import spawner
 class Trouble(Exception): pass
 class Keeper(spawner.Keeper):
     def __init__(self, *given):

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 import agent_exec
-from agent_exec.engine.gate import Gate
 from agent_exec.faces.executor.config import CommandExecutorConfig
 from agent_exec.faces.executor.executor import CommandExecutor
 from agent_exec.faces.oneshot.kit import create_agent_toolkit
@@ -22,6 +21,7 @@ from agent_exec.faces.slash.permission import ShellPermission
 from agent_exec.model.errors import ApprovalRequired, CommandDenied
 from agent_exec.policy.policy import Policy
 from agent_exec.policy.rule import Rule
+from agent_exec.requests.gate import Gate
 
 VICTIMS = {"the first process": "1", "ourselves": str(os.getpid()), "who started us": str(os.getppid())}
 DENIES = "it would end process"

@@ -146,7 +146,7 @@ for _ in range(900):
 os.write(1, b"ready")
 signal.pause()
 """
-    from agent_exec.host.posix.tree import children
+    from agent_exec.host.posix.keeper.tree import children
 
     with Engine() as engine:
         run = engine.start(Command([sys.executable, "-IS", "-c", code]))

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from agent_exec.engine.engine import Engine, shared_spawner
-from agent_exec.engine.handing import HandOver
+from agent_exec.engine.handoff import HandOver
 from agent_exec.engine.run import Run
-from agent_exec.jobs import handover
+from agent_exec.jobs import handoff_out as handover
 from agent_exec.jobs.order import Order
 from agent_exec.jobs.run import Started
 from agent_exec.model.command import Command
@@ -31,8 +31,8 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="a hand-ov
 SERVER = """
 import os, sys
 from agent_exec.engine.engine import Engine, shared_spawner
-from agent_exec.engine.handing import HandOver
-from agent_exec.jobs.handover import hand_over
+from agent_exec.engine.handoff import HandOver
+from agent_exec.jobs.handoff_out import hand_over
 from agent_exec.jobs.order import Order
 from agent_exec.model.command import Command
 from agent_exec.model.errors import InvalidState

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import agent_exec
-from agent_exec.jobs.boxed import ROOM, ahead, bounded
+from agent_exec.jobs.confined_job import ROOM, ahead, bounded
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.jsonline import dump
-from agent_exec.sandbox.survey import known
+from agent_exec.sandbox.plan.survey import known
 from cli import PROGRAM, Cli, check
 from jobs.seen import Gate, below, kill_and_wait, printed, stat, supervisor_of
 from sandbox.trees import repository
@@ -144,7 +144,7 @@ def test_the_library(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_what_is_known_of_a_root_is_known_to_the_next_job_and_no_more(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent_exec.sandbox.survey._SETTLED_NS", 0)
+    monkeypatch.setattr("agent_exec.sandbox.plan.survey._SETTLED_NS", 0)
     jobs = agent_exec.open_jobs(str(cli.root))
     profile = agent_exec.Profile("workspace-write", [cli.cwd])
     hook = cli.cwd / "inner" / ".git" / "hooks" / "pre-commit"
@@ -179,7 +179,7 @@ def test_a_repository_that_comes_after_the_plan_is_protected(
         shutil.copytree(theirs, cli.cwd / "inner")
         return sent
 
-    monkeypatch.setattr("agent_exec.jobs.boxed.ahead", planned)
+    monkeypatch.setattr("agent_exec.jobs.confined_job.ahead", planned)
     jobs = agent_exec.open_jobs(str(cli.root))
     profile = agent_exec.Profile("workspace-write", [cli.cwd], git=git)
     told = jobs.run(["sh", "-c", f"echo x > {hook}"], cwd=str(cli.cwd), sandbox=profile, observe=None)
@@ -302,4 +302,4 @@ def test_a_supervisor_loads_no_sandbox_unless_asked() -> None:
     out = subprocess.run([sys.executable, "-IS", "-c", code], capture_output=True, text=True, check=True)
     assert "agent_exec.engine.run" in out.stdout.split()
     assert "agent_exec.sandbox" not in out.stdout
-    assert "agent_exec.jobs.boxed" not in out.stdout
+    assert "agent_exec.jobs.confined_job" not in out.stdout

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from agent_exec.policy import source
+from agent_exec.policy.shell import source
 
 TOOL = Path(__file__).parents[2] / "tools" / "fuzz_policy.py"
 

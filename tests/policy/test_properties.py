@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_exec.policy.facts import Facts
-from agent_exec.policy.line import read
 from agent_exec.policy.policy import Policy
 from agent_exec.policy.rule import Rule
+from agent_exec.policy.shell.line import read
 from agent_exec.policy.verdict import KINDS, Verdict
 from policy.canary import judge
 from policy.corpus_shell import ALLOWED, ASKED, DENIED, EVERYDAY, RULES

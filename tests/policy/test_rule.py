@@ -6,7 +6,7 @@ from agent_exec.model.errors import InvalidArgument
 from agent_exec.policy.facts import Facts
 from agent_exec.policy.policy import Policy
 from agent_exec.policy.rule import Rule
-from agent_exec.policy.word import Word
+from agent_exec.policy.shell.word import Word
 
 
 def words(*texts: str) -> list[Word]:

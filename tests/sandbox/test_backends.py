@@ -21,8 +21,8 @@ from agent_exec.model.errors import LaunchFailed, SandboxUnavailable
 from agent_exec.sandbox import backends, confine
 from agent_exec.sandbox.backends import BWRAP, LANDLOCK, NS, backend
 from agent_exec.sandbox.linux import bwrap, landlock
-from agent_exec.sandbox.ours import ours
-from agent_exec.sandbox.plan import Plan
+from agent_exec.sandbox.plan.ours import ours
+from agent_exec.sandbox.plan.plan import Plan
 from agent_exec.sandbox.profile import Profile
 from cli import Cli
 from sandbox.attacks.ground import NOBODY, PYTHON, make_package, site

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_exec.sandbox.changes import Change, compare, snapshot
-from agent_exec.sandbox.plan import Plan, make_plan
+from agent_exec.sandbox.plan.plan import Plan, make_plan
 from agent_exec.sandbox.profile import Profile
+from agent_exec.sandbox.report.changes import Change, compare, snapshot
 from sandbox.trees import git, repository
 from support import wait_until
 

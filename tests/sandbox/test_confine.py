@@ -8,7 +8,7 @@ import pytest
 import agent_exec
 from agent_exec.model.errors import InvalidArgument, SandboxUnavailable
 from agent_exec.sandbox.confine import planned
-from agent_exec.sandbox.ours import ours
+from agent_exec.sandbox.plan.ours import ours
 
 
 def sh(line: str, root: Path, **settings: object) -> agent_exec.Outcome:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_exec.sandbox.denials import denials, exhausted, human
-from agent_exec.sandbox.plan import Plan, Root
+from agent_exec.sandbox.plan.plan import Plan, Root
 from agent_exec.sandbox.profile import BoxLimits, Profile
+from agent_exec.sandbox.report.denials import denials, exhausted, human
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_exec.sandbox.explain import explain
-from agent_exec.sandbox.plan import make_plan
+from agent_exec.sandbox.plan.explain import explain
+from agent_exec.sandbox.plan.plan import make_plan
 from agent_exec.sandbox.profile import Profile
 
 

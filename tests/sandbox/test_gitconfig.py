@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_exec.sandbox.gitconfig import obeyed, parse
+from agent_exec.sandbox.plan.gitconfig import obeyed, parse
 from sandbox.trees import git, repository
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from agent_exec.model.errors import InvalidArgument
-from agent_exec.sandbox.gitdirs import Guarded, guard, locate
-from agent_exec.sandbox.survey import survey
+from agent_exec.sandbox.plan.gitdirs import Guarded, guard, locate
+from agent_exec.sandbox.plan.survey import survey
 from sandbox.trees import git, repository
 
 

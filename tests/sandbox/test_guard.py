@@ -14,12 +14,12 @@ from agent_exec.engine.confinement import guarded
 from agent_exec.engine.engine import shared_spawner
 from agent_exec.model.errors import PlanFailed, SandboxUnavailable
 from agent_exec.model.outcome import Outcome
-from agent_exec.sandbox import guard as guards
-from agent_exec.sandbox import removal
-from agent_exec.sandbox.changes import compare
-from agent_exec.sandbox.guard import Guard
-from agent_exec.sandbox.ours import ours
+from agent_exec.sandbox.plan.ours import ours
 from agent_exec.sandbox.profile import PROTECTED, Profile
+from agent_exec.sandbox.report import guard as guards
+from agent_exec.sandbox.report import removal
+from agent_exec.sandbox.report.changes import compare
+from agent_exec.sandbox.report.guard import Guard
 from sandbox.trees import git, repository
 from support import wait_until
 

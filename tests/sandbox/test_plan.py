@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from agent_exec.model.errors import InvalidArgument
-from agent_exec.sandbox.ours import own_paths
-from agent_exec.sandbox.plan import changed_roots, make_plan
+from agent_exec.sandbox.plan.ours import own_paths
+from agent_exec.sandbox.plan.plan import changed_roots, make_plan
 from agent_exec.sandbox.profile import PROTECTED, Profile
 from sandbox.trees import git, names, planned, repository
 
@@ -165,7 +165,7 @@ def test_a_file_with_a_name_outside_is_told(home: Path, root: Path) -> None:
 
 
 def test_too_many_to_protect_are_refused(home: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_exec.sandbox.protections.MOST_PROTECTED", 3)
+    monkeypatch.setattr("agent_exec.sandbox.plan.protections.MOST_PROTECTED", 3)
     for number in range(4):
         (root / f"r{number}" / ".git").mkdir(parents=True)
     with pytest.raises(InvalidArgument, match="4 paths"):

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_exec.model.errors import InvalidArgument
+from agent_exec.sandbox.plan.secrets import SECRETS
 from agent_exec.sandbox.profile import PROTECTED, BoxLimits, Profile
-from agent_exec.sandbox.secrets import SECRETS
 
 steady = settings(deadline=None, derandomize=True, max_examples=150)
 parts = st.text(

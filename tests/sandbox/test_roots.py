@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from agent_exec.model.errors import InvalidArgument, PlanFailed
-from agent_exec.sandbox.plan import Root, changed_protections, changed_roots, make_plan, revalidate
+from agent_exec.sandbox.plan.plan import Root, changed_protections, changed_roots, make_plan, revalidate
+from agent_exec.sandbox.plan.protections import find_protections
 from agent_exec.sandbox.profile import Profile
-from agent_exec.sandbox.protections import find_protections
 from sandbox.trees import git, names, planned, repository
 
 
@@ -132,7 +132,7 @@ def test_what_is_replaced_while_it_is_planned_is_refused(
         place.symlink_to(root / "old")
         return found
 
-    monkeypatch.setattr("agent_exec.sandbox.plan.find_protections", meanwhile)
+    monkeypatch.setattr("agent_exec.sandbox.plan.plan.find_protections", meanwhile)
     with pytest.raises(PlanFailed, match="nothing was run"):
         planned(home, root / "in")
 
@@ -206,7 +206,7 @@ def test_what_may_not_be_entered_matters_inside_a_root_alone(
             raise PermissionError(13, "Permission denied", path)
         return real(path)
 
-    monkeypatch.setattr("agent_exec.sandbox.paths.os.lstat", forbidding)
+    monkeypatch.setattr("agent_exec.sandbox.plan.paths.os.lstat", forbidding)
     profile = Profile(roots=[str(root)])
     if refused:
         with pytest.raises(InvalidArgument, match="Permission denied"):

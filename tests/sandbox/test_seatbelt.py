@@ -9,7 +9,7 @@ import pytest
 
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.sandbox import seatbelt
-from agent_exec.sandbox.plan import Plan, Root, make_plan
+from agent_exec.sandbox.plan.plan import Plan, Root, make_plan
 from agent_exec.sandbox.profile import BoxLimits, Profile
 
 Form: TypeAlias = "str | list[Form]"

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from agent_exec.sandbox import survey as module
-from agent_exec.sandbox.survey import kind_of, known, learn, survey
+from agent_exec.sandbox.plan import survey as module
+from agent_exec.sandbox.plan.survey import kind_of, known, learn, survey
 
 _COARSE = 5
 """The kernel's clock by which it dates what changes in a file system; the standard library has no name for it."""

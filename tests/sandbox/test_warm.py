@@ -16,7 +16,7 @@ import agent_exec
 from agent_exec.engine.engine import warm
 from agent_exec.model.errors import InvalidArgument, InvalidState, SandboxUnavailable
 from agent_exec.sandbox import confine
-from agent_exec.sandbox.steps import STEPS
+from agent_exec.sandbox.setup_steps import STEPS
 from sandbox.attacks.conftest import STRONG, make_runner
 from sandbox.attacks.ground import PYTHON, World, ended, first_processes, make_package, site
 from support import descriptors, exists, processes_marked, wait_until

@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from agent_exec.sandbox.plan import Plan, make_plan
+from agent_exec.sandbox.plan.plan import Plan, make_plan
 from agent_exec.sandbox.profile import Profile
 
 

@@ -5,15 +5,15 @@ import os
 from agent_exec.model.errors import SCARCE, PlanFailed, SandboxUnavailable
 from agent_exec.sandbox import confine
 from agent_exec.sandbox.backends import Backend, backends
-from agent_exec.sandbox.ours import Ours
-from agent_exec.sandbox.plan import Plan
+from agent_exec.sandbox.plan.ours import Ours
+from agent_exec.sandbox.plan.plan import Plan
 from agent_exec.sandbox.profile import Profile
 from agent_exec.sandbox.seatbelt import PROGRAM
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_exec.host import Spawner
-    from agent_exec.sandbox.guard import Guard
+    from agent_exec.sandbox.report.guard import Guard
 
 NOTHING_CONFINES = "nothing can confine a command here"
 """How a refusal begins where no backend makes even the smallest box."""
@@ -35,7 +35,7 @@ def guarded(sandbox: "Profile | Plan", spawner: "Spawner", ours: "Ours") -> "Gua
     Every confined command of every face begins here. If something is there by
     now that a kept plan does not protect, it is planned anew.
     """
-    from agent_exec.sandbox.guard import Guard, look_at_all
+    from agent_exec.sandbox.report.guard import Guard, look_at_all
 
     look_at_all()
     plan = settle(sandbox, spawner, ours)

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from agent_exec.model.command import Launch, OnOutput, Word
     from agent_exec.model.outcome import Outcome
     from agent_exec.model.output import Keep
-    from agent_exec.sandbox.guard import Guard
-    from agent_exec.sandbox.ours import Ours
-    from agent_exec.sandbox.plan import Plan
+    from agent_exec.sandbox.plan.ours import Ours
+    from agent_exec.sandbox.plan.plan import Plan
     from agent_exec.sandbox.profile import Profile
+    from agent_exec.sandbox.report.guard import Guard
 else:
     from _collections import deque  # without the rest of its package
 
@@ -332,9 +332,9 @@ def _confined(
         raise InvalidArgument("nothing of a confined command can be left running; leave out leftovers")
     from agent_exec.engine.confinement import guarded
     from agent_exec.sandbox.confine import confine
-    from agent_exec.sandbox.guard import Guard
-    from agent_exec.sandbox.ours import Ours, ours
-    from agent_exec.sandbox.plan import Plan
+    from agent_exec.sandbox.plan.ours import Ours, ours
+    from agent_exec.sandbox.plan.plan import Plan
+    from agent_exec.sandbox.report.guard import Guard
 
     guard = sandbox
     if not isinstance(guard, Guard):
@@ -352,7 +352,7 @@ def _warm(sandbox: "Profile | Plan", spawner: Spawner, boxes: int) -> "Plan":
         raise InvalidArgument(f"boxes must be a whole number, 0 or more; got {boxes!r}")
     from agent_exec.engine.confinement import settle
     from agent_exec.sandbox.confine import box
-    from agent_exec.sandbox.ours import ours
+    from agent_exec.sandbox.plan.ours import ours
 
     plan = settle(sandbox, spawner, ours())
     if plan.backend and plan.backend != "seatbelt":

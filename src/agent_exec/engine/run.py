@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from agent_exec.model.identity import Identity
     from agent_exec.model.lifecycle import Effect, Event, Phase
     from agent_exec.model.outcome import Cause, Outcome
-    from agent_exec.sandbox.guard import Guard
+    from agent_exec.sandbox.report.guard import Guard
 
 
 class Run:

@@ -6,9 +6,9 @@ Every answer has `schema_version`, `ok` and `type`; one that is not `ok` has
 
 import os
 
-from agent_exec.jobs.clock import stamp
 from agent_exec.jobs.ids import short
 from agent_exec.jobs.record import LOCK
+from agent_exec.jobs.timestamps import stamp
 from agent_exec.logs.stream import STREAMS, Log, path
 from agent_exec.model.errors import SCARCE, AgentExecError, StoreFailed
 

@@ -3,24 +3,24 @@
 import os
 
 from agent_exec.faces import defaults, verbs
-from agent_exec.faces.environment import Environment
 from agent_exec.faces.tags import check_tags
 from agent_exec.model.command import Command
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.limits import Limits
 from agent_exec.places import here
+from agent_exec.requests.variables import Environment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from agent_exec.engine.gate import Gate
     from agent_exec.host import Interrupts
     from agent_exec.jobs.excerpt import Excerpt
     from agent_exec.jobs.order import Order
     from agent_exec.jobs.store import Store
     from agent_exec.model.command import Stream
+    from agent_exec.requests.gate import Gate
     from agent_exec.sandbox.profile import Profile
 
     Answer = dict[str, Any]
@@ -89,7 +89,7 @@ class Jobs:
             argv, cwd, env, stdin, timeout, grace, tags, leftovers, max_log_bytes, sandbox, self._own
         )
         if sandbox is not None:
-            from agent_exec.engine.leaving import keep_out
+            from agent_exec.requests.leaving import keep_out
 
             keep_out(self._own, sandbox)
         if self._gate is not None:
@@ -107,7 +107,7 @@ class Jobs:
             if input_fd not in (-1, stdin_fd):
                 os.close(input_fd)
         if sandbox is not None and order.sandbox is not None:
-            from agent_exec.jobs.boxed import ahead
+            from agent_exec.jobs.confined_job import ahead
 
             try:  # it gets ready meanwhile
                 order.sandbox |= ahead(sandbox, self._own, self.root)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from agent_exec.model.command import Command
     from agent_exec.model.outcome import Outcome
     from agent_exec.sandbox.backends import Backend
-    from agent_exec.sandbox.ours import Ours
+    from agent_exec.sandbox.plan.ours import Ours
     from agent_exec.sandbox.profile import Profile
 
     Answer = dict[str, Any]
@@ -63,7 +63,7 @@ def run_confined(
     """
     from agent_exec.engine.confinement import guarded
     from agent_exec.engine.engine import run_command, shared_spawner
-    from agent_exec.sandbox.report import block
+    from agent_exec.sandbox.report.report import block
 
     guard = guarded(profile, shared_spawner(), ours)
     outcome = (run or run_command)(command, sandbox=guard)
@@ -73,7 +73,7 @@ def run_confined(
 def hidden_by(profile: "Profile", folders: "Sequence[str]" = ()) -> tuple[str, ...]:
     """Return the paths that a confined command may not read, ours and `folders` among them."""
     from agent_exec.sandbox.confine import planned
-    from agent_exec.sandbox.ours import ours
+    from agent_exec.sandbox.plan.ours import ours
 
     plan = planned(profile, ours(folders=folders))
     return (*plan.masks, *plan.absent)
@@ -85,7 +85,7 @@ def explain(profile: "Profile", path: str, ours: "Ours") -> "Answer":
 
     from agent_exec.engine.confinement import settle
     from agent_exec.engine.engine import shared_spawner
-    from agent_exec.sandbox.explain import explain as explained
+    from agent_exec.sandbox.plan.explain import explain as explained
 
     plan = settle(profile, shared_spawner(), ours)
     home = os.path.realpath(os.path.expanduser("~"))
@@ -109,7 +109,7 @@ def _examine(one: "Backend") -> "Answer":
     """Try a real box: nothing else tells whether one works."""
     from agent_exec.engine.confinement import candidates, probe
     from agent_exec.engine.engine import shared_spawner
-    from agent_exec.sandbox.plan import Plan
+    from agent_exec.sandbox.plan.plan import Plan
     from agent_exec.sandbox.profile import Profile
 
     usable = one in candidates()
@@ -129,7 +129,7 @@ def _ratio(one: "Backend") -> float:
     from time import perf_counter
 
     from agent_exec.engine.engine import run
-    from agent_exec.sandbox.plan import Plan
+    from agent_exec.sandbox.plan.plan import Plan
     from agent_exec.sandbox.profile import Profile
 
     plan = Plan(Profile("read-only", deny_read=()), backend=one.name)

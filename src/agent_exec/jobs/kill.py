@@ -13,7 +13,7 @@ from agent_exec.host import (
 )
 from agent_exec.jobs.order import END, MARK, SIGNAL
 from agent_exec.jobs.record import CONTROL, LOCK
-from agent_exec.jobs.rouse import rouse, supervisor_of
+from agent_exec.jobs.resume import rouse, supervisor_of
 from agent_exec.jobs.wait import wait_for_end
 from agent_exec.model.errors import Unsupported
 from agent_exec.model.identity import Identity

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Detach = Callable[[str, Sequence[int]], None]
 
 SUPERVISOR = "agent_exec.jobs.supervise"
-BOXED = "agent_exec.jobs.boxed"
+BOXED = "agent_exec.jobs.confined_job"
 """The same, with what a box needs loaded by who forks it."""
 
 _LONGEST = 1.0
@@ -126,7 +126,7 @@ class Started:
 
     def _rouse(self) -> None:
         """Let no command keep its supervisor from telling of it by stopping it."""
-        from agent_exec.jobs.rouse import rouse
+        from agent_exec.jobs.resume import rouse
         from agent_exec.jobs.store import Store
 
         job = Store(self._root).read(self.id)

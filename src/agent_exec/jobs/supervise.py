@@ -12,11 +12,11 @@ from marshal import loads
 from time import monotonic, time
 
 from agent_exec.host import Control, FileLock, LocalSpawner, boot_id, signal_number, tell
-from agent_exec.jobs.clock import stamp
 from agent_exec.jobs.ids import created, new_id
 from agent_exec.jobs.order import ENDED, JOB, MARK, REFUSED, SIGNAL, STARTED
 from agent_exec.jobs.record import CONTROL, LOCK, RecordWriter
 from agent_exec.jobs.store import Store, broken, place_of
+from agent_exec.jobs.timestamps import stamp
 from agent_exec.logs.stream import STREAMS, LogWriter
 from agent_exec.model.errors import AgentExecError, KeeperLost, SandboxUnavailable
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from agent_exec.engine.run import Run
-    from agent_exec.jobs.adopt import AdoptedSpawner
-    from agent_exec.jobs.arrivals import ArrivalWriter
-    from agent_exec.jobs.boxed import BoxedSpawner
+    from agent_exec.jobs.confined_job import BoxedSpawner
+    from agent_exec.jobs.handoff_in import AdoptedSpawner
+    from agent_exec.jobs.interleaving import ArrivalWriter
     from agent_exec.model.command import Stream
     from agent_exec.model.outcome import Outcome
     from agent_exec.model.output import Keep
-    from agent_exec.sandbox.guard import Guard
+    from agent_exec.sandbox.report.guard import Guard
 
 _LOOK_SECONDS, _LOOK_SHARE = 2.0, 50
 """How often the roots of a confined command are looked at, and how many times as long as a look takes."""
@@ -72,7 +72,7 @@ def refuse(report: int, error: AgentExecError) -> None:
 
 
 def _boxed(stdin: int, order: "dict[str, Any]", root: str) -> "BoxedSpawner":
-    from agent_exec.jobs.boxed import BoxedSpawner
+    from agent_exec.jobs.confined_job import BoxedSpawner
 
     return BoxedSpawner(stdin, order["sandbox"], root, given=order["env_keys"])
 
@@ -81,7 +81,7 @@ def preload() -> None:
     """Load all that a supervisor will need, for a process that forks many."""
     import agent_exec.engine.loop
     import agent_exec.engine.run
-    import agent_exec.jobs.arrivals  # noqa: F401
+    import agent_exec.jobs.interleaving  # noqa: F401
 
     LocalSpawner.preload()
     boot_id()
@@ -280,7 +280,7 @@ class Supervisor:
             return
         log = self._logs[stream]
         if self._arrivals is None:
-            from agent_exec.jobs.arrivals import ArrivalWriter
+            from agent_exec.jobs.interleaving import ArrivalWriter
 
             self._arrivals = ArrivalWriter(self._folder)
         self._arrivals.note(stream, log.total)

@@ -1,6 +1,6 @@
 """Reads a job's output: its end, what came since a cursor, both streams in order of arrival."""
 
-from agent_exec.jobs import arrivals
+from agent_exec.jobs import interleaving as arrivals
 from agent_exec.jobs.excerpt import Excerpt, following, last
 from agent_exec.logs.stream import STREAMS
 from agent_exec.model.errors import InvalidArgument

@@ -47,7 +47,7 @@ def wait_for_end(
             told = watch.wait(step, interrupts)
             hung_up = told and job.supervisor == "alive"
             if not told and step == _LONGEST:
-                from agent_exec.jobs.rouse import rouse
+                from agent_exec.jobs.resume import rouse
 
                 rouse(job)
         finally:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Literal, Protocol
 
-    from agent_exec.model.box import Box
+    from agent_exec.model.box_spec import Box
 
     Stream = Literal["stdout", "stderr"]
     OnOutput = Callable[[Stream, bytes], object]

@@ -1,14 +1,14 @@
 """Finds the rules that speak of a command, fast in a book of any length."""
 
+from agent_exec.policy.shell.word import base, plain
 from agent_exec.policy.verdict import KINDS
-from agent_exec.policy.word import base, plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent_exec.policy.rule import Rule
-    from agent_exec.policy.word import Word
+    from agent_exec.policy.shell.word import Word
 
 
 class Matches:

@@ -1,25 +1,25 @@
 """The judge: reads a command, finds all that it would do, and says the strictest of what is said to each."""
 
 from agent_exec.model.errors import InvalidArgument
-from agent_exec.policy import effects
 from agent_exec.policy.facts import Facts
-from agent_exec.policy.kin import harms
 from agent_exec.policy.matching import Index
-from agent_exec.policy.names import dangerous, harmless
-from agent_exec.policy.programs import alternatives, look
-from agent_exec.policy.reading import Simple, Write
+from agent_exec.policy.programs import writes as effects
+from agent_exec.policy.programs.effects import NEVER, name_of
+from agent_exec.policy.programs.inspect import alternatives, look
+from agent_exec.policy.programs.self_kill import harms
+from agent_exec.policy.programs.wrappers import sets_dangerous
 from agent_exec.policy.rule import Rule
-from agent_exec.policy.sight import NEVER, name_of
+from agent_exec.policy.shell.parsed_line import Simple, Write
+from agent_exec.policy.shell.word import Word, base
+from agent_exec.policy.variables import dangerous, harmless
 from agent_exec.policy.verdict import KINDS, Finding, strictest
-from agent_exec.policy.word import Word, base
-from agent_exec.policy.wrappers import sets_dangerous
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent_exec.policy.reading import Reading
-    from agent_exec.policy.sight import Sight
+    from agent_exec.policy.programs.effects import Sight
+    from agent_exec.policy.shell.parsed_line import Reading
     from agent_exec.policy.verdict import Basis, Kind, Verdict
 
 NESTING = 8
@@ -106,7 +106,7 @@ class Policy:
         return strictest(course.findings)
 
     def _line(self, line: str, course: _Course, depth: int, *, moved: bool = False) -> None:
-        from agent_exec.policy.line import read  # it loads a grammar
+        from agent_exec.policy.shell.line import read  # it loads a grammar
 
         reading = read(line)
         if reading.moved and _stays(reading, course.facts.cwd):

@@ -1,9 +1,9 @@
 """The rules that an "always" would write down: the narrowest that allow what was asked, never broad ones."""
 
-from agent_exec.policy.programs import look
+from agent_exec.policy.programs.effects import NEVER
+from agent_exec.policy.programs.inspect import look
 from agent_exec.policy.rule import Rule
-from agent_exec.policy.sight import NEVER
-from agent_exec.policy.word import Word, plain
+from agent_exec.policy.shell.word import Word, plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,15 +2,15 @@
 
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.value import Value
+from agent_exec.policy.shell.word import base, plain
 from agent_exec.policy.verdict import KINDS
-from agent_exec.policy.word import base, plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from agent_exec.policy.shell.word import Word
     from agent_exec.policy.verdict import Kind
-    from agent_exec.policy.word import Word
 
     Token = str | tuple[str, ...]
 

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agent_exec.sandbox.plan import Plan
+    from agent_exec.sandbox.plan.plan import Plan
 
 
 _SHOWN = 10
@@ -65,7 +65,7 @@ def _bwrap_gaps(plan: "Plan") -> tuple[str, ...]:
 
 def _bwrap_refuses(plan: "Plan") -> str:
     from agent_exec.sandbox.linux.bwrap import PLACES
-    from agent_exec.sandbox.paths import inside
+    from agent_exec.sandbox.plan.paths import inside
 
     if getattr(os, "geteuid", lambda: 0)() == 0:
         return "behind it, root could change the machine's devices and start any number of processes"
@@ -133,7 +133,7 @@ def _seatbelt_refuses(plan: "Plan") -> str:
     return ""
 
 
-NS = Backend("ns", "full", "agent_exec.sandbox.linux.box", _no_gaps, _nothing)
+NS = Backend("ns", "full", "agent_exec.sandbox.linux.namespaces_box", _no_gaps, _nothing)
 BWRAP = Backend("bwrap", "full", "agent_exec.sandbox.linux.bwrap", _bwrap_gaps, _bwrap_refuses)
 LANDLOCK = Backend(
     "landlock",

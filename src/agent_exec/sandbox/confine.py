@@ -3,24 +3,24 @@
 import os
 from errno import EAGAIN
 
-from agent_exec.model.box import Box
+from agent_exec.model.box_spec import Box
 from agent_exec.model.errors import InvalidArgument, PlanFailed, SandboxUnavailable
 from agent_exec.places import make_folder
 from agent_exec.sandbox.backends import backend
 from agent_exec.sandbox.environment import scrub
-from agent_exec.sandbox.homes import uncovered
-from agent_exec.sandbox.paths import identity, inside
-from agent_exec.sandbox.plan import Plan, changed_protections, changed_roots, make_plan, unmasked
+from agent_exec.sandbox.plan.homes import uncovered
+from agent_exec.sandbox.plan.paths import identity, inside
+from agent_exec.sandbox.plan.plan import Plan, changed_protections, changed_roots, make_plan, unmasked
 from agent_exec.sandbox.profile import Profile
-from agent_exec.sandbox.steps import STEPS
+from agent_exec.sandbox.setup_steps import STEPS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from agent_exec.model.box import Server
+    from agent_exec.model.box_spec import Server
     from agent_exec.model.command import Launch
-    from agent_exec.sandbox.ours import Ours
+    from agent_exec.sandbox.plan.ours import Ours
 
 _roots: dict[str, tuple[int, int]] = {}
 """Who the roots were when they were first used."""
@@ -57,7 +57,7 @@ def confine(launch: "Launch", plan: Plan, given: "Collection[str]" = ()) -> "Lau
         return launch.replace(program=words[0], argv=tuple(words), env=env)
     order = box(plan)
     if order.on_listener is not None:
-        from agent_exec.sandbox.linux.inside import PORT
+        from agent_exec.sandbox.linux.box_common import PORT
         from agent_exec.sandbox.proxy.server import variables
 
         shown = variables(PORT, _tokens[order.digest])

@@ -2,8 +2,8 @@
 
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.value import Value
-from agent_exec.sandbox.secrets import SECRETS
-from agent_exec.sandbox.spelling import folder, host, names, number, one_of, paths
+from agent_exec.sandbox.plan.profile_fields import folder, host, names, number, one_of, paths
+from agent_exec.sandbox.plan.secrets import SECRETS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ system refuses them to everyone in a sandbox) and a sandbox within this one.
 """
 
 from agent_exec.model.errors import InvalidArgument
-from agent_exec.sandbox.paths import inside
+from agent_exec.sandbox.plan.paths import inside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from agent_exec.sandbox.plan import Plan
+    from agent_exec.sandbox.plan.plan import Plan
 
 PROGRAM = "/usr/bin/sandbox-exec"
 """Never looked for: whoever may choose the program may choose the sandbox."""

@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from agent_exec.engine.engine import Engine
-    from agent_exec.engine.handing import HandOver
+    from agent_exec.engine.handoff import HandOver
     from agent_exec.engine.run import Run
     from agent_exec.host.ports import Gaze
     from agent_exec.model.command import Command, Stream
     from agent_exec.model.outcome import Outcome
-    from agent_exec.sandbox.guard import Guard
-    from agent_exec.sandbox.plan import Plan
+    from agent_exec.sandbox.plan.plan import Plan
     from agent_exec.sandbox.profile import Profile
+    from agent_exec.sandbox.report.guard import Guard
     from agent_exec.sessions.matcher import Matcher
-    from agent_exec.sessions.recording import Sink
     from agent_exec.sessions.transcript import Taken, Transcript
     from agent_exec.sessions.wanted import Wanted
+    from agent_exec.terminal.recording import Sink
 
 _STREAMS: "tuple[Stream, Stream]" = ("stdout", "stderr")
 _PIECE = 1 << 20
@@ -148,7 +148,7 @@ class Session:
         The session has ended then, and keeps what it has read. If `give`
         raises, it goes on as if nothing had happened.
         """
-        from agent_exec.engine.handing import HandOver
+        from agent_exec.engine.handoff import HandOver
 
         handing = HandOver(self.run)
         try:
@@ -289,7 +289,7 @@ class Session:
 
     def record(self, file: "Sink") -> None:
         """Write all that is kept of it as an asciicast, version 2, to a file opened for text."""
-        from agent_exec.sessions.recording import export
+        from agent_exec.terminal.recording import export
 
         with self._changed:
             events = [(seconds, "o", data) for seconds, data in self.transcript.events()]
@@ -298,8 +298,8 @@ class Session:
 
     def picture(self) -> str:
         """Give a picture of its last screen, as SVG."""
-        from agent_exec.sessions.picture import svg
-        from agent_exec.sessions.screen import new_screen
+        from agent_exec.terminal.picture import svg
+        from agent_exec.terminal.screen import new_screen
 
         screen = new_screen(self.command.size.rows, self.command.size.columns)
         with self._changed:

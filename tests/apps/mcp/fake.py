@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from agent_exec.apps.mcp.calling import Call
+from agent_exec.apps.mcp.call import Call
 from agent_exec.apps.mcp.main import serve
 from agent_exec.apps.mcp.toolset import Cancelled, Result
 from agent_exec.model.errors import InvalidArgument

@@ -7,14 +7,18 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from agent_exec.apps.mcp.httpwhere import Where
 from agent_exec.apps.mcp.main import serve
+from agent_exec.apps.mcp.transport.http_options import Where
 from agent_exec.settings import token_place
 from apps.mcp.fake import Fake
 
 if __name__ == "__main__":
     from agent_exec.apps import visitors
-    from agent_exec.apps.mcp import http, httpclients, httpconnection, httpgate, server
+    from agent_exec.apps.mcp import server
+    from agent_exec.apps.mcp.transport import http
+    from agent_exec.apps.mcp.transport import http_clients as httpclients
+    from agent_exec.apps.mcp.transport import http_connection as httpconnection
+    from agent_exec.apps.mcp.transport import http_gate as httpgate
 
     server.PROGRESS_EVERY = 0.05
     for word in os.environ.get("FAKE_HTTP", "").split():

@@ -15,7 +15,7 @@ pytest.importorskip("mcp")
 
 from mcp_types import CallToolRequestParams, ElicitRequestFormParams, ElicitResult
 
-from agent_exec.apps.mcp.approving import Memory
+from agent_exec.apps.mcp.elicitation import Memory
 
 RULES = '[[rule]]\nprefix = ["touch"]\nverdict = "ask"\nreason = "it makes files"\n'
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agent_exec.apps.mcp.httptoken import token_of_file
+from agent_exec.apps.mcp.transport.http_token import token_of_file
 from apps.mcp.talking import python, text
 from apps.mcp.talking_http import FAKE_HTTP, Served, over_http, served, talk
 from cli import Cli

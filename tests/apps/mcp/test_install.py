@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from agent_exec.apps.mcp import clients
-from agent_exec.apps.mcp.clients import CLIENTS, Here, place
-from agent_exec.apps.mcp.installfile import find, replace
+from agent_exec.apps.mcp.install import clients
+from agent_exec.apps.mcp.install.clients import CLIENTS, Here, place
+from agent_exec.apps.mcp.install.config_file import find, replace
 from agent_exec.model.errors import Busy, ConfigFailed, InvalidConfig
 from cli import PROGRAM, Answer, Cli, check
 
@@ -338,7 +338,7 @@ def test_what_is_no_file(home: Home) -> None:
 
 REFUSED = """
 import os, sys
-from agent_exec.apps.mcp.installfile import find, replace
+from agent_exec.apps.mcp.install.config_file import find, replace
 from agent_exec.model.errors import AgentExecError
 folder, somebody = sys.argv[1], int(sys.argv[2])
 if os.geteuid() == 0:  # who may do everything

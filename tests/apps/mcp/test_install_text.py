@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_exec.apps.mcp import jsontext, tomltext
-from agent_exec.apps.mcp.clients import CLIENTS
-from agent_exec.apps.mcp.installtext import by_hand, edited
-from agent_exec.apps.mcp.jsontext import Mistake
+from agent_exec.apps.mcp.install import json_text as jsontext
+from agent_exec.apps.mcp.install import toml_text as tomltext
+from agent_exec.apps.mcp.install.clients import CLIENTS
+from agent_exec.apps.mcp.install.config_text import by_hand, edited
+from agent_exec.apps.mcp.install.json_text import Mistake
 
 ENTRY = {"command": "/bin/agent-exec", "args": ["mcp"]}
 PATH = ("mcpServers", "us")

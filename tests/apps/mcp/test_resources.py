@@ -19,7 +19,7 @@ from mcp.shared.subscriptions import ResourceUpdated
 from mcp_types import ResourceUpdatedNotification, SubscribeRequestParams, UnsubscribeRequestParams
 
 from agent_exec.apps.mcp.resources import Resources, State
-from agent_exec.apps.mcp.watching import Watching
+from agent_exec.apps.mcp.subscriptions import Watching
 
 BOTH = ("--toolset", "jobs", "--toolset", "session")
 

@@ -86,7 +86,7 @@ def test_messages_may_come_in_pieces_and_together(tmp_path: Path) -> None:
 
 
 def test_a_line_without_end_is_refused_and_not_kept() -> None:
-    from agent_exec.apps.mcp import stdio
+    from agent_exec.apps.mcp.transport import stdio
 
     lines = stdio.Lines()
     chunk = b"x" * (1 << 20)

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import aiohttp
 
-from agent_exec.sessions.screen import new_screen
+from agent_exec.terminal.screen import new_screen
 from support import wait_until
 
 Value = TypeVar("Value")

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("textual")
 
-from agent_exec.apps.shell import aside
+from agent_exec.apps.shell import background_read as aside
 from agent_exec.apps.shell.app import ShellApp
 from agent_exec.apps.shell.settings import Settings
 from apps.shell.driving import MakeApp, permission

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from agent_exec.apps.shell.app import ShellApp
-from agent_exec.apps.shell.joblist import JobList, JobRow
+from agent_exec.apps.shell.jobs.joblist import JobList, JobRow
 from agent_exec.apps.shell.settings import Settings
-from agent_exec.engine.gate import Request
 from agent_exec.faces.slash.parser import ShellCommandRequest
 from agent_exec.faces.slash.result import ShellExecutionResult
 from agent_exec.policy.rule import Rule
 from agent_exec.policy.verdict import Verdict
+from agent_exec.requests.gate import Request
 from apps.shell.driving import LARGE, SMALL, MakeApp, Person, Story, permission, script, use
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
@@ -93,7 +93,7 @@ async def approval(person: Person) -> None:
     request = Request(
         ("git", "push", "origin", "main"), "/home/ann/project", verdict, (Rule(["git", "push"]),)
     )
-    from agent_exec.apps.shell.dialogs import Approval
+    from agent_exec.apps.shell.panes.dialogs import Approval
 
     person.app.push_screen(Approval(request))
     await person.until(lambda: "may this run?" in person.screen)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent_exec.apps.shell.app import ShellApp
-from agent_exec.apps.shell.dialogs import Approval
+from agent_exec.apps.shell.panes.dialogs import Approval
 from apps.shell.driving import MakeApp, Person, script, use
 from support import exists
 

@@ -163,7 +163,7 @@ def test_an_error_of_ours_leaves_the_terminal_as_it_was(
     (folder / "wait.sh").write_text("#!/bin/sh\necho $$ > pid\nexec sleep 600\n")
     (folder / "wait.sh").chmod(0o755)
     (tmp_path / "wrong.py").write_text(
-        "from agent_exec.apps.shell.filepane import FilePane\n"
+        "from agent_exec.apps.shell.panes.filepane import FilePane\n"
         "def wrong(self): raise RuntimeError('a mistake of ours')\n"
         "FilePane.action_hidden = wrong\n"
         "from agent_exec.apps.cli.main import main\n"

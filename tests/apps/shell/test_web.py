@@ -247,7 +247,7 @@ def test_when_it_is_killed_nothing_is_left(nothing_left: str) -> None:
 
 def test_an_app_ends_when_its_input_does(nothing_left: str) -> None:
     """Should it ever be without a keeper and without a server."""
-    env = {**os.environ, "TEXTUAL_DRIVER": "agent_exec.apps.shell.webdriver:Driver"}
+    env = {**os.environ, "TEXTUAL_DRIVER": "agent_exec.apps.shell.web.driver:Driver"}
     with subprocess.Popen(
         [sys.executable, APP], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env
     ) as process:

@@ -200,7 +200,7 @@ def test_nonsense_is_answered_and_nothing_is_printed() -> None:
 
 
 def test_a_port_that_is_taken_is_told() -> None:
-    from agent_exec.apps.shell.web import listen
+    from agent_exec.apps.shell.web.server import listen
     from agent_exec.model.errors import Busy, InvalidArgument
 
     with listen(0) as listener:

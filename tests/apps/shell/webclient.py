@@ -19,7 +19,7 @@ pytest.importorskip("textual_serve", reason="the extra web is not installed")
 
 import aiohttp
 
-from agent_exec.sessions.screen import new_screen
+from agent_exec.terminal.screen import new_screen
 from support import CHILDREN, processes_marked, wait_until
 
 __all__ = [
@@ -38,7 +38,9 @@ __all__ = [
 
 Value = TypeVar("Value")
 APP = str(CHILDREN / "webapp.py")
-SERVE = "import sys; from agent_exec.apps.shell.web import serve_app; sys.exit(serve_app(sys.argv[1:]))"
+SERVE = (
+    "import sys; from agent_exec.apps.shell.web.server import serve_app; sys.exit(serve_app(sys.argv[1:]))"
+)
 STAND_IN = [sys.executable, "-c", SERVE, sys.executable, APP]
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from agent_exec.engine.gate import Request
 from agent_exec.model.errors import InvalidRules
 from agent_exec.policy.policy import Policy
 from agent_exec.policy.rule import Rule
+from agent_exec.requests.gate import Request
 from faces.oneshot.seen import MakeKit, code, data
 
 RULES = Policy([Rule(["touch"], "deny", reason="nothing is made here"), Rule(["echo"], "allow")])

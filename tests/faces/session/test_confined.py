@@ -11,10 +11,10 @@ from shlex import quote
 
 import pytest
 
-from agent_exec.sandbox.changes import Change
-from agent_exec.sandbox.guard import Guard
+from agent_exec.sandbox.plan.survey import Survey
 from agent_exec.sandbox.profile import Profile
-from agent_exec.sandbox.survey import Survey
+from agent_exec.sandbox.report.changes import Change
+from agent_exec.sandbox.report.guard import Guard
 from faces.session.calling import Caller
 from support import processes_marked, wait_until
 

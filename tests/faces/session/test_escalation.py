@@ -7,10 +7,10 @@ from time import monotonic
 
 import pytest
 
-from agent_exec.engine.gate import Gate, Request
 from agent_exec.faces.session import running, waiting
 from agent_exec.policy.policy import Policy
 from agent_exec.policy.rule import Rule
+from agent_exec.requests.gate import Gate, Request
 from agent_exec.sandbox.profile import Profile
 from faces.session.calling import Caller
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agent_exec.engine.gate import Gate
+from agent_exec.requests.gate import Gate
 from agent_exec.sandbox.profile import Profile
 from faces.session.calling import Caller
 

@@ -10,9 +10,9 @@ from shlex import quote
 
 import pytest
 
-from agent_exec.engine.gate import Gate, Request
 from agent_exec.policy.policy import Policy
 from agent_exec.policy.rule import Rule
+from agent_exec.requests.gate import Gate, Request
 from agent_exec.sandbox.profile import Profile
 from faces.session.calling import Caller
 

@@ -13,12 +13,12 @@ from shlex import quote
 
 import pytest
 
-from agent_exec.engine.gate import Gate, Request
 from agent_exec.faces.session.arguments import Terms
 from agent_exec.faces.session.rendering import View
 from agent_exec.model.command import Command
 from agent_exec.policy.policy import Policy
 from agent_exec.policy.rule import Rule
+from agent_exec.requests.gate import Gate, Request
 from agent_exec.sessions.session import Session
 from agent_exec.sessions.transcript import Transcript
 from faces.session.calling import Caller

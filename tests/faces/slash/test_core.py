@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from agent_exec.engine.gate import Gate, Request
 from agent_exec.faces.slash.commands import COMMANDS, SlashCommandSubmitted
 from agent_exec.faces.slash.core import SlashCore
 from agent_exec.faces.slash.execution import ShellExecution
@@ -20,6 +19,7 @@ from agent_exec.faces.slash.permission import ShellPermission
 from agent_exec.faces.slash.turns import MOST_WAITING
 from agent_exec.policy.policy import Policy
 from agent_exec.policy.rule import Rule
+from agent_exec.requests.gate import Gate, Request
 from agent_exec.sandbox.profile import Profile
 from faces.slash.typed import FORBIDDEN, MakeCore, refused, run, script, start, texts
 from support import exists, processes_marked, wait_until

@@ -16,9 +16,9 @@ sys.path.insert(0, sys.argv[1])
 import agent_exec
 from agent_exec.engine import confinement, engine
 from agent_exec.model.errors import AgentExecError
-from agent_exec.sandbox.ours import ours
+from agent_exec.sandbox.plan.ours import ours
 from agent_exec.sandbox.profile import Profile
-from agent_exec.sandbox.report import block
+from agent_exec.sandbox.report.report import block
 
 
 def one(request: "dict[str, Any]") -> "dict[str, Any]":

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from agent_exec.engine.engine import run_command
-from agent_exec.model.box import Box
+from agent_exec.model.box_spec import Box
 from agent_exec.model.command import Command
 from agent_exec.model.errors import SandboxUnavailable
 from agent_exec.sandbox import confine
-from agent_exec.sandbox.plan import Plan
+from agent_exec.sandbox.plan.plan import Plan
 from agent_exec.sandbox.profile import Profile
-from agent_exec.sandbox.steps import STEPS
+from agent_exec.sandbox.setup_steps import STEPS
 from sandbox.attacks.ground import site
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="boxes are made by Linux")
@@ -52,7 +52,7 @@ def test_a_step_that_fails_is_the_end_of_it(monkeypatch: pytest.MonkeyPatch, tty
     "change",
     [
         {"entry": "agent_exec.sandbox.nothing"},
-        {"entry": "agent_exec.sandbox.steps"},
+        {"entry": "agent_exec.sandbox.setup_steps"},
         {"spec": {}},
         {"spec": None},
         {"spec": {"roots": []}},

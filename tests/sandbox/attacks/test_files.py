@@ -307,7 +307,7 @@ except OSError:
 def test_a_hard_link_made_before_is_told(world: World) -> None:
     """Case 7: no box can see it; so the plan says so."""
     os.link(world.out / "v01", world.root / "alias")
-    from agent_exec.sandbox.plan import make_plan
+    from agent_exec.sandbox.plan.plan import make_plan
     from agent_exec.sandbox.profile import Profile
 
     plan = make_plan(Profile("workspace-write", [str(world.root)]), home="/root")

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from agent_exec.sandbox.changes import compare
-from agent_exec.sandbox.changes import snapshot as protected_snapshot
-from agent_exec.sandbox.plan import make_plan
+from agent_exec.sandbox.plan.plan import make_plan
 from agent_exec.sandbox.profile import Profile
+from agent_exec.sandbox.report.changes import compare
+from agent_exec.sandbox.report.changes import snapshot as protected_snapshot
 from sandbox.attacks.ground import World, Worlds, names, snapshot
 from sandbox.trees import git, repository
 

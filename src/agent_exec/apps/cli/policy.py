@@ -3,7 +3,7 @@
 import os
 
 from agent_exec.apps.cli.usage import UsageError
-from agent_exec.faces import judgement
+from agent_exec.faces import policy_verbs as judgement
 from agent_exec.places import here
 
 TYPE_CHECKING = False

@@ -45,7 +45,7 @@ def is_file(named: str) -> bool:
 
 def _load(path: str) -> "Profile":
     from agent_exec.model.errors import InvalidArgument
-    from agent_exec.sandbox.paths import read_small
+    from agent_exec.sandbox.plan.paths import read_small
     from agent_exec.sandbox.profile import Profile
 
     try:

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from agent_exec.apps.cli.parse import Parsed
-    from agent_exec.faces.environment import Environment
     from agent_exec.host import Interrupts
     from agent_exec.jobs.order import Order
     from agent_exec.jobs.run import Launcher
+    from agent_exec.requests.variables import Environment
     from agent_exec.sandbox.profile import Profile
 
 
@@ -96,8 +96,8 @@ def _hidden(asked: "Parsed", profile: "Profile | None") -> "tuple[str, ...] | No
 def _environment(
     asked: "Parsed", hidden: "tuple[str, ...] | None", interrupts: "Interrupts"
 ) -> "Environment":
-    from agent_exec.faces.environment import Environment
     from agent_exec.host import inherited_environment
+    from agent_exec.requests.variables import Environment
 
     options = asked.options
     return Environment(
@@ -124,7 +124,7 @@ def _profile(asked: "Parsed") -> "Profile | None":
     from agent_exec.apps.cli.profile import profile
 
     found = profile(asked, "sandbox", "sandbox-root")
-    from agent_exec.engine.leaving import keep_out
+    from agent_exec.requests.leaving import keep_out
 
     keep_out(_own(asked), found)
     return found

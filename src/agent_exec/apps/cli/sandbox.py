@@ -26,8 +26,8 @@ def sandbox(asked: "Parsed") -> "dict[str, Any]":
         raise UsageError("a command is needed, such as: agent-exec sandbox run -- make test", "sandbox")
     if what == ["explain"] and len(words) > 1:
         raise UsageError("one path is explained at a time: agent-exec sandbox explain ~/.netrc", "sandbox")
-    from agent_exec.engine.leaving import keep_out
-    from agent_exec.sandbox.ours import ours
+    from agent_exec.requests.leaving import keep_out
+    from agent_exec.sandbox.plan.ours import ours
     from agent_exec.settings import jobs_root, rules_file, rules_place
 
     options = asked.options

@@ -16,11 +16,11 @@ from agent_exec.faces.executor.executor import CommandExecutor
 from agent_exec.faces.executor.toolhandler import ToolHandler
 from agent_exec.faces.executor.validation import checked, words_of
 from agent_exec.faces.jobtools.checking import check
-from agent_exec.faces.workspace import Workspaces
 from agent_exec.model.errors import AgentExecError
+from agent_exec.requests.folders import Workspaces
 
 if TYPE_CHECKING:
-    from agent_exec.apps.mcp.calling import Call
+    from agent_exec.apps.mcp.call import Call
     from agent_exec.apps.mcp.toolset import Settings
 
 

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from agent_exec.apps.cli.parse import Parsed
-    from agent_exec.apps.mcp.httpwhere import Where
     from agent_exec.apps.mcp.toolset import Settings, Toolset
+    from agent_exec.apps.mcp.transport.http_options import Where
 
 MISSING = "the SDK of the protocol is missing: install agent-exec[mcp], in a clone with pip install '.[mcp]'"
 _ADRIFT = (
@@ -32,13 +32,13 @@ def mcp(asked: "Parsed") -> "dict[str, Any]":
     no sense, and what cannot be served.
     """
     if asked.words[:1] == ["install"]:
-        from agent_exec.apps.mcp.install import install
+        from agent_exec.apps.mcp.install.install import install
 
         return install(asked)
     for option in ("client", "scope", "name", "dry-run", "yes"):
         if option in asked.options:
             raise UsageError(f"--{option} is for `mcp install`", "mcp")
-    from agent_exec.apps.mcp.httpwhere import where
+    from agent_exec.apps.mcp.transport.http_options import where
 
     if asked.words:
         raise UsageError(f"{asked.words[0]!r} is one word too many", "mcp")
@@ -77,26 +77,26 @@ def serve(
 
     `prepare` is called first, and goes on while the SDK is loaded.
     """
-    from agent_exec.apps.mcp.wire import Wire
+    from agent_exec.apps.mcp.transport.stdio_fds import Wire
 
     wire = Wire()  # before all else: a library may print when it is loaded
     if prepare is not None:
         prepare()
     try:
-        from agent_exec.apps.mcp import serving
+        from agent_exec.apps.mcp import lifecycle as serving
     except ImportError as error:
         if (error.name or "").startswith("agent_exec"):
             raise
         raise UsageError(f"{MISSING} ({error})", "mcp") from None
     if http is None:
         return serving.run(open_toolset, wire)
-    from agent_exec.apps.mcp import http as over_http
+    from agent_exec.apps.mcp.transport import http as over_http
 
     return over_http.run(open_toolset, http)
 
 
 def _open(names: "Sequence[str]", settings: "Settings") -> "Toolset":
-    from agent_exec.apps.mcp.offer import Offer
+    from agent_exec.apps.mcp.toolsets import Offer
 
     return Offer(names, settings)
 
@@ -152,7 +152,7 @@ def settings_of(
     ).checked()
     if profile.name == "full-access":
         return lambda: settings, None
-    from agent_exec.apps.mcp.confining import Trial
+    from agent_exec.apps.mcp.default_sandbox import Trial
 
     trial = Trial(settings)
     return trial.settings, trial.begin

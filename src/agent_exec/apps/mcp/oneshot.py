@@ -9,10 +9,10 @@ from agent_exec.faces.oneshot.apply_patch import APPLY_PATCH
 from agent_exec.faces.oneshot.definitions import annotations
 from agent_exec.faces.oneshot.kit import ToolCatalog, create_agent_toolkit
 from agent_exec.faces.oneshot.validate import LONGEST_TIMEOUT_MS, TIMEOUT_MS
-from agent_exec.faces.workspace import Workspace
+from agent_exec.requests.folders import Workspace
 
 if TYPE_CHECKING:
-    from agent_exec.apps.mcp.calling import Call
+    from agent_exec.apps.mcp.call import Call
     from agent_exec.apps.mcp.toolset import Settings
     from agent_exec.faces.oneshot.kit import Toolkit
 
@@ -111,7 +111,7 @@ class Oneshot:
 
 
 def _kit(root: str, settings: "Settings") -> "Toolkit":
-    from agent_exec.apps.mcp.calling import Client
+    from agent_exec.apps.mcp.call import Client
 
     return create_agent_toolkit(
         root,

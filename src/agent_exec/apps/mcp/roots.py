@@ -10,7 +10,7 @@ from mcp_types import ListRootsRequest, ListRootsResult
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel
 
-from agent_exec.apps.mcp.approving import ROOTS
+from agent_exec.apps.mcp.elicitation import ROOTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -24,14 +24,14 @@ from mcp_types import (
     Tool,
 )
 
-from agent_exec.apps.mcp import approving
-from agent_exec.apps.mcp.calling import Call, current
+from agent_exec.apps.mcp import elicitation as approving
+from agent_exec.apps.mcp.call import Call, current
 from agent_exec.apps.mcp.notices import Notices
 from agent_exec.apps.mcp.resources import Resources
 from agent_exec.apps.mcp.roots import roots_of
+from agent_exec.apps.mcp.subscriptions import Watching
 from agent_exec.apps.mcp.threads import in_thread, lacking, somehow
 from agent_exec.apps.mcp.toolset import Result
-from agent_exec.apps.mcp.watching import Watching
 from agent_exec.model.errors import AgentExecError, Busy
 from agent_exec.version import __version__
 

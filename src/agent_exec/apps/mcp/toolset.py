@@ -9,8 +9,8 @@ from agent_exec.places import here
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from agent_exec.apps.mcp.calling import Call
-    from agent_exec.engine.gate import Gate
+    from agent_exec.apps.mcp.call import Call
+    from agent_exec.requests.gate import Gate
     from agent_exec.sandbox.profile import Profile
 
 MAX_WAIT = 55.0
@@ -19,7 +19,7 @@ MAX_WAIT = 55.0
 
 def is_wide(folder: str) -> bool:
     """Whether a folder is or holds the home folder, which no sandbox lets commands change."""
-    from agent_exec.sandbox.paths import inside
+    from agent_exec.sandbox.plan.paths import inside
 
     return inside(os.path.realpath(os.path.expanduser("~")), os.path.realpath(folder))
 
@@ -78,14 +78,14 @@ class Settings(NamedTuple):
 
     def checked(self) -> "Settings":
         """Return the same, if no command may write to the files that say what it may do; raise otherwise."""
-        from agent_exec.engine.leaving import keep_out
+        from agent_exec.requests.leaving import keep_out
 
         keep_out(self.own, self.sandbox)
         return self
 
     def gate(self) -> "Gate":
         """Give the gate that commands pass; the client is asked."""
-        from agent_exec.apps.mcp.calling import Client
+        from agent_exec.apps.mcp.call import Client
         from agent_exec.settings import open_gate
 
         return open_gate(self.rules, approver=Client())

@@ -11,11 +11,11 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from agent_exec.apps.shell.dialogs import Approval, Confirm
-from agent_exec.apps.shell.keysinturn import KeysInTurn
 from agent_exec.apps.shell.mainscreen import MainScreen
+from agent_exec.apps.shell.ordered_keys import KeysInTurn
+from agent_exec.apps.shell.panes.dialogs import Approval, Confirm
+from agent_exec.apps.shell.panes.textscreen import SESSIONS, TextScreen, help_text
 from agent_exec.apps.shell.settings import Settings, theme_named
-from agent_exec.apps.shell.textscreen import SESSIONS, TextScreen, help_text
 from agent_exec.faces.slash.core import SlashCore
 from agent_exec.faces.slash.display import clipped
 from agent_exec.faces.slash.execution import ShellExecution
@@ -26,8 +26,8 @@ from agent_exec.settings import jobs_root, open_gate, open_jobs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from agent_exec.engine.gate import Request
     from agent_exec.faces.slash.core import SlashAnswer
+    from agent_exec.requests.gate import Request
 
 _PATIENCE = 1.0
 _SIGNALS = ("SIGTERM", "SIGHUP", "SIGINT")
@@ -216,7 +216,7 @@ class ShellApp(KeysInTurn):
 
     def action_jobs(self) -> None:
         """Show the durable jobs."""
-        from agent_exec.apps.shell.jobsscreen import JobsScreen
+        from agent_exec.apps.shell.jobs.jobsscreen import JobsScreen
 
         try:
             jobs = open_jobs(self.settings.root, rules=self.settings.rules)

@@ -97,7 +97,7 @@ def _profile(asked: "Parsed") -> "Profile | None":
     named = is_file(asked.options["sandbox"]) or "sandbox-root" in asked.options
     if not named:
         return found.replace(roots=())
-    from agent_exec.engine.leaving import keep_out
+    from agent_exec.requests.leaving import keep_out
     from agent_exec.settings import rules_file
 
     files = (rules_file(asked.options.get("rules")) or "", asked.options["sandbox"])
@@ -107,7 +107,7 @@ def _profile(asked: "Parsed") -> "Profile | None":
 
 def _serve(asked: "Parsed", settings: "Settings") -> int:
     _require()
-    from agent_exec.apps.shell import web
+    from agent_exec.apps.shell.web import server as web
 
     return web.serve(asked, settings)
 

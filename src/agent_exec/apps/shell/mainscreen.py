@@ -11,14 +11,14 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.widgets import Static
 
-from agent_exec.apps.shell.candidatelist import CandidateList
-from agent_exec.apps.shell.commandline import CommandLine
-from agent_exec.apps.shell.filepane import FilePane
-from agent_exec.apps.shell.outputlines import OutputLines
-from agent_exec.apps.shell.outputpane import OutputPane
-from agent_exec.apps.shell.previewpane import PreviewPane
-from agent_exec.apps.shell.statusbar import StatusBar
-from agent_exec.apps.shell.tabbar import MOST, TabBar
+from agent_exec.apps.shell.panes.candidatelist import CandidateList
+from agent_exec.apps.shell.panes.commandline import CommandLine
+from agent_exec.apps.shell.panes.filepane import FilePane
+from agent_exec.apps.shell.panes.outputlines import OutputLines
+from agent_exec.apps.shell.panes.outputpane import OutputPane
+from agent_exec.apps.shell.panes.previewpane import PreviewPane
+from agent_exec.apps.shell.panes.statusbar import StatusBar
+from agent_exec.apps.shell.panes.tabbar import MOST, TabBar
 from agent_exec.faces.slash.feedback import SlashFeedback
 
 TYPE_CHECKING = False

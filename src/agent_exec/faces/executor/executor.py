@@ -17,9 +17,9 @@ from agent_exec.faces.executor.execution import Execution
 from agent_exec.faces.executor.journal import Journal
 from agent_exec.faces.executor.slots import Slots
 from agent_exec.faces.executor.validation import checked, unreadable, validate, words_of
-from agent_exec.faces.workspace import OutsideWorkspace, Workspace
 from agent_exec.model.command import Command
 from agent_exec.model.errors import Broken, InvalidArgument, InvalidState, Missing
+from agent_exec.requests.folders import OutsideWorkspace, Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from agent_exec.faces.executor.result import CommandExecutionResult, CommandValidationResult
     from agent_exec.model.command import OnOutput
     from agent_exec.model.outcome import Outcome
-    from agent_exec.sandbox.guard import Guard
+    from agent_exec.sandbox.report.guard import Guard
 
     Step = Future[None] | Command
     Steps = Generator[Step, Outcome | None, CommandExecutionResult]
@@ -135,7 +135,7 @@ class CommandExecutor:
         Cancelling ends the command's whole tree: politely, then by force, and
         at once if cancelled again; only then is it cancelled.
         """
-        from agent_exec.faces.executor.awaiting import arrival, outcome
+        from agent_exec.faces.executor.asyncio_bridge import arrival, outcome
 
         steps = self._steps(command, args, timeout, cwd, on_output, on_limit)
         try:
@@ -291,7 +291,7 @@ class CommandExecutor:
             return None
         from agent_exec.engine.confinement import guarded
         from agent_exec.engine.engine import shared_spawner
-        from agent_exec.sandbox.ours import ours
+        from agent_exec.sandbox.plan.ours import ours
 
         return guarded(self.config.sandbox, shared_spawner(), ours(self.config.own, self.config.hidden))
 

@@ -1,6 +1,6 @@
 """The lists of commands, as one policy: what is allowed by name, and what is never allowed."""
 
-from agent_exec.faces.executor.meaning import removes_root, runs_shell_line
+from agent_exec.faces.executor.argv_semantics import removes_root, runs_shell_line
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.policy.policy import Policy
 from agent_exec.policy.rule import Rule

@@ -1,10 +1,10 @@
 """Whether a command is allowed: the words that would run, and what the policy says to them."""
 
-from agent_exec.engine.here import facts_here
 from agent_exec.faces.executor.errors import COMMAND_BLACKLISTED, COMMAND_NOT_WHITELISTED
 from agent_exec.faces.executor.result import CommandValidationResult
 from agent_exec.model.errors import InvalidArgument
-from agent_exec.policy.word import known
+from agent_exec.policy.shell.word import known
+from agent_exec.requests.here import facts_here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ import os
 from agent_exec.faces import answers, defaults
 from agent_exec.faces.jobtools.checking import check
 from agent_exec.faces.jobtools.definitions import TOOLS, UNTIL, definitions
-from agent_exec.faces.workspace import Workspaces
 from agent_exec.model.errors import AgentExecError, JobNotFound
 from agent_exec.model.jsonline import dump
 from agent_exec.model.value import Value
+from agent_exec.requests.folders import Workspaces
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

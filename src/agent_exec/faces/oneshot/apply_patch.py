@@ -36,8 +36,8 @@ def _check(asked: "Arguments") -> "Arguments":
 
 
 def _act(context: "Context", asked: "Arguments") -> "dict[str, Any]":
-    from agent_exec.faces.patch.answer import told, verify
-    from agent_exec.faces.patch.errors import PatchError, PatchRejected
+    from agent_exec.patch.answer import told, verify
+    from agent_exec.patch.errors import PatchError, PatchRejected
 
     inside: list[str] = [context.workspace.root]
     protected: tuple[str, ...] = ()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from agent_exec.faces.oneshot.secure import Arguments, Context
     from agent_exec.model.outcome import Outcome
-    from agent_exec.sandbox.ours import Ours
+    from agent_exec.sandbox.plan.ours import Ours
     from agent_exec.sandbox.profile import Profile
 
 GRACE = 0.5
@@ -63,7 +63,7 @@ def execute(
         outcome = (run or run_command)(asked)
     else:
         from agent_exec.faces.sandbox import run_confined
-        from agent_exec.sandbox.ours import ours as usual
+        from agent_exec.sandbox.plan.ours import ours as usual
 
         outcome, block = run_confined(asked, sandbox, cwd=cwd, ours=ours or usual(), run=run)
         told = {"sandbox": block}

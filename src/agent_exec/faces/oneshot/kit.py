@@ -4,15 +4,15 @@ import os
 import sys
 from _thread import allocate_lock
 
-from agent_exec.engine.gate import Gate
 from agent_exec.faces.oneshot.definitions import PROVIDERS, copied
 from agent_exec.faces.oneshot.exec_command import EXEC_COMMAND
 from agent_exec.faces.oneshot.git_status import GIT_STATUS_SUMMARY
 from agent_exec.faces.oneshot.resolve import POSIX_SHELLS, POWERSHELLS, shell_for, shell_name
 from agent_exec.faces.oneshot.secure import PERMISSIONS, WRITE_SCOPES, Context, Tool, refusal
 from agent_exec.faces.oneshot.validate import MAX_OUTPUT_CHARS, SHELL_MODE, TIMEOUT_MS, shown
-from agent_exec.faces.workspace import Workspace
 from agent_exec.model.errors import InvalidArgument
+from agent_exec.requests.folders import Workspace
+from agent_exec.requests.gate import Gate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from typing import Any, Never
 
     from agent_exec.engine.cancelling import Cancelled
-    from agent_exec.engine.gate import Approver
     from agent_exec.faces.oneshot.definitions import Definition
     from agent_exec.faces.oneshot.runner import Runner
     from agent_exec.faces.oneshot.secure import Answer
     from agent_exec.model.command import Command
     from agent_exec.model.outcome import Outcome
     from agent_exec.policy.policy import Policy
-    from agent_exec.sandbox.guard import Guard
+    from agent_exec.requests.gate import Approver
     from agent_exec.sandbox.profile import Profile
+    from agent_exec.sandbox.report.guard import Guard
 
 _making = allocate_lock()
 
@@ -177,7 +177,7 @@ def create_agent_toolkit(
     if not isinstance(write_scope, str) or write_scope not in WRITE_SCOPES:
         raise InvalidArgument(f"write_scope must be one of {', '.join(WRITE_SCOPES)}; got {write_scope!r}")
     if sandbox is not None and isinstance(rules, str | os.PathLike):
-        from agent_exec.engine.leaving import keep_out
+        from agent_exec.requests.leaving import keep_out
 
         keep_out([os.fspath(rules)], _checked_sandbox(sandbox))
     context = Context(
@@ -232,8 +232,8 @@ def _gate(
 ) -> Gate:
     """Give the gate before every command; what is approved for good is added to the file of rules."""
     if isinstance(rules, str | os.PathLike):
-        from agent_exec.engine.rulefile import add_rules, load_book
         from agent_exec.policy.policy import Policy
+        from agent_exec.requests.rulefile import add_rules, load_book
 
         path = os.path.abspath(rules)
         book = load_book(path)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from agent_exec.engine.engine import Engine
     from agent_exec.model.command import Command
     from agent_exec.model.outcome import Outcome
-    from agent_exec.sandbox.guard import Guard
+    from agent_exec.sandbox.report.guard import Guard
 
 
 SLOTS = 1024

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from agent_exec.engine.gate import Gate
     from agent_exec.faces.oneshot.definitions import Definition
-    from agent_exec.faces.workspace import Workspace
     from agent_exec.model.outcome import Outcome
-    from agent_exec.sandbox.ours import Ours
+    from agent_exec.requests.folders import Workspace
+    from agent_exec.requests.gate import Gate
+    from agent_exec.sandbox.plan.ours import Ours
     from agent_exec.sandbox.profile import Profile
 
     Answer = dict[str, Any]
@@ -107,7 +107,7 @@ class Context:
     @property
     def ours(self) -> "Ours":
         """What no confined command may change or see."""
-        from agent_exec.sandbox.ours import ours
+        from agent_exec.sandbox.plan.ours import ours
 
         return ours(self.own, self.hidden)
 

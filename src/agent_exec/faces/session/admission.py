@@ -6,8 +6,8 @@ from agent_exec.model.errors import ApprovalRequired, CommandDenied
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from agent_exec.engine.gate import Gate
     from agent_exec.faces.session.arguments import ExecArguments
+    from agent_exec.requests.gate import Gate
     from agent_exec.sandbox.profile import Profile
 
 
@@ -43,7 +43,7 @@ def let_out(
     path: str | None,
 ) -> None:
     """Ask whether a command may run without the sandbox; raise if not. `path` is its PATH."""
-    from agent_exec.engine.leaving import standing, within, writable
+    from agent_exec.requests.leaving import standing, within, writable
 
     roots = writable(sandbox)
     if sandbox is not None and within(shell.path, roots):

@@ -2,7 +2,7 @@
 
 from os import urandom
 
-from agent_exec.faces.session.located import without
+from agent_exec.faces.session.omitted_ranges import without
 from agent_exec.model.value import Value
 
 TYPE_CHECKING = False
@@ -173,7 +173,7 @@ class Answer(Value):
     def _all_notes(self) -> list[str]:
         notes = list(self.notes)
         if self.changes:
-            from agent_exec.sandbox.report import said
+            from agent_exec.sandbox.report.report import said
 
             notes.append(said(self.changes))
         if self.awaiting_input and self.echo is False:

@@ -178,7 +178,7 @@ class WriteArguments(Value):
         """Give the bytes to write; `application` if the program wants the other form of cursor keys."""
         if not self.keys:
             return self.chars.encode("utf-8", "surrogateescape")
-        from agent_exec.sessions.keys import translate
+        from agent_exec.terminal.keys import translate
 
         return translate(self.chars, application)
 

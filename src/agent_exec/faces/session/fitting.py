@@ -1,6 +1,6 @@
 """An answer within its budget: less of the output, and of what stands around it if there is no other way."""
 
-from agent_exec.faces.session.located import cut, overlap, within
+from agent_exec.faces.session.omitted_ranges import cut, overlap, within
 from agent_exec.faces.session.truncate import BYTES_A_TOKEN, cut_middle, most_bytes, shown, size_of
 
 TYPE_CHECKING = False

@@ -6,10 +6,10 @@ from agent_exec.sessions.session import Session
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_exec.model.command import Command
-    from agent_exec.sandbox.plan import Plan
-    from agent_exec.sessions.plain import Plain
-    from agent_exec.sessions.screen import Screen
+    from agent_exec.sandbox.plan.plan import Plan
     from agent_exec.sessions.transcript import Taken, Transcript
+    from agent_exec.terminal.plain import Plain
+    from agent_exec.terminal.screen import Screen
 
 _REPLAYED = 1 << 20
 
@@ -92,7 +92,7 @@ class View:
     def _seen(self, session: "Session", end: int) -> str:
         """Give the screen as it was when so much had been printed."""
         if self._screen is None:
-            from agent_exec.sessions.screen import new_screen
+            from agent_exec.terminal.screen import new_screen
 
             self._screen = new_screen(self.rows, self.columns)
             _, data = session.read(max(0, end - _REPLAYED), min(end, _REPLAYED))
@@ -129,7 +129,7 @@ class Seen(Session):
 
 
 def _plain(columns: int) -> "Plain":
-    from agent_exec.sessions.plain import Plain
+    from agent_exec.terminal.plain import Plain
 
     return Plain(columns)
 

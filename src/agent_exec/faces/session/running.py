@@ -21,16 +21,16 @@ from agent_exec.faces.session.failures import (
     write_failed,
 )
 from agent_exec.faces.session.fitting import Fitting
-from agent_exec.faces.session.located import omitted
-from agent_exec.faces.session.pipeline import Pipelines
+from agent_exec.faces.session.masked_failures import Pipelines
+from agent_exec.faces.session.omitted_ranges import omitted
 from agent_exec.faces.session.rendering import Seen, View
 from agent_exec.faces.session.truncate import token_count
 from agent_exec.faces.session.waiting import take_turn, wait, wanted
-from agent_exec.faces.workspace import Workspaces
 from agent_exec.model.command import Command, Terminal, Variables
 from agent_exec.model.errors import AgentExecError, ApprovalRequired, CommandDenied, InputClosed
 from agent_exec.model.limits import Limits
 from agent_exec.model.output import Head
+from agent_exec.requests.folders import Workspaces
 from agent_exec.sessions.registry import Registry
 from agent_exec.sessions.session import Session, told
 from agent_exec.sessions.transcript import Taken, Transcript
@@ -39,12 +39,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from agent_exec.engine.gate import Gate
-    from agent_exec.faces.patch.answer import Applied
     from agent_exec.faces.session.arguments import Condition, ExecArguments, Terms, WriteArguments
     from agent_exec.faces.session.waiting import Cancelled
-    from agent_exec.sandbox.guard import Guard
+    from agent_exec.patch.answer import Applied
+    from agent_exec.requests.gate import Gate
     from agent_exec.sandbox.profile import Profile
+    from agent_exec.sandbox.report.guard import Guard
 
 INTERRUPT = b"\x03"
 GRACE = 2.0
@@ -189,7 +189,7 @@ class Sessions:
         session = self.find(number, "detach")
         if self.jobs is None:
             raise no_jobs()
-        from agent_exec.faces.session.detach import detach
+        from agent_exec.faces.session.handoff import detach
 
         job_id = detach(session, self.jobs, self._environ, session.plan)
         self.registry.retire(session)
@@ -202,7 +202,7 @@ class Sessions:
 
     def patch(self, text: str, workdir: str | None) -> "Applied":
         """Apply a patch below a folder of the workspace; give what it has done."""
-        from agent_exec.faces.patch.answer import told, verify
+        from agent_exec.patch.answer import told, verify
 
         cwd = self._folder(workdir)
         inside, protected = self._writable()
@@ -252,8 +252,8 @@ class Sessions:
 
     def _intercept(self, argv: "list[str]", cwd: str) -> Answer | None:
         """Apply a patch that the command would apply, instead of running it."""
-        from agent_exec.faces.patch.detect import intercept
-        from agent_exec.faces.patch.errors import PatchError
+        from agent_exec.patch.detect import intercept
+        from agent_exec.patch.errors import PatchError
 
         try:
             found = intercept(argv)
@@ -437,7 +437,7 @@ class Sessions:
             notes += [masked] if masked else []
         plan = session.plan
         if plan is not None and session.outcome is not None and plan.backend:
-            from agent_exec.sandbox.denials import denials, human
+            from agent_exec.sandbox.report.denials import denials, human
 
             found = denials(plan, text, str(session.command.cwd))
             if found:
@@ -448,7 +448,7 @@ class Sessions:
         """Return what confines the next command, None if nothing does."""
         if self.sandbox is None:
             return None
-        from agent_exec.sandbox.ours import ours
+        from agent_exec.sandbox.plan.ours import ours
 
         return self._engine.guard(self.sandbox, ours(self._own, self._hidden))
 

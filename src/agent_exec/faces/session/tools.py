@@ -3,7 +3,6 @@
 import os
 from time import time
 
-from agent_exec.faces.patch.journal import recover
 from agent_exec.faces.session import arguments
 from agent_exec.faces.session.answer import gone
 from agent_exec.faces.session.definitions import definitions
@@ -14,6 +13,7 @@ from agent_exec.model.errors import AgentExecError
 from agent_exec.model.output import unfinished
 from agent_exec.model.value import Value
 from agent_exec.model.visible import visible
+from agent_exec.patch.journal import recover
 from agent_exec.places import here
 
 TYPE_CHECKING = False
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, Self
 
-    from agent_exec.engine.gate import Approver, Gate
     from agent_exec.faces.session.waiting import Cancelled
+    from agent_exec.requests.gate import Approver, Gate
     from agent_exec.sandbox.profile import Profile
-    from agent_exec.sessions.recording import Sink
     from agent_exec.sessions.session import Session
+    from agent_exec.terminal.recording import Sink
 
 
 class Result(Value):
@@ -205,7 +205,7 @@ def open_tools(
     workspace, and nowhere else. No call waits longer than `longest` seconds.
     """
     if rules is not None and sandbox is not None:
-        from agent_exec.engine.leaving import keep_out
+        from agent_exec.requests.leaving import keep_out
 
         keep_out([rules], sandbox)
     recover()
@@ -231,7 +231,7 @@ def open_tools(
 
 
 def _gate(rules: str | None, approver: "Approver | None", approval: str | None) -> "Gate":
-    from agent_exec.engine.gate import Gate
+    from agent_exec.requests.gate import Gate
 
     if rules is None and approval != "untrusted":
         return Gate(None, approver=approver, approval=approval or "on-request")
@@ -239,7 +239,7 @@ def _gate(rules: str | None, approver: "Approver | None", approval: str | None) 
 
     if rules is None:
         return Gate(Policy(), approver=approver, approval="untrusted")
-    from agent_exec.engine.rulefile import add_rules, load_book
+    from agent_exec.requests.rulefile import add_rules, load_book
 
     path = os.path.abspath(rules)
     book = load_book(path)

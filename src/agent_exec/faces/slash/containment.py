@@ -9,7 +9,7 @@ import os
 
 from agent_exec.faces.slash.display import clipped
 from agent_exec.faces.slash.feedback import SlashRefused
-from agent_exec.faces.workspace import Workspace
+from agent_exec.requests.folders import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 import os
 
-from agent_exec.engine.gate import Gate
 from agent_exec.faces.slash.commands import SlashCommandSubmitted, parse_slash
 from agent_exec.faces.slash.display import clipped
 from agent_exec.faces.slash.feedback import DISABLED, SlashFeedback, SlashRefused
@@ -13,6 +12,7 @@ from agent_exec.faces.slash.turns import Turns
 from agent_exec.faces.slash.view import ShellOutputView
 from agent_exec.model.errors import AgentExecError, ApprovalRequired
 from agent_exec.model.value import Value
+from agent_exec.requests.gate import Gate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from unicodedata import category
 
-from agent_exec.sessions.widths import width
+from agent_exec.terminal.widths import width
 
 LONGEST = 8192
 """How many characters of one line are shown."""

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from agent_exec.faces.slash.guard import ShellExecutionGuard
     from agent_exec.faces.slash.parser import ShellCommandRequest
     from agent_exec.faces.slash.view import ShellOutputView
-    from agent_exec.sandbox.guard import Guard
     from agent_exec.sandbox.profile import Profile
+    from agent_exec.sandbox.report.guard import Guard
 
     OnChange = Callable[[ShellExecution], object]
 
@@ -191,7 +191,7 @@ class Turns:
             self._end(execution, CANCELLED)
             return
         if outcome.changes:
-            from agent_exec.sandbox.report import said
+            from agent_exec.sandbox.report.report import said
 
             view.feed("stderr", f"{said(outcome.changes)}\n".encode())
         result = ShellExecutionResult.of(outcome, timestamp)
@@ -203,7 +203,7 @@ class Turns:
         profile = self._sandbox
         if profile is None:
             return None
-        from agent_exec.sandbox.ours import ours
+        from agent_exec.sandbox.plan.ours import ours
 
         profile = profile if profile.roots else profile.replace(roots=(working_dir,))
         return engine.guard(profile, ours(self._own, self._hidden))

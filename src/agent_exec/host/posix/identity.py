@@ -3,7 +3,7 @@
 import os
 import sys
 
-from agent_exec.host.posix.tree import boot_id, is_zombie, parent_and_start
+from agent_exec.host.posix.keeper.tree import boot_id, is_zombie, parent_and_start
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

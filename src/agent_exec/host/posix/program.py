@@ -4,7 +4,7 @@ import errno
 import os
 import stat
 
-from agent_exec.host.posix.launch import STEP_BOX, STEP_CWD, STEP_KEEPER, STEP_PROGRAM, STEP_TERMINAL
+from agent_exec.host.posix.keeper.launch import STEP_BOX, STEP_CWD, STEP_KEEPER, STEP_PROGRAM, STEP_TERMINAL
 from agent_exec.model.errors import (
     AgentExecError,
     CommandNotExecutable,
@@ -204,7 +204,7 @@ def directory(cwd: str | bytes | None) -> bytes:
 def _environment(env: "Variables | None") -> dict[bytes, bytes]:
     """Give the environment in the system's form; a snapshot of our own by default."""
     if env is None:
-        from agent_exec.host.posix.surroundings import own_environment
+        from agent_exec.host.posix.environment import own_environment
 
         return own_environment()
     if env.encoded:

@@ -4,15 +4,16 @@ from agent_exec.model.lazy import loader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from agent_exec.host.windows.adopted import Adopted
-    from agent_exec.host.windows.arguments import hide_arguments
+    from agent_exec.host.windows.ancestors import own_processes
     from agent_exec.host.windows.control import Control, Watch, ask
     from agent_exec.host.windows.detached import detach
+    from agent_exec.host.windows.environment import inherited_environment, own_environment, shell
+    from agent_exec.host.windows.handoff_in import Adopted
+    from agent_exec.host.windows.hide_argv import hide_arguments
     from agent_exec.host.windows.identity import boot_id, identify, is_alive, send_signal
     from agent_exec.host.windows.interrupts import Interrupts, Recall, on_terminate
-    from agent_exec.host.windows.kin import own_processes
     from agent_exec.host.windows.listening import is_listened_on
-    from agent_exec.host.windows.local import LocalSpawner
+    from agent_exec.host.windows.local_spawner import LocalSpawner
     from agent_exec.host.windows.lock import FileLock, holder, is_locked
     from agent_exec.host.windows.orphans import end_orphans
     from agent_exec.host.windows.poller import Poller
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from agent_exec.host.windows.report import Report, tell
     from agent_exec.host.windows.signals import signal_name, signal_number
     from agent_exec.host.windows.spawner import Spawner
-    from agent_exec.host.windows.surroundings import inherited_environment, own_environment, shell
 
 __all__ = [
     "Adopted",
@@ -58,11 +58,11 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Adopted": "adopted",
+    "Adopted": "handoff_in",
     "Control": "control",
     "FileLock": "lock",
     "Interrupts": "interrupts",
-    "LocalSpawner": "local",
+    "LocalSpawner": "local_spawner",
     "Poller": "poller",
     "Process": "process",
     "Recall": "interrupts",
@@ -73,18 +73,18 @@ _HOMES = {
     "boot_id": "identity",
     "detach": "detached",
     "end_orphans": "orphans",
-    "hide_arguments": "arguments",
+    "hide_arguments": "hide_argv",
     "holder": "lock",
     "identify": "identity",
-    "inherited_environment": "surroundings",
+    "inherited_environment": "environment",
     "is_alive": "identity",
     "is_listened_on": "listening",
     "is_locked": "lock",
-    "own_environment": "surroundings",
-    "own_processes": "kin",
+    "own_environment": "environment",
+    "own_processes": "ancestors",
     "on_terminate": "interrupts",
     "prepare": "program",
-    "shell": "surroundings",
+    "shell": "environment",
     "send_signal": "identity",
     "signal_name": "signals",
     "signal_number": "signals",

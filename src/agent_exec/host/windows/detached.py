@@ -5,6 +5,7 @@ import sys
 
 from agent_exec.host.windows import kernel, quoting
 from agent_exec.model.errors import LaunchFailed, Unsupported
+from agent_exec.places import PACKAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def _lend(fd: int, theirs: list[int]) -> int:
 
 def _start(words: "Sequence[str]", inherited: "Sequence[int]") -> None:
     program = _interpreter()
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+    root = os.path.dirname(PACKAGE)
     line = quoting.command_line([program, "-IS", "-c", _BOOT, root, *words])
     # It prints nothing but the traceback of a bug of ours, and only where a developer asks for it.
     log = os.environ.get("AGENT_EXEC_HELPER_LOG")

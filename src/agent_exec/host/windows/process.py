@@ -9,14 +9,14 @@ from threading import Thread
 from agent_exec.host.windows import console, kernel, signals
 from agent_exec.host.windows.jobobject import Job
 from agent_exec.host.windows.launch import Spawned, spawn
-from agent_exec.host.windows.streams import Reader, TerminalReader, TerminalWriter, Writer
+from agent_exec.host.windows.pipes import Reader, TerminalReader, TerminalWriter, Writer
 from agent_exec.host.windows.terminal import Terminal
 from agent_exec.model.errors import AgentExecError, InputClosed, InvalidState, LaunchFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_exec.host.ports import Loop, Sink
-    from agent_exec.host.windows.local import LocalSpawner
+    from agent_exec.host.windows.local_spawner import LocalSpawner
     from agent_exec.host.windows.spawner import Spawner
     from agent_exec.model.command import Launch
 
@@ -68,7 +68,7 @@ class Process:
 
     def release(self) -> None:
         """Refuse to let go of it."""
-        from agent_exec.host.windows.adopted import not_here
+        from agent_exec.host.windows.handoff_in import not_here
 
         raise not_here()
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent_exec.host.ports import Loop, Sink
-    from agent_exec.model.box import Box
+    from agent_exec.model.box_spec import Box
     from agent_exec.model.command import Launch
 
 

@@ -8,7 +8,7 @@ would own the machine's devices there: bubblewrap cannot make them read-only.
 import os
 
 from agent_exec.sandbox.linux import covers, mounts, proc, scratch
-from agent_exec.sandbox.linux.inside import (
+from agent_exec.sandbox.linux.box_common import (
     SHARED_BYTES,
     SHARED_MEMORY,
     Box,
@@ -19,7 +19,7 @@ from agent_exec.sandbox.linux.inside import (
     limit,
     private_folders,
 )
-from agent_exec.sandbox.steps import At
+from agent_exec.sandbox.setup_steps import At
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

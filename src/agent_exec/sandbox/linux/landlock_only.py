@@ -13,7 +13,7 @@ import os
 from time import process_time, sleep
 
 from agent_exec.sandbox.linux import calls, landlock, privileges, seccomp
-from agent_exec.sandbox.linux.inside import (
+from agent_exec.sandbox.linux.box_common import (
     Files,
     check_rights,
     check_roots,
@@ -22,7 +22,7 @@ from agent_exec.sandbox.linux.inside import (
     must_fail,
     urgency,
 )
-from agent_exec.sandbox.steps import At
+from agent_exec.sandbox.setup_steps import At
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

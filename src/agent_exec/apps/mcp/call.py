@@ -1,0 +1,138 @@
+"""One call of a tool, as its thread sees it: who waits for it, who can be asked, what is told meanwhile."""
+
+import threading
+from contextvars import ContextVar
+from time import monotonic
+from typing import TYPE_CHECKING, Protocol
+
+from agent_exec.host import Recall
+from agent_exec.model.errors import ApprovalRequired
+from agent_exec.model.visible import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_exec.apps.mcp.notices import Notices
+    from agent_exec.requests.gate import Request
+
+
+class Asking(Protocol):
+    """A way to ask whoever sits at the client."""
+
+    @property
+    def reachable(self) -> bool:
+        """Whether the client can ask somebody."""
+
+    def ask(self, request: "Request", /) -> str:
+        """Ask, in the thread of the call, and give the answer: once, session, always or no."""
+
+
+class Call:
+    """A call that runs; what a `threading.Event` is to those who only want to know whether to go on."""
+
+    __slots__ = ("_asking", "_began", "_gone", "_lock", "_notices", "_printed", "_recall", "_what")
+
+    def __init__(self, asking: "Asking | None" = None, notices: "Notices | None" = None) -> None:
+        self._asking = asking
+        self._notices = notices
+        self._began = monotonic()
+        self._gone = threading.Event()
+        self._lock = threading.Lock()
+        self._recall: Recall | None = None
+        self._what = ""
+        self._printed: Callable[[], tuple[int, str]] | None = None
+
+    def is_set(self) -> bool:
+        """Tell whether the caller has lost interest."""
+        return self._gone.is_set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until it has, or until the time is over."""
+        return self._gone.wait(timeout)
+
+    def set(self) -> None:
+        """Say that the caller has lost interest: every wait of this call ends."""
+        with self._lock:
+            self._gone.set()
+            if self._recall is not None:
+                self._recall.set()
+
+    @property
+    def interrupts(self) -> Recall:
+        """What ends a wait for a job when the caller goes."""
+        with self._lock:
+            if self._recall is None:
+                self._recall = Recall()
+                if self._gone.is_set():
+                    self._recall.set()
+            return self._recall
+
+    def watch(self, what: str, printed: "Callable[[], tuple[int, str]]") -> None:
+        """Learn what is waited for: its name, how many bytes it has printed, and its newest line."""
+        self._what = what
+        self._printed = printed
+
+    def progress(self, name: str) -> tuple[float, str]:
+        """Tell how many seconds it has taken, and how it goes on."""
+        elapsed = monotonic() - self._began
+        said = f"{self._what or name} has run for {elapsed:.0f} s"
+        if self._printed is None:
+            return elapsed, said
+        size, line = self._printed()
+        said += f", {size} bytes printed"
+        return elapsed, f"{said}, last line: {visible(line)}" if line else said
+
+    @property
+    def reachable(self) -> bool:
+        """Whether somebody can be asked."""
+        return self._asking is not None and self._asking.reachable
+
+    def ask(self, request: "Request") -> str:
+        """Ask whoever sits at the client."""
+        if self._asking is None:
+            raise ApprovalRequired("nobody can be asked in this call")
+        return self._asking.ask(request)
+
+    def notice(self, text: str) -> None:
+        """Tell people something that the model alone should not know."""
+        if self._notices is not None:
+            self._notices.notice(text)
+
+    def close(self) -> None:
+        """Hold nothing open any more; to be called when the thread of the call has done its work."""
+        with self._lock:
+            if self._recall is not None:
+                self._recall.close()
+
+
+current: ContextVar[Call | None] = ContextVar("current", default=None)
+"""The call that this thread carries out."""
+
+
+class Client:
+    """The approver of all toolsets: asks the client of the call that is carried out.
+
+    Outside of a call, as when tools are described, somebody may be there.
+    """
+
+    @property
+    def reachable(self) -> bool:
+        """Whether the client can ask somebody."""
+        call = current.get()
+        return call is None or call.reachable
+
+    def __call__(self, request: "Request") -> str:
+        """Ask."""
+        call = current.get()
+        if call is None:
+            raise ApprovalRequired("nobody can be asked outside of a call")
+        return call.ask(request)
+
+    def left(self, request: "Request") -> None:
+        """Tell people that a command runs outside of the sandbox, asked for or granted before."""
+        from shlex import join
+
+        call = current.get()
+        if call is not None:
+            command = request.command if isinstance(request.command, str) else join(request.command)
+            call.notice(f"a command runs outside of the sandbox, in {request.cwd}: {command}")

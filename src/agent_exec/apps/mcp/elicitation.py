@@ -1,0 +1,233 @@
+"""Asks whoever sits at the client, in the way of each era of the protocol.
+
+The older one has requests from the server to the client, and the thread of a
+call waits for the answer. In the newer one the call is answered with what is
+to be asked, and comes again with the answers: it is carried out from its
+beginning, up to the question, which is then answered. Nothing may have been
+done by then; the gate stands before all that is done.
+"""
+
+import json
+import secrets
+from asyncio import CancelledError
+from concurrent.futures import CancelledError as AlsoCancelled
+from hashlib import sha256
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from anyio.from_thread import run as run_in_loop
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    ElicitRequest,
+    ElicitRequestFormParams,
+    ElicitResult,
+    InputRequiredResult,
+    ListRootsRequest,
+)
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from agent_exec.model.visible import visible
+from agent_exec.requests.gate import ANSWERS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mcp.server import ServerRequestContext
+    from mcp_types import CallToolRequestParams
+
+    from agent_exec.apps.mcp.notices import Notices
+    from agent_exec.requests.gate import Request
+
+_WORDS = {
+    "once": "Yes, this once",
+    "session": "Yes, until the server ends",
+    "always": "Yes, always: write the rule down",
+    "no": "No",
+}
+_KEEP = 600.0
+_MOST = 1000
+_SHOWN = 2000
+"""How many bytes of an input are shown."""
+APPROVAL = "approval"
+ROOTS = "roots"
+
+
+class Unanswered(BaseException):
+    """A question has to be answered before the call can go on; no error, and not to be caught on the way."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class Memory:
+    """What was asked and answered in calls that will come again, each under a word that nobody can guess."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[float, bytes, dict[str, str], str]] = {}
+
+    def keep(self, asked: "CallToolRequestParams", answered: dict[str, str], question: str) -> str:
+        """Remember, for a while, what was answered in a call and what is asked next; give the word for it."""
+        now = monotonic()
+        for word in [word for word, kept in self._kept.items() if kept[0] < now]:
+            del self._kept[word]
+        while len(self._kept) >= _MOST:
+            del self._kept[next(iter(self._kept))]
+        word = secrets.token_urlsafe(24)
+        self._kept[word] = now + _KEEP, _digest(asked), answered, question and _name(question)
+        return word
+
+    def take(self, asked: "CallToolRequestParams") -> dict[str, str]:
+        """Give the answers to the questions of a call that comes again; none to those of another call."""
+        kept = self._kept.pop(asked.request_state or "", None)
+        if kept is None or kept[0] < monotonic() or kept[1] != _digest(asked):
+            return {}
+        answered, question = dict(kept[2]), kept[3]
+        given = (asked.input_responses or {}).get(APPROVAL)
+        if question and isinstance(given, ElicitResult):
+            answered[question] = _answer(given)
+        return answered
+
+
+class Elicitation:
+    """Asks the client of one call."""
+
+    __slots__ = ("_answered", "_context", "_notices", "modern")
+
+    def __init__(
+        self, context: "ServerRequestContext[Any]", answered: dict[str, str], notices: "Notices"
+    ) -> None:
+        self._context = context
+        self._notices = notices
+        self._answered = answered
+        self.modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+    @property
+    def reachable(self) -> bool:
+        """Whether the client has said that it can ask somebody."""
+        return can_elicit(self._context)
+
+    @property
+    def answered(self) -> dict[str, str]:
+        """What was answered until now, by the names of the questions."""
+        return self._answered
+
+    def ask(self, request: "Request") -> str:
+        """Ask, in the thread of the call."""
+        message = question(request, tuple(self._notices.changes))
+        if not self.modern:
+            try:
+                return _answer(run_in_loop(self._elicit, message))
+            except (CancelledError, AlsoCancelled):  # the call was, and nobody hears what comes of it
+                return "no"
+        answer = self._answered.get(_name(message))
+        if answer is None:
+            raise Unanswered(message)
+        return answer
+
+    async def _elicit(self, message: str) -> ElicitResult:
+        try:
+            return await self._context.session.elicit_form(message, _form(), self._context.request_id)
+        except (MCPError, ValueError):  # it says that it can, and cannot; or says what makes no sense
+            return ElicitResult(action="cancel")
+
+
+def can_elicit(context: "ServerRequestContext[Any]") -> bool:
+    """Tell whether a client can ask somebody by a form."""
+    known = context.session.client_capabilities
+    found = None if known is None else known.elicitation
+    return found is not None and (found.form is not None or found.url is None)
+
+
+def required(message: str, word: str) -> InputRequiredResult:
+    """Give the answer to a call that has to come again with an approval."""
+    form = ElicitRequestFormParams(message=message, requested_schema=_form())
+    return InputRequiredResult(input_requests={APPROVAL: ElicitRequest(params=form)}, request_state=word)
+
+
+def roots_required(word: str) -> InputRequiredResult:
+    """Give the answer to a call that has to come again with the client's roots."""
+    return InputRequiredResult(input_requests={ROOTS: ListRootsRequest()}, request_state=word)
+
+
+def question(request: "Request", changes: "Sequence[str]" = ()) -> str:
+    """Give what is asked: the command, where, why, and what an "always" would write down.
+
+    `changes` are those to protected paths that were seen before. What others
+    have written cannot be taken for what we say: the command's lines are set
+    in, and all else of theirs is on one line.
+    """
+    from shlex import join
+
+    command = request.command if isinstance(request.command, str) else join(request.command)
+    where = " outside of the sandbox" if request.escalated else ""
+    said = [f"Run this command{where}?\n", *(f"    {line}" for line in _visible(command).split("\n")), ""]
+    if request.cwd:
+        said.append(f"In {visible(request.cwd)}.")
+    said.append(f"It is asked for because: {visible(request.verdict.reason)}.")
+    if request.fed:
+        said += ["It is given to read:\n", *_input(request.fed), ""]
+    if request.sets:
+        said.append(f"It sets {visible(', '.join(request.sets))}.")
+    if changes:
+        said.append("Since the server started, confined commands have changed what is protected:\n")
+        said += [*(f"    {visible(one)}" for one in changes), ""]
+    if request.escalated and request.once:
+        said.append("A yes is for this once: it may do something else the next time.")
+    elif request.escalated:
+        said.append("Session and always are for exactly this command in this folder, until the server ends.")
+    elif request.once:
+        said.append("A yes is for this once: the next time, these may be others.")
+    if request.rules:
+        from agent_exec.policy.rulebook import write
+
+        said.append("Always would add:\n" + _visible("\n".join(map(write, request.rules))).rstrip())
+    elif not request.once and not request.escalated:
+        said.append("No rule can be added that would allow it: always is only until the server ends.")
+    return "\n".join(said)
+
+
+def _input(fed: bytes) -> list[str]:
+    """Give the beginning of an input, its lines set in as those of a command are."""
+    text = fed[:_SHOWN].decode(errors="replace")
+    lines = [f"    {line}" for line in _visible(text).split("\n")]
+    more = len(fed) - _SHOWN
+    return lines if more <= 0 else [*lines, f"and {more} bytes more, which are not shown."]
+
+
+def _digest(asked: "CallToolRequestParams") -> bytes:
+    """Give what tells a call from others."""
+    return sha256(json.dumps([asked.name, asked.arguments], sort_keys=True).encode()).digest()
+
+
+def _name(question: str) -> str:
+    """Give what tells a question from others, however long it is."""
+    return sha256(question.encode()).hexdigest()
+
+
+def _visible(text: str) -> str:
+    """Give a text in which nothing hides: what a screen would not show is written out."""
+    return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.split("\n"))
+
+
+def _form() -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {
+            "answer": {
+                "type": "string",
+                "title": "Answer",
+                "enum": list(ANSWERS),
+                "enumNames": [_WORDS[answer] for answer in ANSWERS],
+            }
+        },
+        "required": ["answer"],
+    }
+
+
+def _answer(result: ElicitResult) -> str:
+    """Give the answer; all that is no clear yes is a no."""
+    if result.action != "accept":
+        return "no"
+    found = (result.content or {}).get("answer")
+    return found if isinstance(found, str) and found in ANSWERS else "no"

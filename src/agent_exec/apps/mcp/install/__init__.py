@@ -1,0 +1,1 @@
+"""Enters the server into the configuration of a client."""

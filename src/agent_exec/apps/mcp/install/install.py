@@ -1,0 +1,219 @@
+"""The verb `mcp install`: enters us into the configuration of a client, once the change has been shown."""
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from agent_exec.apps.cli.options import GLOBAL, VERBS
+from agent_exec.apps.cli.profile import is_file
+from agent_exec.apps.cli.usage import UsageError
+from agent_exec.apps.mcp.install import config_file as installfile
+from agent_exec.apps.mcp.install.clients import CLIENTS, SCOPES, Here, entry, place
+from agent_exec.apps.mcp.install.config_text import by_hand, edited
+from agent_exec.apps.mcp.install.json_text import Mistake
+from agent_exec.faces.answers import answer
+from agent_exec.model.errors import AgentExecError, ApprovalRequired, Interrupted, InvalidConfig
+from agent_exec.places import here
+
+if TYPE_CHECKING:
+    from agent_exec.apps.cli.parse import Parsed
+    from agent_exec.apps.mcp.install.config_file import Found
+
+OWN = ("client", "scope", "name", "dry-run", "yes")
+"""Options of this verb; the others are for the server that is entered."""
+
+_PATHS = ("workspace", "rules", "root")
+_VARIABLES = ("AGENT_EXEC_ROOT", "AGENT_EXEC_RULES", "AGENT_EXEC_APPROVAL_POLICY")
+_LONGEST = 64
+
+
+def install(asked: "Parsed") -> dict[str, Any]:
+    """Do it; refuse with a UsageError what makes no sense."""
+    options = asked.options
+    client, scope, name = _named(asked)
+    _check_server(asked)
+    about = CLIENTS[client]
+    if about.nowhere and not options.get("workspace"):
+        raise UsageError(f"{about.title} works in no folder: name one with --workspace", "mcp")
+    command = [*program(), *words(asked)]
+    variables = {one: _whole(one, value) for one in _VARIABLES if (value := os.environ.get(one))}
+    _check_text(*command, *variables.values())
+    around = Here(_home() if scope == "user" else "", here(), os.environ, sys.platform)
+    path = place(client, scope, around)
+    if path is None:
+        raise UsageError(f"{about.title} has no configuration of projects; say --scope user", "mcp")
+    found = installfile.find(path, inside=around.folder if scope == "project" else None)
+    wanted = entry(client, command, variables)
+    try:
+        text, known = edited(found.text, about, name, wanted)
+    except Mistake as mistake:
+        raise _mistaken(found, client, mistake, by_hand(about, name, wanted)) from None
+    action = "created" if found.state is None else "changed" if known else "added"
+    if found.state is not None and text == found.text:
+        action = "unchanged"
+    backup = None
+    if action == "unchanged":
+        _say(f"agent-exec: {found.path} has it already; nothing to do\n")
+    else:
+        _say(difference(found, text))
+        if "dry-run" not in options:
+            if "yes" not in options:
+                _ask(found)
+            backup = installfile.replace(found, text)
+    return answer(
+        "mcp_install",
+        {
+            "client": client,
+            "scope": scope,
+            "name": name,
+            "file": found.path,
+            "action": action,
+            "dry_run": "dry-run" in options,
+            "command": command,
+            "env": variables,
+            "backup": backup,
+            "next": f"{about.title}: {about.then}",
+        },
+    )
+
+
+def program() -> list[str]:
+    """Give the words that start us from anywhere, whatever the variables are."""
+    from shutil import which
+
+    uvx = which("uvx")
+    if uvx is not None and any(part.startswith("archive-v") for part in sys.prefix.split(os.sep)):
+        return [
+            os.path.abspath(uvx),
+            "--from",
+            "agent-exec[mcp]",
+            "agent-exec",
+            "mcp",
+        ]  # a passing installation
+    beside = os.path.join(os.path.dirname(sys.executable), "agent-exec")
+    if os.name == "posix" and os.access(beside, os.X_OK):
+        return [beside, "mcp"]
+    return [sys.executable, "-P", "-m", "agent_exec", "mcp"]
+
+
+def words(asked: "Parsed") -> list[str]:
+    """Give the options of the server as words that mean the same in every folder."""
+    found = []
+    for name, kind, *_ in (*VERBS["mcp"].options, *GLOBAL):
+        if name in OWN or name not in asked.options or name in ("verbose", "help"):
+            continue
+        if kind == "flag":
+            found.append(f"--{name}")
+            continue
+        for value in filter(None, asked.options[name] if kind == "many" else [asked.texts[name]]):
+            whole = name in _PATHS or (name == "sandbox" and is_file(value))
+            found += [f"--{name}", os.path.abspath(value) if whole else value]
+    return found
+
+
+def _whole(variable: str, value: str) -> str:
+    return value if variable == "AGENT_EXEC_APPROVAL_POLICY" else os.path.abspath(value)
+
+
+def _check_text(*words: str) -> None:
+    """Refuse what no configuration can hold."""
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise UsageError(
+                f"{word!r} is not in UTF-8, as configurations are; give it another name", "mcp"
+            ) from None
+
+
+def _home() -> str:
+    """Give the home folder; refuse one that is none, for no client would look there."""
+    home = os.path.expanduser("~") if os.environ.get("HOME") != "" else ""
+    if not (os.path.isabs(home) and os.path.isdir(home)):
+        raise UsageError(f"the home folder {home!r} is no folder: let HOME be the whole path of yours", "mcp")
+    return home
+
+
+def difference(found: "Found", text: str) -> str:
+    """Give the change as people read it."""
+    from difflib import unified_diff
+
+    old = [] if found.state is None else found.text.splitlines()
+    name = found.path if found.state is not None else os.devnull
+    lines = unified_diff(old, text.splitlines(), name, found.path, lineterm="")
+    return "".join(f"{line}\n" for line in lines) or f"{found.path}: only the ends of lines change\n"
+
+
+def _named(asked: "Parsed") -> tuple[str, str, str]:
+    if len(asked.words) > 1:
+        raise UsageError(f"{asked.words[1]!r} is one word too many", "mcp")
+    options = asked.options
+    clients = ", ".join(CLIENTS)
+    if options.get("client") not in CLIENTS:
+        got = f"; got {options['client']!r}" if "client" in options else ""
+        raise UsageError(f"install needs --client, one of {clients}{got}", "mcp")
+    scope = options.get("scope", SCOPES[0])
+    if scope not in SCOPES:
+        raise UsageError(f"--scope takes {' or '.join(SCOPES)}; got {scope!r}", "mcp")
+    name = options.get("name", "agent-exec")
+    plain = name.replace("-", "").replace("_", "")
+    if not (plain.isascii() and plain.isalnum() and len(name) <= _LONGEST):
+        raise UsageError(f"--name takes letters, digits, - and _, {_LONGEST} at most; got {name!r}", "mcp")
+    return options["client"], scope, name
+
+
+def _check_server(asked: "Parsed") -> None:
+    """Refuse options that the server would refuse, and an installation without the SDK."""
+    from importlib.util import find_spec
+
+    from agent_exec.apps.mcp.main import MISSING, settings_of, toolsets
+    from agent_exec.apps.mcp.transport.http_options import OPTIONS
+    from agent_exec.settings import open_gate
+
+    for name in ("http", *OPTIONS):
+        if name in asked.options:
+            raise UsageError(f"--{name} is not for `mcp install`: clients start the server themselves", "mcp")
+    try:
+        toolsets(asked)
+        settings_of(asked)
+        open_gate(asked.options.get("rules"))
+    except AgentExecError as error:
+        raise UsageError(error.message, "mcp") from None
+    if find_spec("mcp") is None:
+        raise UsageError(MISSING, "mcp")
+
+
+def _ask(found: "Found") -> None:
+    """Let a person say yes; nobody is there if neither what is typed nor what is shown is a terminal's."""
+    if not (sys.stdin is not None and sys.stdin.isatty() and os.isatty(2)):
+        raise ApprovalRequired(
+            f"{found.path} was not changed: nobody can be asked here; look at the change, and say --yes"
+        )
+    try:
+        _say(f"Change {found.path}? [y/N] ")
+        said = sys.stdin.readline()
+    except KeyboardInterrupt:
+        _say("\n")
+        raise Interrupted(f"{found.path} was not changed: you interrupted; call it again") from None
+    if not said.endswith("\n"):
+        _say("\n")  # what comes next begins a line
+    if said.strip().lower() not in ("y", "yes"):
+        raise ApprovalRequired(
+            f"{found.path} was not changed: you did not say yes; call it again to be asked"
+        )
+
+
+def _mistaken(found: "Found", client: str, mistake: Mistake, shown: str) -> InvalidConfig:
+    where = "" if mistake.line is None else f", line {mistake.line}"
+    details: dict[str, object] = {"file": found.path, "client": client}
+    if mistake.line is not None:
+        details["line"] = mistake.line
+    return InvalidConfig(
+        f"{found.path}{where}: {mistake.message}. It was left as it is; mend it, or add yourself:\n{shown}",
+        **details,
+    )
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()

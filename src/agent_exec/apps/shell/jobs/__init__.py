@@ -1,0 +1,1 @@
+"""The screen of jobs in `/shell`."""

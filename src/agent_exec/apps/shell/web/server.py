@@ -1,0 +1,133 @@
+"""The shell in a browser: a small server on the loopback, whose apps end when it does."""
+
+import errno
+import os
+import sys
+
+from agent_exec.model.errors import Broken, Busy, InvalidArgument, Unsupported
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import asyncio
+    import socket
+    from collections.abc import Mapping, Sequence
+
+    from agent_exec.apps.cli.parse import Parsed
+    from agent_exec.apps.shell.settings import Settings
+    from agent_exec.faces.slash.permission import ShellPermission
+
+_OURS = ("web", "port")
+_LAST_PORT = 65535
+
+
+def serve(asked: "Parsed", settings: "Settings") -> int:
+    """Serve the shell that the words ask for until a signal comes; give the exit status.
+
+    Refuses with one of our errors what cannot be served.
+    """
+    words = [sys.executable, "-P", "-m", "agent_exec", "shell", *_passed_on(asked), "--", settings.folder]
+    return serve_app(words, asked.options.get("port", 0), _permission(settings.permission))
+
+
+def serve_app(argv: "Sequence[str]", port: int = 0, env: "Mapping[str, str] | None" = None) -> int:
+    """Serve an app, with these variables beside ours, until a signal comes; give the exit status.
+
+    The address is printed. Port 0 is any that is free. The status is 0 after
+    Ctrl+C, which is how it is meant to be ended, and 128 more than the signal
+    after any other.
+    """
+    try:
+        import asyncio
+
+        import textual_serve  # noqa: F401 - whose files are shown
+        from aiohttp import web  # noqa: F401
+    except ImportError as error:
+        raise Unsupported(
+            f"what serves the shell to a browser is missing ({error}): "
+            'install it with: pip install "agent-exec[web]"'
+        ) from None
+    with listen(port) as listener:
+        return asyncio.run(_serve(listener, argv, env or {}))
+
+
+def listen(port: int) -> "socket.socket":
+    """Give a socket that hears this machine alone; refuses a port that cannot be had."""
+    import socket
+
+    if not 0 <= port <= _LAST_PORT:
+        raise InvalidArgument(f"--port takes a number from 0 (any that is free) to {_LAST_PORT}; got {port}")
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        if os.name == "posix":  # elsewhere it would let two servers share a port
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", port))
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        other = "choose another with --port, or leave that out for any that is free"
+        if error.errno == errno.EADDRINUSE:
+            raise Busy(f"port {port} is taken; {other}", port=port) from None
+        raise Broken(f"port {port} cannot be had: {error.strerror}; {other}", port=port) from None
+    return listener
+
+
+async def _serve(listener: "socket.socket", argv: "Sequence[str]", env: "Mapping[str, str]") -> int:
+    import asyncio
+
+    from agent_exec.apps.shell.web.guard import Guard
+    from agent_exec.apps.shell.web.website import Site
+
+    asked: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    _listen_for_signals(asked)  # first: what is started is ended, whenever one comes
+    guard = Guard(listener.getsockname()[1])
+    async with Site(argv, env, _tell).open(listener, guard):
+        print(
+            f"Open {guard.address} in a browser on this machine; Ctrl+C here ends it, and all that it runs.",
+            flush=True,
+        )
+        number = await asked
+    return 0 if number == 2 else 128 + number
+
+
+def _listen_for_signals(asked: "asyncio.Future[int]") -> None:
+    """Have the first signal that asks us to end noted, but not one that is ignored.
+
+    A second one ends us at once: what still runs is ended by its keepers.
+    """
+    from agent_exec.apps.signals import listen_for_signals
+
+    def note(number: int) -> None:
+        if asked.done():
+            os._exit(128 + number)
+        asked.set_result(number)
+
+    listen_for_signals(asked.get_loop(), note)
+
+
+def _passed_on(asked: "Parsed") -> list[str]:
+    """Give the options of the command line as the app is to have them."""
+    words = []
+    for name, value in asked.options.items():
+        if name in _OURS:
+            continue
+        if isinstance(value, list):
+            words += [f"--{name}={each}" for each in value]
+        else:
+            words.append(f"--{name}" if value is True else f"--{name}={asked.texts[name]}")
+    return words
+
+
+def _permission(permission: "ShellPermission") -> dict[str, str]:
+    """Give the variable by which apps have the permission that was read when the server was started.
+
+    A file that comes to be there later grants nothing to a tab that is opened later.
+    """
+    if permission.allowed:
+        return {"OX_ALLOW_SHELL": "1"}
+    return {"OX_ALLOW_SHELL": os.environ.get("OX_ALLOW_SHELL", "").strip() or f"no ({permission.reason})"}
+
+
+def _tell(failure: str) -> None:
+    """Say on stderr why an app failed, the end of it, with nothing that a terminal would obey."""
+    safe = "".join(mark if mark in "\n\t" or mark.isprintable() else "\ufffd" for mark in failure[-2000:])
+    print(f"agent-exec shell: the shell of a tab failed:\n{safe}", file=sys.stderr, flush=True)

@@ -1,0 +1,173 @@
+"""A tab of the browser and the app that it shows: a process of its own, which ends when the tab does."""
+
+import asyncio
+import json
+import os
+import threading
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import WSMsgType
+
+from agent_exec.apps.shell.web.packets import DATA, Packets, data, meta
+from agent_exec.engine.engine import Engine
+from agent_exec.model.command import Command
+from agent_exec.model.errors import InputClosed
+from agent_exec.model.limits import Limits
+from agent_exec.model.output import Tail
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from aiohttp.web import WebSocketResponse
+
+    from agent_exec.engine.run import Run
+
+GRACE = 2.0
+"""How long an app that was asked to end may take for it, before it is ended by force."""
+
+_AHEAD = 1024 * 1024
+"""So much may be drawn and not yet shown; then the app has to wait for the browser."""
+
+_WIDEST, _HIGHEST = 1000, 500
+
+
+class Tab:
+    """Runs the app, and passes on what is typed and drawn; nothing of it is left once it is closed.
+
+    The app is run by an engine: whatever becomes of this process, its keeper
+    ends the app and all that the app has started.
+    """
+
+    def __init__(self, argv: "Sequence[str]", env: "Mapping[str, str]", socket: "WebSocketResponse") -> None:
+        self._socket = socket
+        self._loop = asyncio.get_running_loop()
+        self._packets = Packets()
+        self._room = threading.Condition()
+        self._drawn: list[bytes] = []
+        self._ahead = 0
+        self._fresh = asyncio.Event()
+        self._over = False
+        self._closing: asyncio.Task[None] | None = None
+        self._engine = Engine(1)  # its own, for its thread waits when this browser is slow
+        self._command = Command(
+            argv,
+            env=env,
+            interactive=True,
+            limits=Limits(grace=GRACE),
+            keep=Tail(16384),
+            on_output=self._heard,
+        )
+
+    async def show(self) -> str:
+        """Run the app until it ends or the tab is closed; give what went wrong, for whoever reads logs."""
+        run = self._engine.start(self._command)
+        ended = asyncio.wrap_future(run.future)
+        work: list[asyncio.Future[Any]] = [
+            asyncio.create_task(self._draw()),
+            asyncio.create_task(self._listen(run)),
+            ended,
+        ]
+        try:
+            await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            alone = ended.done()
+            for task in work[:2]:
+                task.cancel()
+            await self.close()
+        await asyncio.wait(work)
+        for task in work:
+            failure = None if task.cancelled() else task.exception()
+            if failure is not None and not isinstance(failure, ConnectionError | InputClosed):
+                return str(failure) or repr(failure)
+        if alone and (ended.result().exit_code or not self._packets.started):
+            return run.stderr.decode("utf-8", "replace").strip() or "it ended before it drew anything"
+        return ""
+
+    async def close(self) -> None:
+        """End the app and all it runs, and wait for that; harmless when repeated."""
+        if self._closing is None:
+            with self._room:
+                self._over = True
+                self._room.notify_all()
+            self._closing = asyncio.create_task(asyncio.to_thread(self._engine.close))
+        await asyncio.shield(self._closing)
+
+    def _heard(self, stream: str, chunk: bytes) -> None:
+        """Take what the app printed, in the engine's thread; wait while the browser is too far behind."""
+        if stream != "stdout" or self._over:
+            return
+        drawn = [payload for kind, payload in self._packets.feed(chunk) if kind == DATA]
+        if not drawn:
+            return
+        with self._room:
+            self._drawn += drawn
+            self._ahead += sum(map(len, drawn))
+            self._loop.call_soon_threadsafe(self._fresh.set)
+            while self._ahead > _AHEAD and not self._over:
+                self._room.wait()
+
+    async def _draw(self) -> None:
+        """Send what is drawn to the browser, as much at a time as has come together."""
+        while True:
+            await self._fresh.wait()
+            self._fresh.clear()
+            with self._room:
+                drawn = b"".join(self._drawn)
+                self._drawn.clear()
+            if drawn:
+                await self._socket.send_bytes(drawn)
+            with self._room:
+                self._ahead -= len(drawn)
+                self._room.notify_all()
+
+    async def _listen(self, run: "Run") -> None:
+        """Pass on what happens in the browser, until it hangs up or says what no client of ours would."""
+        async for message in self._socket:
+            if message.type is not WSMsgType.TEXT:
+                return
+            try:
+                said = json.loads(message.data)
+                if said[0] == "ping":
+                    await self._socket.send_str(json.dumps(["pong", str(said[1])]))
+                    continue
+                packet = _packet(said)
+            except (ValueError, LookupError, TypeError, RecursionError):
+                return
+            run.write(packet)
+
+
+def _packet(said: Any) -> bytes:
+    """Give what the app is told of a message; raise one of several errors if it makes no sense."""
+    match said:
+        case ["stdin", str(typed)]:
+            return data(typed)
+        case ["resize", {"width": int(width), "height": int(height)}]:
+            columns, rows = size(width, height)
+            return meta("resize", width=columns, height=rows)
+        case ["focus" | "blur" as kind]:
+            return meta(kind)
+    raise ValueError(said)
+
+
+def size(width: object, height: object) -> tuple[int, int]:
+    """Give columns and rows that an app can live with; ValueError for what is no number."""
+    return (
+        max(1, min(_WIDEST, int(str(width)))),
+        max(1, min(_HIGHEST, int(str(height)))),
+    )
+
+
+def environment(width: int, height: int) -> dict[str, str]:
+    """Give the variables of an app: ours, and what makes it draw for a browser."""
+    from agent_exec.version import __version__
+
+    found = dict(os.environ)
+    found.pop("COLORFGBG", None)  # which tells of another terminal, the one that the server has
+    return found | {
+        "TEXTUAL_DRIVER": "agent_exec.apps.shell.web.driver:Driver",
+        "TEXTUAL_COLOR_SYSTEM": "truecolor",
+        "TERM_PROGRAM": "agent-exec",
+        "TERM_PROGRAM_VERSION": __version__,
+        "COLUMNS": str(width),
+        "ROWS": str(height),
+    }

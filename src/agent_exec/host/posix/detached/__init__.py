@@ -1,0 +1,1 @@
+"""Processes that outlive their parent: start, control, lock, clean up."""

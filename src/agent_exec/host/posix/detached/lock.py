@@ -1,0 +1,204 @@
+"""A lock on a file: held as long as its holder lives, free the moment it is gone; and who holds which.
+
+Who supervises a job is known by the lock that it holds and has signed, never
+by its name, which any process can take.
+"""
+
+import errno
+import fcntl
+import os
+import stat
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+
+    from agent_exec.host.ports import Loop
+    from agent_exec.model.identity import Identity
+
+_SIGNED = b"agent-exec: held by the supervisor of this job\n"
+_LONGEST = 4096
+_CHANGED = 0x4
+"""What inotify calls a change of what is known of a file, such as how many names it has."""
+
+
+class FileLock:
+    """An exclusive lock on a file, which it creates; a link in its place is refused.
+
+    The kernel frees it when the holder ends, however it ends, and no process
+    that the holder starts inherits it.
+    """
+
+    __slots__ = ("_fd", "path")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._fd = -1
+
+    def acquire(self, *, wait: bool = False) -> bool:
+        """Take the lock; False if another holds it and we are not to wait."""
+        if self._fd >= 0:
+            return True
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(fd)
+            return False
+        except BaseException:
+            os.close(fd)
+            raise
+        self._fd = fd
+        return True
+
+    def release(self) -> None:
+        """Free the lock; the file stays. Harmless when repeated."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def sign(self) -> None:
+        """Sign the lock that we hold as a job's supervisor: keepers above us leave us alone."""
+        os.write(self._fd, _SIGNED)
+        _sign(self._fd)
+
+    def on_deletion(self, loop: "Loop", call: "Callable[[], object]") -> None:
+        """Call once, from inside the loop, when somebody deletes the file; where the system tells (Linux)."""
+        from agent_exec.host.posix.libc import inotify
+        from agent_exec.host.posix.poller import READ
+
+        watch = inotify(os.fsencode(self.path), _CHANGED)
+
+        def ready(_events: int) -> None:
+            os.read(watch, _LONGEST)
+            if os.fstat(self._fd).st_nlink == 0:
+                loop.unwatch(watch)
+                os.close(watch)
+                call()
+
+        if watch >= 0:
+            loop.watch(watch, READ, ready)
+
+    @property
+    def fd(self) -> int:
+        """Its descriptor, for a helper that is to hold it too; -1 if we do not hold it."""
+        return self._fd
+
+    @property
+    def held(self) -> bool:
+        """Whether we hold it."""
+        return self._fd >= 0
+
+
+def share(fd: int) -> None:
+    """Hold and sign a lock beside the supervisor that has sent us its descriptor, for as long as we live."""
+    try:
+        # The kernel names who took a lock. This one is the supervisor's, so we take another kind of our own.
+        fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        pass  # a file system where both kinds are one
+    _sign(fd)
+
+
+def _sign(fd: int) -> None:
+    if sys.platform == "linux":
+        os.write(fd, _signature(os.getpid()))
+
+
+def _signature(pid: int) -> bytes:
+    from agent_exec.host.posix.keeper.tree import boot_id, parent_and_start
+
+    return f"{pid} {parent_and_start(pid)[1]} {boot_id()}\n".encode()
+
+
+def supervisors(pids: "Collection[int]") -> set[int]:
+    """Return those of some processes that supervise a job: each holds a lock that it has signed."""
+    found: set[int] = set()
+    for pid in _holders().intersection(pids) if pids else ():
+        if any(_is_signed(path, pid) for path in _locked(pid)):
+            found.add(pid)
+    return found
+
+
+def holder(path: str, pid: int) -> "Identity | None":
+    """Return who has this pid, if that process holds the lock on this file; None if it does not."""
+    from agent_exec.host.posix.identity import identify
+
+    identity = identify(pid)
+    if sys.platform != "linux":
+        return identity if is_locked(path) else None
+    try:
+        wanted = os.lstat(path)
+    except OSError:
+        return None
+    if identity is not None and any(os.path.samestat(wanted, found) for found in map(_stat, _locked(pid))):
+        return identity if identify(pid) == identity else None
+    return None
+
+
+def _holders() -> set[int]:
+    """Return every process that the kernel knows to have taken a lock to write (Linux)."""
+    try:
+        with open("/proc/locks", "rb") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return set()
+    return {int(words[4]) for words in map(bytes.split, lines) if len(words) == 8 and words[3] == b"WRITE"}
+
+
+def _locked(pid: int) -> "Iterator[str]":
+    """Return paths to the open files of a process on which it holds a lock to write."""
+    try:
+        numbers = os.listdir(f"/proc/{pid}/fdinfo")
+    except OSError:
+        return  # gone, or not for us to see
+    for number in numbers:
+        try:
+            with open(f"/proc/{pid}/fdinfo/{number}", "rb") as file:
+                told = file.read()
+        except OSError:
+            continue
+        if any(line.startswith(b"lock:") and b" WRITE " in line for line in told.splitlines()):
+            yield f"/proc/{pid}/fd/{number}"
+
+
+def _stat(path: str) -> os.stat_result:
+    try:
+        return os.stat(path)
+    except OSError:
+        return os.stat_result((0,) * 10)
+
+
+def _is_signed(path: str, pid: int) -> bool:
+    """Whether a file is a job's lock that this process has signed."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return False
+        told = os.pread(fd, _LONGEST, 0)
+        return told.startswith(_SIGNED) and _signature(pid) in told.splitlines(keepends=True)
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+
+
+def is_locked(path: str) -> bool:
+    """Whether some process holds the lock on this file; False if there is no file."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ELOOP, errno.ENOTDIR, errno.ENXIO):
+            return False
+        raise
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False

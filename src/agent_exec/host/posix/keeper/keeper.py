@@ -1,0 +1,243 @@
+"""A keeper: a small process that owns the tree of one run at a time.
+
+It spawns what its owner asks for, reaps it and all who lose their parent
+below it, reports the exit, ends the tree when told to, and ends it by itself
+when the owner is gone, however the owner went. Because it serves one run at a
+time, whoever it adopts belongs to that run.
+"""
+
+import os
+import select
+
+from agent_exec.host.posix.keeper import launch, tree, wire
+from agent_exec.host.posix.keeper.box import check
+from agent_exec.host.posix.signals import listen_for_children
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import _socket
+    import signal as _signal
+    from typing import Any
+
+    from agent_exec.host.posix.keeper.box import Inside
+else:
+    import _signal
+
+_BRIEF = 0.003
+"""Most commands are over within this time. So long a keeper listens for nothing but the end of the one it
+has just spawned, which saves it and its owner most of their work; then it says that the command runs."""
+
+_CHILD = (_signal.SIGCHLD,)
+
+
+class Keeper:
+    """The keeper's whole state: its owner, and the run it serves."""
+
+    __slots__ = (
+        "_box",
+        "_env",
+        "_exited",
+        "_left",
+        "_main",
+        "_master",
+        "_owner",
+        "_poller",
+        "_slave",
+        "_sock",
+    )
+
+    def __init__(self, sock: "_socket.socket", owner: int, left: int, box: "Inside | None" = None) -> None:
+        self._sock = sock
+        self._box = box
+        self._left = left
+        self._owner = owner
+        self._env: dict[bytes, bytes] = {}
+        self._main = 0
+        self._master = -1
+        self._slave = -1  # held open, or the terminal would end when the command closes its own
+        self._exited = False
+        self._poller = select.poll()
+
+    def serve(self, requests: wire.Requests) -> None:
+        """Serve run after run; does not return."""
+        poller = self._poller
+        sock, wake = self._sock.fileno(), listen_for_children()
+        # Blocked while no command runs, and during the brief wait for one.
+        _signal.pthread_sigmask(_signal.SIG_BLOCK, _CHILD)
+        poller.register(sock, select.POLLIN)
+        poller.register(wake, select.POLLIN)
+        if self._owner >= 0:
+            poller.register(self._owner, select.POLLIN)
+        while True:
+            for fd, _ in poller.poll():
+                if fd == wake:
+                    os.read(wake, 4096)
+                    self._reap()
+                elif fd == sock:
+                    received = requests.receive()
+                    if received is None:
+                        self._quit()
+                        return
+                    for request in received:
+                        self._obey(request, requests)
+                elif fd == self._owner:  # and not one that has handed us over since
+                    self._quit()
+
+    def _obey(self, request: "tuple[Any, ...]", requests: wire.Requests) -> None:
+        """Do what the owner asks."""
+        kind = request[0]
+        if kind == wire.SPAWN:
+            _, program, argv, cwd, env, rows, columns = request
+            if env is not None:
+                self._env = env
+            self._spawn(program, argv, cwd, rows, columns, requests.take_fds())
+        elif kind == wire.SIGNAL:
+            tree.signal_all(request[1])
+        elif kind == wire.TERMINATE:
+            tree.terminate_all(request[1])
+        elif kind == wire.KILL:
+            self._end()
+        elif kind == wire.LEAVE:
+            self._leave()
+        elif kind == wire.OWNER:
+            self._change_owner(*requests.take_fds())
+
+    def _change_owner(self, owner: int, lock: int) -> None:
+        """Live for another owner from now on, hold its job's lock as it does, and tell it who runs."""
+        former, self._owner = self._owner, owner
+        self._poller.register(owner, select.POLLIN)
+        if former >= 0:
+            self._poller.unregister(former)
+            os.close(former)
+        if self._box is None:
+            from agent_exec.host.posix.detached.lock import share
+
+            # A kill of the former owner and its tree must not reach us, nor one of its process group.
+            tree.become_reaper(tree.SUPERVISOR)
+            share(lock)
+            os.setpgid(0, 0)
+        else:
+            os.close(lock)
+        if self._main and not self._exited:
+            self._tell()
+
+    def _spawn(
+        self, program: bytes, argv: tuple[bytes, ...], cwd: bytes, rows: int, columns: int, fds: list[int]
+    ) -> None:
+        """Start the command, on a terminal if that has rows; if it ends briefly, report only that."""
+        try:
+            if self._box is not None:
+                check(self._box)
+            if rows:
+                size = (rows, columns)
+                self._main, self._master, self._slave = launch.spawn_on_terminal(
+                    program, argv, cwd, self._env, size
+                )
+            else:
+                self._main = launch.spawn(program, argv, cwd, self._env, fds)
+        except launch.LaunchError as error:
+            self._rest()
+            self._reply(wire.FAILED, error.error, error.step)
+            self._tidy()
+            return
+        finally:
+            for fd in fds:
+                os.close(fd)
+        if _wait_briefly():
+            self._reap()
+        if self._main:
+            if not self._exited:
+                self._tell()
+            _signal.pthread_sigmask(_signal.SIG_UNBLOCK, _CHILD)
+
+    def _tell(self) -> None:
+        """Say that the command runs, and who it is."""
+        try:
+            _, start = tree.parent_and_start(self._main)
+        except OSError:
+            start = 0
+        self._reply(wire.STARTED, start)
+
+    def _reply(self, kind: int, first: int, second: int = 0) -> None:
+        """Tell the owner something; the first time, with the terminal if there is one."""
+        wire.send_reply(self._sock, kind, self._main, first, second, self._master)
+        if self._master >= 0:
+            os.close(self._master)
+            self._master = -1
+
+    def _close_terminal(self) -> None:
+        """Let the terminal end, before the owner is told that nothing is left and looks for its end."""
+        if self._slave >= 0:
+            os.close(self._slave)
+            self._slave = -1
+
+    def _leave(self) -> None:
+        """Serve no more, and be nothing but the reaper of what was left, for as long as that lives."""
+        os.write(self._left, os.getpid().to_bytes(4, "little"))
+        self._sock.close()
+        self._close_terminal()
+        while True:
+            try:
+                pid, status = os.waitpid(-1, 0)
+            except ChildProcessError:
+                os._exit(0)
+            if os.WIFSTOPPED(status):
+                tree.let_go(pid, status)
+
+    def _reap(self) -> None:
+        """Reap who has exited, and report what the owner has to know."""
+        status, empty = tree.reap(self._main, exited=self._exited)
+        if not self._main:
+            return
+        if empty:
+            self._close_terminal()
+        if status is not None:
+            self._exited = True
+            self._reply(wire.EXITED, status, int(empty))
+        elif empty and self._exited:
+            self._reply(wire.EMPTIED, 0)
+        if empty:
+            self._rest()
+            self._tidy()
+
+    def _end(self) -> None:
+        """End the tree by force, and report it."""
+        if not self._main:
+            return  # it ended by itself, and the owner is being told so
+        status, survivors = tree.end(self._main, exited=self._exited)
+        self._close_terminal()
+        if status is not None:
+            self._reply(wire.EXITED, status)
+        self._reply(wire.EMPTIED, survivors)
+        self._rest()
+        self._tidy()
+
+    def _rest(self) -> None:
+        """Be ready for the next run, and keep no directory busy meanwhile."""
+        self._main = 0
+        self._exited = False
+        _signal.pthread_sigmask(_signal.SIG_BLOCK, _CHILD)
+        os.chdir("/")
+
+    def _tidy(self) -> None:
+        """Make the box as it was, and say so; if that cannot be done, end it.
+
+        The owner knows already that nothing of the command is left, and need
+        not wait for this.
+        """
+        if self._box is not None:
+            if not self._box.clean():
+                self._quit()
+            wire.send_reply(self._sock, wire.READY, 0, 0, 0, -1)
+
+    def _quit(self) -> None:
+        """End everything, then this process: the owner is gone."""
+        tree.sweep(lambda _pid, _status: None)
+        os._exit(0)
+
+
+def _wait_briefly() -> bool:
+    """Wait a moment for a child to exit; say whether one may have."""
+    if not hasattr(_signal, "sigtimedwait"):
+        return True  # as on macOS, where the owner is told at once
+    return _signal.sigtimedwait(_CHILD, _BRIEF) is not None

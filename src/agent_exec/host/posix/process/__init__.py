@@ -1,0 +1,1 @@
+"""One command as its owner sees it: started, streamed, handed off."""

@@ -1,0 +1,349 @@
+"""The owner's side of one run: its process tree in a keeper's hands, its streams in ours."""
+
+import _socket
+import errno
+import os
+import select
+import struct
+from time import monotonic
+
+from agent_exec.host.posix import descriptors, signals
+from agent_exec.host.posix.keeper import tree, wire
+from agent_exec.host.posix.keeper.launch import STEP_BOX, STEP_KEEPER
+from agent_exec.host.posix.poller import LONGEST_WAIT, READ
+from agent_exec.host.posix.process.base_process import Streamed
+from agent_exec.host.posix.program import box_ended, launch_error, program_error
+from agent_exec.model.errors import AgentExecError, InvalidState, KeeperLost, LaunchFailed, Unsupported
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_exec.host.ports import Loop, Sink, Timer
+    from agent_exec.host.posix.process.handoff_out import Handed
+    from agent_exec.host.posix.process.spawner import Keeper, Spawner
+    from agent_exec.model.command import Launch
+
+_SILENCE = 0.5
+"""How long a keeper may be silent at first before it is looked after; it speaks within milliseconds."""
+_ATTEMPTS = 16  # more than the keepers that wait
+_DONTWAIT = _socket.MSG_DONTWAIT
+_REPLIES = 16 * wire.REPLY.size
+
+
+class Process(Streamed):
+    """A command, spawned or about to be.
+
+    Lives inside the loop, and reports to its sink until it is emptied or failed.
+    """
+
+    __slots__ = ("_handed", "_identity", "_keeper", "_overdue", "_spawner")
+
+    def __init__(self, spawner: "Spawner", launch: "Launch", loop: "Loop", sink: "Sink") -> None:
+        super().__init__(launch, loop, sink)
+        self._spawner = spawner
+        self._identity: tuple[int, int] | None = None
+        self._keeper: Keeper | None = None
+        self._overdue: Timer | None = None  # until the keeper's first word
+        self._handed = False  # whether it is let go of
+
+    def spawn(self) -> None:
+        """Have it started; what becomes of it is told to the sink."""
+        try:
+            self._hand_over()
+        except Exception:
+            self._drop_keeper(wait=True)
+            self._close_streams()
+            raise
+
+    def signal(self, number: int) -> None:
+        """Signal every process of the tree."""
+        self._request(wire.SIGNAL, number)
+
+    def terminate(self, number: int = signals.TERM) -> None:
+        """Ask every process of the tree to end."""
+        self._rouse()
+        self._request(wire.TERMINATE, number)
+
+    def kill(self) -> None:
+        """End every process of the tree by force."""
+        self._rouse()
+        self._request(wire.KILL)
+
+    def leave(self) -> None:
+        """Give up what is left of the tree, and let it live; reports nothing more."""
+        self._rouse()
+        self._request(wire.LEAVE)
+        self._finish_streams()
+        self._drop_keeper()
+
+    def release(self) -> "Handed | None":
+        """Let go of it, for another process to go on with; None while it is only being started."""
+        if self._keeper is not None:
+            self._hear(READ)  # it may have ended
+        keeper = self._keeper
+        if keeper is None:
+            raise InvalidState("this command has ended already")
+        if self._identity is None:
+            return None
+        if not can_watch_processes():
+            raise Unsupported(
+                "this system has no descriptors that tell of a process's end, which a hand-over needs; "
+                "run the command as a job from the start"
+            )
+        if keeper.served is not None:
+            raise Unsupported(
+                "this command's way to the network goes through the process that started it, "
+                "and ends with that; run it as a job from the start"
+            )
+        from agent_exec.host.posix.process.handoff_out import Handed
+
+        self._loop.unwatch(keeper.sock.fileno())
+        self._keeper = None
+        self._handed = True
+        return Handed(self, keeper, self._launch, self._let_go(), self._input_left())
+
+    def _resume(self, keeper: "Keeper", fds: list[int]) -> None:
+        """Go on with what was let go of, as if nothing had happened."""
+        self._handed = False
+        self._take_back(fds)
+        self._keeper = keeper
+        self._loop.watch(keeper.sock.fileno(), READ, self._hear)
+
+    def _give_up(self, keeper: "Keeper", fds: list[int]) -> None:
+        """Hold no more of what was let go of; reports nothing more."""
+        self._take_back(fds)
+        self._close_streams()
+        self._spawner.hand_over(keeper)
+
+    def abandon(self, grace: float) -> None:
+        """End the tree without the loop's help, and wait until it is gone; reports nothing more.
+
+        For the moment when an exception has left the loop in an unknown state.
+        """
+        if self._handed:
+            return  # another has it; or else it is taken back, or given up, by who is handing it over
+        keeper = self._keeper
+        try:
+            if keeper is not None:
+                self.terminate()
+                _wait_for_last(keeper.sock, grace)
+        finally:
+            # A second exception ends the patience, but not this.
+            self._drop_keeper(wait=True)
+            self._close_streams()
+
+    def _hand_over(self) -> None:
+        """Hand the launch over to a keeper, with the child's ends of the pipes."""
+        launch = self._launch
+        theirs: list[int] = []
+        try:
+            if not launch.tty:
+                self._make_pipes(theirs)
+            keeper = self._take_keeper(theirs)
+        except OSError as error:
+            if error.errno == errno.E2BIG:
+                raise program_error(errno.E2BIG, os.fsencode(launch.argv[0]), b"") from None
+            raise LaunchFailed(f"no pipes for the command: {error.strerror}", errno=error.errno) from error
+        finally:
+            for fd in theirs:
+                descriptors.close(fd)
+        # The output is not watched yet: most commands end before the keeper says that they
+        # run, and then all they have written is taken at once.
+        self._loop.watch(keeper.sock.fileno(), READ, self._hear)
+        self._overdue = self._loop.after(_SILENCE, self._look_after)
+
+    def _look_after(self) -> None:
+        """The keeper has not said a word: the command may have stopped it, which must not stop us."""
+        if self._keeper is not None:
+            self._rouse()
+            self._begin_streams()
+            self._overdue = self._loop.after(_SILENCE, self._look_after)
+
+    def _expect_nothing(self) -> None:
+        if self._overdue is not None:
+            self._overdue.cancel()
+            self._overdue = None
+
+    def _take_keeper(self, fds: list[int]) -> "Keeper":
+        """Give the launch to the first keeper that lives; those that waited may have been killed."""
+        for _ in range(_ATTEMPTS):
+            self._keeper = keeper = self._spawner.take(self._launch.box)
+            try:
+                keeper.spawn(self._launch, fds)
+            except ConnectionError:
+                self._keeper = None
+                self._spawner.retire(keeper)
+            else:
+                self._sent = self._launch.size
+                return keeper
+        raise LaunchFailed("helpers die as soon as they are started; AGENT_EXEC_HELPER_LOG=FILE shows why")
+
+    def _hear(self, _events: int) -> None:
+        """Take the keeper's replies."""
+        keeper = self._keeper
+        if keeper is None:
+            return
+        try:
+            data, fds = wire.receive(keeper.sock, _DONTWAIT, _REPLIES)
+        except BlockingIOError:
+            return
+        try:
+            self._take(data, fds)
+        except (AgentExecError, ArithmeticError, LookupError, OSError, ValueError, struct.error) as error:
+            # Of one keeper's, and of no concern to the other runs.
+            self._drop_keeper(wait=True)
+            self._close_streams()
+            if not isinstance(error, AgentExecError):
+                error = KeeperLost(f"the helper process of this command made no sense: {error!r}")
+            self._sink.failed(error)
+
+    def _take(self, data: bytes, fds: list[int]) -> None:
+        """Act on the keeper's replies; none at all means that it is gone."""
+        self._expect_nothing()
+        if not data:
+            self._lost()
+            return
+        replies = list(wire.REPLY.iter_unpack(data))
+        if len(replies) > 1 and replies[-1][0] == wire.READY and self._keeper is not None:
+            self._keeper.clean = True
+            replies.pop()
+        last = replies[-1][0]  # whose descriptors they are
+        if replies[0][0] == wire.READY and self._keeper is not None:
+            self._keeper.begin(self._launch.box, fds if last == wire.READY else [])
+        if fds and last != wire.READY:
+            for more in fds[1:]:
+                os.close(more)
+            self._open_terminal(fds[0])
+        elif self._launch.tty and not self._readers and last not in (wire.FAILED, wire.READY):
+            self._refuse_terminal()
+            return
+        for kind, pid, first, second in replies:
+            if kind == wire.STARTED:
+                self._refill()
+                self._begin_streams()
+                self._identity = (pid, first)
+                self._sink.started(pid, first)
+            elif kind == wire.EXITED:
+                self._exit(pid, first, last=bool(second))
+            elif kind == wire.EMPTIED:
+                self._empty(survivors=first)
+            elif kind == wire.FAILED:
+                self._fail(first, second)
+
+    def _refuse_terminal(self) -> None:
+        """The terminal was lost on its way to us, because we have no descriptor left for it."""
+        self._drop_keeper(wait=True)
+        self._sink.failed(LaunchFailed(f"no terminal for the command: {os.strerror(errno.EMFILE)}"))
+
+    def _exit(self, pid: int, status: int, *, last: bool) -> None:
+        self._identity = None
+        self._tell_exit(pid, status, alone=last)
+        if last:
+            self._empty(survivors=0)
+        else:
+            self._begin_streams()
+
+    def _refill(self) -> None:
+        """Have the next boxes made, now that nobody waits for this one's start."""
+        if self._launch.box is not None:
+            self._spawner.refill(self._launch.box)
+
+    def _empty(self, survivors: int) -> None:
+        leaked = self._finish_streams()
+        keeper, box = self._keeper, self._launch.box
+        if keeper is not None and keeper.served is not None:
+            self.network = keeper.served.take()
+        if survivors or (box is not None and not box.reuse):
+            self._drop_keeper()
+        else:
+            self._give_back()
+        self._sink.emptied(leaked=leaked or survivors > 0)
+        self._refill()
+
+    def _fail(self, error: int, step: int) -> None:
+        """The spawn failed; nothing was spawned."""
+        self._close_streams()
+        if step == STEP_KEEPER or step >= STEP_BOX:
+            self._drop_keeper()
+        else:
+            self._give_back()
+        launch = self._launch
+        program, name, cwd = map(os.fsencode, (launch.program, launch.argv[0], launch.cwd))
+        steps = () if launch.box is None else launch.box.steps
+        self._sink.failed(launch_error(step, error, program, name, cwd, steps))
+
+    def _lost(self) -> None:
+        """End what is left of the tree: the keeper was killed.
+
+        The factory, if it lives, has done so before we could hear of it. It may be gone as well, and the
+        kernel does not say so in time: it closes the sockets of a killed process in any order.
+        """
+        keeper, box = self._keeper, self._launch.box
+        boxed = box is not None and box.own_pids  # which mean nothing here, and nothing outlives its first
+        if self._identity is not None and not boxed:
+            tree.end_session(*self._identity)
+        self._finish_streams()
+        self._drop_keeper()
+        if box is not None and keeper is not None and not keeper.ready:
+            self._sink.failed(box_ended())
+            return
+        self._sink.failed(
+            KeeperLost("the helper process that owned this command is gone, and the command with it")
+        )
+
+    def _rouse(self) -> None:
+        """Let nobody escape its end by having stopped those who bring it."""
+        if self._keeper is not None:
+            self._keeper.rouse()
+
+    def _request(self, *request: int) -> None:
+        if self._keeper is not None:
+            try:
+                wire.send_request(self._keeper.sock, request)
+            except OSError:
+                return  # the keeper is gone, and _hear will say so
+
+    def _give_back(self) -> None:
+        """Free the keeper for another run."""
+        self._expect_nothing()
+        keeper = self._keeper
+        if keeper is not None:
+            self._loop.unwatch(keeper.sock.fileno())
+            self._keeper = None
+            self._spawner.give_back(keeper)
+
+    def _drop_keeper(self, *, wait: bool = False) -> None:
+        """Have done with a keeper that cannot serve again."""
+        self._expect_nothing()
+        keeper = self._keeper
+        if keeper is not None:
+            self._loop.unwatch(keeper.sock.fileno())
+            self._keeper = None
+            self._spawner.retire(keeper, wait=wait)
+
+
+def _wait_for_last(sock: "_socket.socket", grace: float) -> None:
+    """Wait until the keeper says that nothing is left, for at most the grace."""
+    poller = select.poll()
+    poller.register(sock.fileno(), READ)
+    deadline = monotonic() + grace
+    while poller.poll(min(max(0.0, deadline - monotonic()), LONGEST_WAIT) * 1000):
+        data, fds = wire.receive(sock, _DONTWAIT, _REPLIES)
+        for fd in fds:
+            os.close(fd)
+        if not data or any(_is_last(record) for record in wire.REPLY.iter_unpack(data)):
+            return
+
+
+def can_watch_processes() -> bool:
+    """Whether the system gives descriptors that tell of a process's end."""
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (AttributeError, OSError):
+        return False
+    return True
+
+
+def _is_last(record: tuple[int, int, int, int]) -> bool:
+    """Whether this reply says that nothing of the tree is left."""
+    kind, _, _, second = record
+    return kind in (wire.EMPTIED, wire.FAILED) or (kind == wire.EXITED and second != 0)

@@ -1,0 +1,492 @@
+"""Keepers, as their owner sees them: taken for a run, given back, ended with the engine."""
+
+import _socket
+import errno
+import gc
+import os
+import select
+import sys
+from _thread import RLock
+
+from agent_exec.host.posix import descriptors
+from agent_exec.host.posix.environment import own_environment
+from agent_exec.host.posix.keeper import wire
+from agent_exec.host.posix.keeper.factory import CONTROL, become
+from agent_exec.host.posix.process.process import Process
+from agent_exec.host.posix.program import box_ended, box_error
+from agent_exec.model.errors import InvalidState, LaunchFailed, PlanFailed, Unsupported
+from agent_exec.places import PACKAGE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+    from collections.abc import Sequence
+
+    from agent_exec.host.ports import Loop, Sink
+    from agent_exec.model.box_spec import Box, Server
+    from agent_exec.model.command import Launch
+else:
+    import _signal
+
+_IDLE = 8
+"""How many keepers wait for another run; more are ended when their run is over."""
+
+_BOOT = (
+    "import sys; sys.path.append(sys.argv[2]); from agent_exec.host.posix.keeper.factory import main; main()"
+)
+
+
+_INSIST_MS = 1000
+_TIDY_MS = 5
+_NOW = _socket.MSG_DONTWAIT
+
+_ARGUMENTS = os.sysconf("SC_ARG_MAX") + (1 << 16)
+"""A request beyond this is refused by the system in any case, and only takes long."""
+
+
+class Keeper:
+    """One keeper: its socket, the environment it knows already, and the factory that guards it.
+
+    `box` is the digest of the box that it is, or "" for none; it is `ready`
+    when it has said so, `clean` unless it has served since without saying so
+    again, and `served` is what serves it from outside.
+    """
+
+    __slots__ = ("_factory", "box", "clean", "env", "ready", "served", "sock")
+
+    def __init__(self, sock: "_socket.socket", factory: "_socket.socket", box: str) -> None:
+        self.sock = sock
+        self.box = box
+        self.env: object = None
+        self.ready = False
+        self.clean = True
+        self.served: Server | None = None
+        self._factory = factory
+
+    @property
+    def guarded(self) -> bool:
+        """Whether its factory lives, which ends the tree of a keeper that is killed."""
+        if self._factory.fileno() < 0:
+            return False
+        poller = select.poll()
+        poller.register(self._factory.fileno(), 0)
+        return not poller.poll(0)
+
+    @property
+    def sound(self) -> bool:
+        """Whether what serves it, if anything has to, still does."""
+        return self.served is None or self.served.alive
+
+    @property
+    def gone(self) -> bool:
+        """Whether it has ended while it waited."""
+        poller = select.poll()
+        poller.register(self.sock.fileno(), 0)
+        return bool(poller.poll(0))
+
+    def is_clean(self) -> bool:
+        """Tell whether it is as it was, and wait a moment to hear so; it ends if it cannot be."""
+        if not self.clean:
+            poller = select.poll()
+            poller.register(self.sock.fileno(), select.POLLIN)
+            if not poller.poll(_TIDY_MS):
+                return False  # a command has left much to be taken away
+            data, fds = wire.receive(self.sock, size=wire.REPLY.size)
+            for fd in fds:
+                os.close(fd)
+            if len(data) < wire.REPLY.size or wire.REPLY.unpack(data)[0] != wire.READY:
+                descriptors.release(self.sock.fileno())
+                self.sock.close()
+                return False
+            self.clean = True
+        return True
+
+    def begin(self, box: "Box | None", fds: "Sequence[int]") -> None:
+        """It is a box now, and may have sent the socket on which it listens for who wants to go out."""
+        first, self.ready = not self.ready, True
+        for number, fd in enumerate(fds):
+            if first and number == 0 and box is not None and box.on_listener is not None:
+                try:
+                    self.served = box.on_listener(fd)
+                except OSError as error:
+                    raise PlanFailed(f"no way to the listed hosts: {error.strerror}") from error
+            else:
+                os.close(fd)
+
+    def wait_for_word(self) -> bool:
+        """Wait until it says something or is gone, and let nobody keep it from that by stopping it."""
+        poller = select.poll()
+        poller.register(self.sock.fileno(), select.POLLIN)
+        self.rouse()
+        while not poller.poll(_INSIST_MS):
+            self.rouse()
+        return True
+
+    def rouse(self) -> None:
+        """Continue the factory, should someone have stopped it; the factory continues its keepers."""
+        if self.guarded:
+            try:
+                told = self._factory.recv(wire.REPLY.size, _socket.MSG_PEEK | _socket.MSG_DONTWAIT)
+                if len(told) == wire.REPLY.size:
+                    os.kill(wire.REPLY.unpack(told)[1], _signal.SIGCONT)
+            except OSError:
+                return
+
+    @property
+    def fds(self) -> tuple[int, int]:
+        """Its socket and the one of its factory, for another owner."""
+        return self.sock.fileno(), self._factory.fileno()
+
+    def spawn(self, launch: "Launch", fds: "Sequence[int]") -> None:
+        """Have it spawn a launch on these descriptors."""
+        self.clean = not self.box
+        env = None if launch.env == self.env else launch.env
+        self.env = launch.env
+        size = launch.size if launch.tty else None
+        rows, columns = (size.rows, size.columns) if size else (0, 0)
+        request = (wire.SPAWN, launch.program, launch.argv, launch.cwd, env, rows, columns)
+        wire.send_request(self.sock, request, fds, most=_ARGUMENTS)
+
+
+class Spawner:
+    """Gives each launch a process in the hands of a keeper; any thread may use it."""
+
+    __slots__ = ("_closed", "_control", "_forks", "_handed", "_idle", "_lock", "_owner", "_warm")
+
+    def __init__(self, *, forks: bool = False) -> None:
+        """Make one; with `forks`, helpers are copies of this process, which is small and has no threads."""
+        self._forks = forks
+        self._lock = RLock()
+        self._idle: dict[str, list[Keeper]] = {}
+        self._warm: dict[str, int] = {}
+        """How many boxes of a kind are to wait, by their digests."""
+        self._control: _socket.socket | None = None
+        self._owner = os.getpid()
+        self._closed = False
+        self._handed = False  # whether a keeper of the factory's has another owner now
+
+    def process(self, launch: "Launch", loop: "Loop", sink: "Sink", feed: int = -1) -> Process:
+        """Give the process of a launch, not spawned yet; its input is what `feed` gives, which it closes."""
+        if feed >= 0:
+            from agent_exec.host.posix.process.feed import FedProcess
+
+            return FedProcess(self, launch, loop, sink, feed)
+        return Process(self, launch, loop, sink)
+
+    def take(self, box: "Box | None" = None) -> Keeper:
+        """Give a keeper that serves no run: in this box, or in none."""
+        if self._owner != os.getpid():
+            self._forget()
+        with self._lock:
+            if self._closed:
+                raise InvalidState("this engine is closed; make a new one")
+            idle = self._idle.get("" if box is None else box.digest, [])
+            for keeper in reversed(tuple(idle)):
+                if keeper.sound and keeper.is_clean():
+                    idle.remove(keeper)
+                    return keeper
+                if not keeper.sound or keeper.sock.fileno() < 0:
+                    idle.remove(keeper)
+                    self.retire(keeper)
+            return self._hatch(box)
+
+    def ready(self, box: "Box") -> None:
+        """Have a box wait for the next command, unless one does; raise why it cannot be made."""
+        self._wait_for(box, self._fill(box, 1))
+
+    def begin(self, box: "Box", count: int = 1) -> None:
+        """Have so many boxes made for the next commands, without waiting; failures show in their use."""
+        try:
+            for keeper in self._fill(box, count):
+                self.give_back(keeper)
+        except (InvalidState, LaunchFailed):
+            return  # whoever needs one tries again
+
+    def warm(self, box: "Box", count: int) -> None:
+        """Have so many boxes of a kind wait, now and after each command; raise why one cannot be made."""
+        with self._lock:
+            self._warm[box.digest] = min(count, _IDLE)
+        self._wait_for(box, self._fill(box, min(count, _IDLE)))
+
+    def _wait_for(self, box: "Box", made: "Sequence[Keeper]") -> None:
+        """Wait until boxes that were just begun are ready; have done with all, and raise, if one is not."""
+        for number, keeper in enumerate(made):
+            try:
+                self._begin(box, keeper)
+            except BaseException:
+                for other in made[number:]:
+                    self.retire(other)
+                raise
+            self.give_back(keeper)
+
+    def _begin(self, box: "Box", keeper: Keeper) -> None:
+        keeper.wait_for_word()
+        data, fds = wire.receive(keeper.sock, size=wire.REPLY.size)
+        if len(data) < wire.REPLY.size:
+            raise box_ended()
+        kind, _, error, step = wire.REPLY.unpack(data)
+        if kind != wire.READY:
+            raise box_error(step, error, box.steps)
+        keeper.begin(box, fds)
+
+    def refill(self, box: "Box") -> None:
+        """Make the boxes that are to wait, after one was used."""
+        if wanted := self._warm.get(box.digest, 0):
+            self.begin(box, wanted)
+
+    def _fill(self, box: "Box", count: int) -> list[Keeper]:
+        """Begin the boxes that are missing for so many to wait; give all that are not known to be ready."""
+        if self._owner != os.getpid():
+            self._forget()
+        with self._lock:
+            if self._closed:
+                raise InvalidState("this engine is closed; make a new one")
+            idle = self._idle.get(box.digest, [])
+            for keeper in [one for one in idle if one.gone]:
+                idle.remove(keeper)
+                self.retire(keeper)
+            begun = [keeper for keeper in idle if not keeper.ready]
+            idle[:] = [keeper for keeper in idle if keeper.ready]
+            try:
+                while len(idle) + len(begun) < count:
+                    begun.append(self._hatch(box))
+            except BaseException:
+                idle += begun
+                raise
+            return begun
+
+    def detach(self, entry: str, fds: "Sequence[int]") -> None:
+        """Start a process that outlives this one, in the `main(fds)` of a module.
+
+        It gets copies of the descriptors; -1 is none. It is forked by the
+        factory, whatever this process has grown to; a `preload` of the module
+        is called there first, to load what all such processes need.
+        """
+        try:
+            with self._lock:
+                try:
+                    sock = self._ask_factory(wire.DETACH + entry.encode())
+                except OSError:
+                    self._shut(wait=False)  # the factory is gone: once more, with a new one
+                    sock = self._ask_factory(wire.DETACH + entry.encode())
+            try:
+                wire.send_fds(sock, bytes(fd >= 0 for fd in fds), [fd for fd in fds if fd >= 0])
+            finally:
+                descriptors.release(sock.fileno())
+                sock.close()
+        except OSError as error:
+            raise LaunchFailed(f"no helper process: {error.strerror}", errno=error.errno) from error
+
+    def give_back(self, keeper: Keeper) -> None:
+        """Take a keeper back whose run is over."""
+        with self._lock:
+            if not self._closed:
+                idle = self._idle.pop(keeper.box, [])
+                idle.append(keeper)
+                self._idle[keeper.box] = idle  # the last box to be given up
+                if sum(map(len, self._idle.values())) <= _IDLE:
+                    return
+                oldest = next(box for box, waiting in self._idle.items() if waiting)
+                keeper = self._idle[oldest].pop(0)
+                if not self._idle[oldest]:
+                    del self._idle[oldest]
+        self.retire(keeper)
+
+    def hand_over(self, keeper: Keeper) -> None:
+        """Have done with a keeper that has another owner now."""
+        self._handed = True
+        descriptors.release(keeper.sock.fileno())
+        keeper.sock.close()
+
+    def retire(self, keeper: Keeper, *, wait: bool = False) -> None:
+        """End a keeper, and whatever it still owns; `wait` until all of it is gone."""
+        served, keeper.served = keeper.served, None
+        if served is not None:
+            served.close()
+        sock = keeper.sock
+        if sock.fileno() < 0:
+            return
+        try:
+            sock.shutdown(_socket.SHUT_WR)
+            while wait and keeper.wait_for_word() and sock.recv(4096):
+                pass
+        except OSError:
+            pass
+        finally:
+            descriptors.release(sock.fileno())
+            sock.close()
+
+    def close(self, *, wait: bool = True) -> None:
+        """End every keeper that serves no run, and wait for them if asked to; harmless when repeated."""
+        self._closed = True
+        if self._owner != os.getpid():
+            self._forget()
+        with self._lock:
+            idle, self._idle = self._idle, {}
+            self._warm = {}
+        for keeper in (keeper for keepers in idle.values() for keeper in keepers):
+            self.retire(keeper, wait=wait)
+        with self._lock:
+            self._shut(wait=wait)
+
+    def _hatch(self, box: "Box | None") -> Keeper:
+        """Have a keeper forked, by a new factory if the old one is gone."""
+        try:
+            return self._fork(box)
+        except OSError:
+            self._shut(wait=False)
+        try:
+            return self._fork(box)
+        except OSError as error:
+            raise LaunchFailed(f"no helper for the command: {error.strerror}", errno=error.errno) from error
+
+    def _fork(self, box: "Box | None") -> Keeper:
+        """Have the factory fork a keeper; it need not be there yet for its first request."""
+        sock = self._ask_factory(wire.HATCH if box is None else wire.BOX + box.entry.encode())
+        assert self._control is not None
+        if box is not None:
+            wire.send_request(sock, (wire.CONFINE, box.entry, box.spec))
+        return Keeper(sock, self._control, "" if box is None else box.digest)
+
+    def _ask_factory(self, what: bytes) -> "_socket.socket":
+        """Have the factory fork someone; give our end of the socket to whom."""
+        if self._control is None:
+            self._control = self._start_factory()
+        ours, theirs = wire.pair()
+        try:
+            wire.send_fds(self._control, what, [theirs.fileno()])
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        descriptors.hold(ours.fileno())
+        return ours
+
+    def _start_factory(self) -> "_socket.socket":
+        if getattr(sys, "frozen", False) or not sys.executable:
+            raise Unsupported("helpers are started with the Python interpreter, and this program has none")
+        if sys.platform == "linux" and not os.path.exists("/proc/self/task"):
+            raise Unsupported("the processes of a command are found in /proc, which is not mounted here")
+        # No signal of this thread's until it is done: an exception from a handler would lose the child.
+        former = _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
+        try:
+            # Inside, because the call itself runs the handlers of what has come before it.
+            _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
+            ours, theirs = wire.pair()
+            descriptors.hold(ours.fileno())
+            try:
+                problem = 0
+                if self._forks:
+                    _fork_factory(theirs)
+                else:
+                    # It forks and is gone at once: a caller that waits for its children never meets ours.
+                    problem = _exit_code(_spawn_factory(theirs))
+            except OSError as error:
+                descriptors.release(ours.fileno())
+                ours.close()
+                raise _no_helper(os.strerror(error.errno or 0), error.errno) from error
+            finally:
+                theirs.close()
+        finally:
+            _signal.pthread_sigmask(_signal.SIG_SETMASK, former)
+        if problem:
+            descriptors.release(ours.fileno())
+            ours.close()
+            if problem in (errno.EAGAIN, errno.ENOMEM):
+                raise _no_helper(os.strerror(problem), problem)
+            raise _no_helper(f"it exited with {problem}")
+        return ours
+
+    def _shut(self, *, wait: bool = True) -> None:
+        """Let the factory go, which ends when its last keeper has; those of others are not waited for."""
+        control, self._control = self._control, None
+        if control is None:
+            return
+        said = b""
+        handed, self._handed = self._handed, False
+        try:
+            control.shutdown(_socket.SHUT_WR)
+            while not handed and (more := _hear(control) if wait else control.recv(4096, _NOW)):
+                said += more
+        except OSError:
+            pass
+        finally:
+            descriptors.release(control.fileno())
+            control.close()
+        if wait and len(said) >= wire.REPLY.size:
+            # It is our child after all if we adopt orphans here, as the first process of a container does.
+            _exit_code(wire.REPLY.unpack_from(said)[1])
+
+    def _forget(self) -> None:
+        """Let go of everything, without a word: we are a forked copy, and it belongs to the original."""
+        self._lock = RLock()  # another thread of the original's may have held it
+        for keeper in (keeper for keepers in self._idle.values() for keeper in keepers):
+            keeper.sock.close()
+        self._idle = {}
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+        self._owner = os.getpid()
+
+
+def _spawn_factory(control: "_socket.socket") -> int:
+    """Start the process that becomes the factory; give its pid."""
+    # Helpers print nothing but the traceback of a bug of ours, and only where a developer asks for it.
+    log = os.environ.get("AGENT_EXEC_HELPER_LOG", os.devnull)
+    return os.posix_spawn(
+        sys.executable,
+        [sys.executable, "-IS", "-c", _BOOT, str(os.getpid()), os.path.dirname(PACKAGE)],
+        own_environment(),
+        file_actions=[
+            # First, because the socket may be on one of the numbers that follow.
+            (os.POSIX_SPAWN_DUP2, control.fileno(), CONTROL),
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0),
+            (os.POSIX_SPAWN_DUP2, 0, 1),
+            (os.POSIX_SPAWN_OPEN, 2, log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600),
+        ],
+        setsid=True,
+        setsigmask=(),
+    )
+
+
+def _fork_factory(control: "_socket.socket") -> None:
+    """Have a copy of this process become the factory."""
+    owner = os.getpid()
+    if os.fork():
+        return
+    try:
+        os.setsid()
+        os.dup2(control.fileno(), CONTROL)
+        os.closerange(CONTROL + 1, 1 << 20)
+        become(owner)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        os._exit(1)
+
+
+def _hear(control: "_socket.socket") -> bytes:
+    """Wait for what a factory says, or its end.
+
+    An exception that came while a keeper was made may hold it, in a circle of
+    references, and so the factory: now and then, such are looked for.
+    """
+    poller = select.poll()
+    poller.register(control.fileno(), select.POLLIN)
+    while not poller.poll(_INSIST_MS):
+        gc.collect()
+    return control.recv(4096)
+
+
+def _exit_code(pid: int) -> int:
+    """Reap a child and give its exit code; 0 if someone who reaps all children was faster."""
+    try:
+        _, status = os.waitpid(pid, 0)
+    except ChildProcessError:
+        return 0
+    return os.waitstatus_to_exitcode(status)
+
+
+def _no_helper(reason: str, error: int | None = None) -> LaunchFailed:
+    return LaunchFailed(f"the helper {sys.executable!r} could not be started: {reason}", errno=error)

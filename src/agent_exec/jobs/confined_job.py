@@ -1,0 +1,176 @@
+"""Runs a job's command in a box of its supervisor's, which need not know: it has the shape of a LocalSpawner.
+
+The box is a helper process of the supervisor's own. It ends with the
+supervisor, however that ends, and all that is in it with it.
+"""
+
+import os
+
+from agent_exec.engine.confinement import guarded, settle
+from agent_exec.engine.engine import shared_spawner
+from agent_exec.host import Spawner, prepare
+from agent_exec.jobs import supervise
+from agent_exec.jobs.store import place_of
+from agent_exec.model.errors import AgentExecError
+from agent_exec.model.jsonline import dump
+from agent_exec.model.output import Tail
+from agent_exec.sandbox.backends import backends
+from agent_exec.sandbox.confine import box, confine, remember, remembered
+from agent_exec.sandbox.plan.ours import Ours, ours
+from agent_exec.sandbox.plan.plan import Plan
+from agent_exec.sandbox.plan.survey import known, learn
+from agent_exec.sandbox.profile import Profile
+from agent_exec.sandbox.report.report import block
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from agent_exec.host import Process
+    from agent_exec.host.ports import Loop, Sink
+    from agent_exec.model.command import Command, Launch
+    from agent_exec.model.outcome import Outcome
+    from agent_exec.sandbox.report.guard import Guard
+
+ROOM = 1 << 15
+"""How long what is told of a box may be, in bytes: so much is reserved in the record for it."""
+
+_EVIDENCE = 1 << 16
+_MORE = " (more was found than is told here)"
+
+
+def main(fds: list[int]) -> None:
+    """Be the supervisor of a job in a box."""
+    supervise.main(fds)
+
+
+def preload() -> None:
+    """Load all that such a supervisor and its box will need, for a process that forks many."""
+    import hashlib  # noqa: F401 - boxes and snapshots are known by their hashes
+
+    supervise.preload()
+    for one in backends()[:1]:
+        if one.entry:
+            __import__(one.entry)
+
+
+def ahead(profile: Profile, own: "Sequence[str]", state: str) -> "dict[str, Any]":
+    """Plan a box for an order, in a process that may have looked at its roots before, and send what it knows.
+
+    What cannot be planned is left to the supervisor, which records why.
+    """
+    try:
+        plan = settle(profile, shared_spawner(), ours(own, [state]))
+    except AgentExecError:
+        return {"roots": remembered(profile)}
+    looked = {root.path: known(root.path) for root in plan.roots}
+    return {"roots": remembered(profile), "plan": plan.to_fields(), "known": looked}
+
+
+class BoxedSpawner:
+    """Gives one launch a process in a box; `stdin` is its input, `given` the variables that were set for it.
+
+    `sandbox` is the order's; no root may hold the folder `state`. A box that
+    was planned ahead is begun at once, and made while the job is.
+    """
+
+    __slots__ = (
+        "_cwd",
+        "_given",
+        "_guard",
+        "_ours",
+        "_process",
+        "_sandbox",
+        "_spawner",
+        "_stdin",
+        "_wanted",
+    )
+
+    room = ROOM
+    boxed = True
+    ran = False
+    gone = True
+    """Whether nothing of the tree is left, once the run is over: nothing can be left alive in a box."""
+    current = None
+    stdin = -1
+    """No descriptor that the taker has to close."""
+
+    def __init__(
+        self, stdin: int, sandbox: "dict[str, Any]", state: str, given: "Sequence[str]" = ()
+    ) -> None:
+        self._given = given
+        self._sandbox = sandbox
+        self._ours: Ours = ours(sandbox["own"], [state])
+        self._spawner = Spawner(forks=True)
+        self._stdin = stdin
+        self._guard: Guard | None = None
+        self._process: Process | None = None
+        self._cwd = "/"
+        self._wanted: Profile | Plan = Profile.from_json(sandbox["text"])
+        remember(sandbox.get("roots", {}))
+        if "plan" in sandbox:
+            for root, found in sandbox["known"].items():
+                learn(root, found)
+            self._wanted = Plan.from_fields(self._wanted, sandbox["plan"])
+            self._spawner.begin(box(self._wanted))
+
+    @property
+    def keep(self) -> Tail:
+        """What the run is to keep of each stream: in its end is told what was refused."""
+        return Tail(_EVIDENCE)
+
+    def start(
+        self,
+        argv: "Sequence[str | bytes]",  # noqa: ARG002
+        cwd: str | bytes,
+        env: "Mapping[str, str] | Mapping[bytes, bytes]",  # noqa: ARG002
+    ) -> tuple[int, int] | None:
+        """Plan and make the box, and look at what it protects; the command has to wait for its run."""
+        self._cwd = place_of(os.fsdecode(cwd))
+        self._guard = guarded(self._wanted, self._spawner, self._ours)
+        return None
+
+    @property
+    def guard(self) -> "Guard | None":
+        """The guard over what the box protects, once it was planned."""
+        return self._guard
+
+    def prepare(self, command: "Command") -> "Launch":
+        """Turn what was asked into what will be spawned in the box."""
+        assert self._guard is not None
+        return confine(prepare(command), self._guard.plan, self._given)
+
+    def process(self, launch: "Launch", loop: "Loop", sink: "Sink") -> "Process":
+        """Give the process of a launch, not spawned yet."""
+        self._process = self._spawner.process(launch, loop, sink, self._stdin)
+        return self._process
+
+    def report(self, outcome: "Outcome") -> "dict[str, Any]":
+        """Give what the record says of the box when the command has ended, no longer than its room."""
+        assert self._guard is not None
+        return {"sandbox": bounded(block(self._guard.plan, outcome, self._cwd))}
+
+    def abandon(self) -> None:
+        """End by force all that was started, and wait until it is gone."""
+        if self._process is not None:
+            self._process.abandon(0)
+        self.close()
+
+    def close(self) -> None:
+        """Give back the box, and wait until it is gone; harmless when repeated."""
+        self._spawner.close()
+
+
+def bounded(told: "dict[str, Any]", room: int = ROOM) -> "dict[str, Any]":
+    """Give what is told of a box with its longest lists cut until it fits."""
+    lists = [name for name, value in told.items() if isinstance(value, list)]
+    cut = False
+    while len(dump(told).encode()) > room - len(_MORE):
+        longest = max(lists, key=lambda name: len(dump(told[name])))
+        if not told[longest]:
+            told = told | {"message": told["message"][:200]}
+            break
+        told = told | {longest: told[longest][: len(told[longest]) // 2]}
+        cut = True
+    return told | {"message": told["message"] + _MORE} if cut else told

@@ -1,0 +1,1 @@
+"""Patches: parse, find, verify, apply, recover."""

@@ -1,0 +1,63 @@
+"""A patch applied, and told as models expect it."""
+
+from agent_exec.model.value import Value
+from agent_exec.patch.apply import plan
+from agent_exec.patch.errors import MalformedPatch, UnfitPatch
+from agent_exec.patch.grammar import parse
+from agent_exec.patch.journal import recover
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent_exec.patch.apply import Changes
+
+NOTHING = "No files were modified.\n"
+
+
+class Applied(Value):
+    """What a patch has done: paths as the patch has them, and the same as text."""
+
+    __slots__ = ("added", "deleted", "modified", "text")
+
+    def __init__(
+        self, added: tuple[str, ...], modified: tuple[str, ...], deleted: tuple[str, ...], text: str
+    ) -> None:
+        self.added = added
+        self.modified = modified
+        self.deleted = deleted
+        self.text = text
+
+
+def apply_patch(
+    text: str, *, cwd: str, inside: "Sequence[str] | None" = None, protected: "Sequence[str]" = ()
+) -> Applied:
+    """Apply a patch to the files below `cwd`, all of it or nothing; raise a PatchError if it cannot be.
+
+    With `inside`, only files in these folders may be touched; never those in `protected`, or in any `.git`.
+    """
+    changes = verify(text, cwd=cwd, inside=inside, protected=protected)
+    return told(changes, changes.commit())
+
+
+def verify(
+    text: str, *, cwd: str, inside: "Sequence[str] | None" = None, protected: "Sequence[str]" = ()
+) -> "Changes":
+    """Return what a patch would do; nothing of it is written before `commit` is called on it.
+
+    What a patch has left whose process was killed is undone first.
+    """
+    recover()
+    try:
+        return plan(parse(text), cwd, inside=inside, protected=protected)
+    except (MalformedPatch, UnfitPatch) as error:
+        raise type(error)(f"apply_patch verification failed: {error.message}", **error.details) from None
+
+
+def told(changes: "Changes", left: "Sequence[str]" = ()) -> Applied:
+    """Give changes that were made as an answer; `left` are the names that `commit` could not take away."""
+    kinds = (("A", changes.added), ("M", changes.modified), ("D", changes.deleted))
+    lines = [f"{kind} {path}\n" for kind, paths in kinds for path in paths]
+    text = "Success. Updated the following files:\n" + "".join(lines) if lines else NOTHING
+    text += "".join(f"Could not remove {name}, an old file; remove it by hand.\n" for name in left)
+    return Applied(changes.added, changes.modified, changes.deleted, text)

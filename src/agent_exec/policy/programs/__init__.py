@@ -1,0 +1,1 @@
+"""What each known program does with its arguments."""

@@ -1,0 +1,1 @@
+"""Parses a shell line into simple commands."""

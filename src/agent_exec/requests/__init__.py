@@ -1,0 +1,1 @@
+"""From a request to a command that may start: folders, variables, rules, approvals."""

@@ -1,0 +1,1 @@
+"""What a profile comes to on this machine: paths shown, hidden and protected."""

@@ -1,0 +1,67 @@
+"""What is ours on this machine: files that no confined command may change, folders that none may see."""
+
+import os
+import sys
+
+from agent_exec.model.value import Value
+from agent_exec.places import CONFIG, DATA, PACKAGE, STATE, place, sessions_folder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_VARIABLES = (
+    "HOME",
+    "AGENT_EXEC_ROOT",
+    "XDG_CONFIG_HOME",
+    "XDG_STATE_HOME",
+    "XDG_DATA_HOME",
+    "TMPDIR",
+    "TEMP",
+    "TMP",
+)
+_own: list[str] = []
+_last: "tuple[tuple[str | None, ...], tuple[str, ...]] | None" = None
+
+
+class Ours(Value):
+    """The `files` that stay as they are where they lie in a root, and the `folders` that are hidden."""
+
+    __slots__ = ("files", "folders")
+
+    def __init__(self, files: tuple[str, ...], folders: tuple[str, ...]) -> None:
+        self.files = files
+        self.folders = folders
+
+
+def ours(files: "Sequence[str]" = (), folders: "Sequence[str]" = ()) -> Ours:
+    """Return our interpreter, our code and `files`; our own folders and `folders`.
+
+    Our own folders hold the configuration, the state with its tokens and
+    history, the jobs and the output of sessions.
+    """
+    return Ours(
+        (*own_paths(), *map(os.path.abspath, files)), (*own_folders(), *map(os.path.abspath, folders))
+    )
+
+
+def own_paths() -> tuple[str, ...]:
+    """Return where our interpreter, its packages and our own code are."""
+    if not _own:
+        _own.extend(_own_paths())
+    return tuple(_own)
+
+
+def _own_paths() -> tuple[str, ...]:
+    return (sys.prefix, sys.base_prefix, os.path.dirname(os.path.realpath(sys.executable)), PACKAGE)
+
+
+def own_folders() -> tuple[str, ...]:
+    """Return the folders that we keep, whether they exist or not."""
+    global _last  # noqa: PLW0603 - the variables are the same for one command after the other
+    asked = tuple(map(os.environ.get, _VARIABLES))
+    if _last is None or _last[0] != asked:
+        found = [place("", *kind) for kind in (CONFIG, STATE, DATA)]
+        found += [os.path.abspath(root) for root in (os.environ.get("AGENT_EXEC_ROOT"),) if root]
+        _last = asked, tuple(path.rstrip(os.sep) for path in (*found, sessions_folder()))
+    return _last[1]

@@ -1,0 +1,1 @@
+"""What a confined command changed, and what was denied."""

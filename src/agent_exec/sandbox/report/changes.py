@@ -1,0 +1,187 @@
+"""Whether what is protected is still as it was: no confinement is its own witness."""
+
+import os
+import stat
+
+from agent_exec.model.value import Value
+from agent_exec.sandbox.plan.gitdirs import inner, parts
+from agent_exec.sandbox.plan.paths import inside
+from agent_exec.sandbox.plan.protections import wanted
+from agent_exec.sandbox.plan.survey import BOUND, survey
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from agent_exec.sandbox.plan.plan import Plan
+    from agent_exec.sandbox.plan.survey import Survey
+
+    Surveys = dict[tuple[str, bool], Survey]
+    """What was found below roots, with what lies in each `.git` or without it."""
+
+MOST_ENTRIES = 1000
+"""How many entries of one protected folder are looked at."""
+
+
+class Snapshot(Value):
+    """How protected paths looked at one moment.
+
+    `digests` are by path, "" for what was not there; `present` are paths that
+    the plan has looked for and that existed already; `gits` is every `.git` below
+    the roots, `obeyed` everything else there that programs obey, `inner` each
+    repository inside of one that commands may write to. `partial` are folders
+    too large to be looked at whole.
+    """
+
+    __slots__ = ("digests", "gits", "inner", "obeyed", "partial", "present")
+
+    def __init__(
+        self,
+        digests: tuple[tuple[str, str], ...],
+        present: tuple[str, ...],
+        partial: tuple[str, ...],
+        gits: tuple[str, ...],
+        obeyed: tuple[str, ...],
+        inner: tuple[str, ...],
+    ) -> None:
+        self.digests = digests
+        self.present = present
+        self.partial = partial
+        self.gits = gits
+        self.obeyed = obeyed
+        self.inner = inner
+
+
+class Change(Value):
+    """What became of a protected path: "appeared", "changed" or "removed".
+
+    `moved_to` is where it is now, if it was taken away; `why` says what made
+    it dangerous, or why it could not be taken away.
+    """
+
+    __slots__ = ("moved_to", "path", "what", "why")
+
+    def __init__(self, path: str, what: str, moved_to: str = "", why: str = "") -> None:
+        self.path = path
+        self.what = what
+        self.moved_to = moved_to
+        self.why = why
+
+    def to_json(self) -> dict[str, str]:
+        """Return the fields that say something, by name."""
+        return {name: value for name in ("path", "what", "moved_to", "why") if (value := getattr(self, name))}
+
+
+def snapshot(
+    plan: "Plan", *, bound: int = BOUND, fresh: bool = False, surveys: "Surveys | None" = None
+) -> Snapshot:
+    """Look at everything that the plan protects, and for what may appear below its roots.
+
+    Files are known by inode, mode, size and times, not by their bytes: a
+    command cannot set back the time of a file's last change. A plan that is
+    `fresh` was made just now: what lies below its roots is known. `surveys`
+    are kept there for others who look at the same moment.
+    """
+    digests: list[tuple[str, str]] = []
+    partial: list[str] = []
+    for path in plan.protected:
+        for part in _watched(path):
+            digest, whole = _digest(part)
+            digests.append((part, digest))
+            if not whole:
+                partial.append(part)
+    gits, obeyed = plan.gits, plan.obeyed
+    commit = plan.profile.git == "commit"
+    if not fresh:
+        surveys = {} if surveys is None else surveys
+        for root in plan.roots:
+            if (root.path, commit) not in surveys:
+                surveys[root.path, commit] = survey(root.path, bound=bound, into_git=commit)
+        found = [surveys[root.path, commit] for root in plan.roots]
+        partial += [root.path for root, one in zip(plan.roots, found, strict=True) if one.unscanned_count]
+        gits = tuple(git for one in found for git in one.gits)
+        obeyed = tuple(path for one in found for path in wanted(plan.profile, one.obeyed))
+    present = tuple(path for path in plan.sought if os.path.lexists(path))
+    within = tuple(one for git in plan.gits for one in inner(git)) if commit else ()
+    return Snapshot(tuple(digests), present, tuple(partial), gits, obeyed, within)
+
+
+def compare(
+    before: Snapshot, plan: "Plan", *, bound: int = BOUND, surveys: "Surveys | None" = None
+) -> tuple[Change, ...]:
+    """Return what has changed since a snapshot of the same plan, in the order of the paths."""
+    after = snapshot(plan, bound=bound, surveys=surveys)
+    if after == before and not plan.links:
+        return ()
+    found: dict[str, str] = {}
+    old, new = dict(before.digests), dict(after.digests)
+    for path in old | new:
+        if path not in old and any(inside(known, path) for known in old):
+            continue  # a repository's folder that no longer looks like one: its parts are told
+        was = old.get(path, "")
+        now = new[path] if path in new else _digest(path)[0]
+        if was != now:
+            found[path] = "removed" if not now else "changed" if was else "appeared"
+    for path in {*before.present, *before.obeyed}.difference(after.present, after.obeyed):
+        found[path] = "removed"
+    whole = list(found)  # what is in others may be obeyed there, wherever they are renamed to
+    for name in ("present", "gits", "obeyed", "inner"):
+        known = set(getattr(before, name))
+        for path in getattr(after, name):
+            if path not in known and not any(inside(path, one) for one in whole):
+                found[path] = "appeared"
+                if name in {"gits", "inner"}:
+                    whole.append(path)
+    for path, target in plan.links:
+        if not os.path.islink(path) or os.readlink(path) != target:
+            found[path] = "changed" if os.path.lexists(path) else "removed"
+    changes = [Change(path, found[path]) for path in sorted(found)]
+    for path in {root.path for root in plan.roots}.intersection(after.partial).difference(
+        before.partial, found
+    ):
+        said = f"folders below {path!r} were not looked into"  # when it was planned
+        if not any(said in text for text in plan.unenforced):
+            why = "not all of it was looked at: it has too many entries, or too deep ones"
+            changes.insert(0, Change(path, "changed", "", why))
+    return tuple(changes)
+
+
+def _watched(path: str) -> "Iterator[str]":
+    """Give what is looked at of a protected path; of a repository's folder, what decides what git runs.
+
+    The rest of a repository is large, and others who use git change it all the time.
+    """
+    if os.path.isdir(path) and os.path.lexists(os.path.join(path, "HEAD")):
+        yield from parts(path)
+    else:
+        yield path
+
+
+def _digest(path: str) -> tuple[str, bool]:
+    """Give a hash of what is at a path and below it, "" for nothing, and whether all was looked at."""
+    import hashlib
+
+    hashed = hashlib.sha256()
+    count = 0
+    waiting = [path]
+    while waiting:
+        here = waiting.pop()
+        try:
+            found = os.lstat(here)
+        except OSError:
+            if here == path:
+                return "", True
+            continue
+        count += 1
+        if count > MOST_ENTRIES:
+            return hashed.hexdigest(), False
+        kept = (found.st_dev, found.st_ino, found.st_mode, found.st_uid, found.st_gid)
+        times = (found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        hashed.update(repr((os.fsencode(here), kept, times)).encode())
+        if stat.S_ISDIR(found.st_mode):
+            try:
+                names = sorted(os.listdir(here), reverse=True)
+            except OSError:
+                continue
+            waiting.extend(os.path.join(here, name) for name in names)
+    return hashed.hexdigest(), True

@@ -1,0 +1,1 @@
+"""A terminal emulator, and terminal output as text."""
