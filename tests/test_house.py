@@ -223,6 +223,16 @@ def test_a_run_imports_nothing_heavy() -> None:
     assert not (HEAVY | {"threading", "socket", "signal", "concurrent", "collections"}) & loaded
 
 
+def test_a_command_line_call_loads_no_tools() -> None:
+    code = (
+        "from agent_exec.apps.cli.main import main; main(['run', '--root', 'x', '--help']); import sys; "
+        "import agent_exec.faces.verbs, agent_exec.apps.cli.run; "
+        "print(*(m for m in sys.modules if m.startswith('agent_exec.tools')), file=sys.stderr)"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stderr.strip() == ""
+
+
 def test_the_version_has_one_place() -> None:
     assert agent_exec.__version__ == version.__version__
     assert "version" in PROJECT["project"]["dynamic"]

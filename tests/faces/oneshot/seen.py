@@ -28,5 +28,6 @@ def code(answer: Answer) -> str:
     found: str = error["code"]
     reason = {"POLICY_DENIED": "policy", "SANDBOX_VIOLATION": "sandbox"}.get(found, "runtime")
     assert (answer["status"], answer["reason"]) == ("failure" if reason == "runtime" else "denied", reason)
-    assert error["retriable"] is (found == "INTERNAL")
+    assert isinstance(error["retriable"], bool)
+    assert found == "INTERNAL" or not error["retriable"]
     return found

@@ -1,16 +1,15 @@
 """One execution: what was asked of the engine, what is told meanwhile, and the result."""
 
 from agent_exec.faces.executor.errors import (
-    COMMAND_NOT_FOUND,
     EXECUTION_FAILED,
     OUTPUT_SIZE_EXCEEDED,
     TIMEOUT,
 )
 from agent_exec.faces.executor.result import CommandExecutionResult, CommandMetadata
 from agent_exec.model.command import Command
-from agent_exec.model.errors import CommandNotFound
 from agent_exec.model.limits import Limits
 from agent_exec.model.output import Head, Text, text
+from agent_exec.tools.codes import executor_code
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -141,7 +140,7 @@ class Execution:
             text(why),
             None,
             CommandMetadata(round(seconds * 1000), 0, len(why)),
-            COMMAND_NOT_FOUND if isinstance(error, CommandNotFound) else EXECUTION_FAILED,
+            executor_code(error),
         )
 
     @staticmethod

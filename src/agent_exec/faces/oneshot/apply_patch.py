@@ -1,7 +1,7 @@
 """apply_patch as a tool that may join a kit: files changed by a patch, all of them or none."""
 
-from agent_exec.faces.oneshot.secure import ToolError, judge, secure_tool
-from agent_exec.model.errors import AgentExecError, InvalidArgument
+from agent_exec.faces.oneshot.secure import judge, secure_tool
+from agent_exec.model.errors import InvalidArgument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ def _check(asked: "Arguments") -> "Arguments":
 
 def _act(context: "Context", asked: "Arguments") -> "dict[str, Any]":
     from agent_exec.patch.answer import told, verify
-    from agent_exec.patch.errors import PatchError, PatchRejected
 
     inside: list[str] = [context.workspace.root]
     protected: tuple[str, ...] = ()
@@ -47,17 +46,10 @@ def _act(context: "Context", asked: "Arguments") -> "dict[str, Any]":
         plan = planned(context.sandbox, context.ours)
         inside = [root.path for root in plan.roots]
         protected = (*plan.protected, *plan.missing, *plan.masks, *plan.absent)
-    try:
-        changes = verify(asked["patch"], cwd=asked["cwd"], inside=inside, protected=protected)
-        fed = asked["patch"].encode("utf-8", "surrogateescape")
-        judge(context, ("apply_patch",), asked["cwd"], fed, changes.paths)
-        done = told(changes, changes.commit())
-    except PatchRejected as error:
-        raise ToolError("SANDBOX_VIOLATION", error.message, **error.details) from None
-    except PatchError as error:
-        raise ToolError("INVALID_ARGUMENT", error.message, **error.details) from None
-    except AgentExecError as error:
-        raise ToolError("INTERNAL", error.message, **error.details) from None
+    changes = verify(asked["patch"], cwd=asked["cwd"], inside=inside, protected=protected)
+    fed = asked["patch"].encode("utf-8", "surrogateescape")
+    judge(context, ("apply_patch",), asked["cwd"], fed, changes.paths)
+    done = told(changes, changes.commit())
     return {
         "added": list(done.added),
         "modified": list(done.modified),

@@ -108,7 +108,7 @@ def _act(context: "Context", asked: "Arguments") -> "dict[str, Any]":
             f'the shell of shell_mode "default" cannot be started: {error.message}. '
             'Install it, or use shell_mode "direct"',
             **error.details,
-        ) from None
+        ) from error
 
 
 def _may_write(context: "Context") -> bool:

@@ -7,11 +7,10 @@ Whatever happens is an answer, never an exception:
 {"status": "failure", "reason": "runtime", "message": ..., "error": ...}
 """
 
-from errno import E2BIG
-
 from agent_exec.faces.oneshot.definitions import copied
 from agent_exec.faces.oneshot.validate import check_path
 from agent_exec.model.errors import AgentExecError, ApprovalRequired, CommandDenied, InvalidArgument
+from agent_exec.tools.codes import oneshot_code
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,19 +31,6 @@ READ_ONLY = "read-only"
 WRITE_SCOPES = (READ_ONLY, "workspace-write", "unrestricted")
 PERMISSIONS = ("allow", "deny")
 
-CODES = {
-    "invalid_argument": "INVALID_ARGUMENT",
-    "command_denied": "POLICY_DENIED",
-    "approval_required": "POLICY_DENIED",
-    "command_not_found": "COMMAND_NOT_FOUND",
-    "command_not_executable": "COMMAND_NOT_FOUND",
-    "workdir_not_found": "NOT_DIRECTORY",
-    "not_a_directory": "NOT_DIRECTORY",
-    "workdir_forbidden": "NOT_DIRECTORY",
-}
-"""Our codes in the contract's words; all others are INTERNAL."""
-
-_TOO_LONG = (E2BIG, 206)  # as POSIX and Windows say that an argv is too long
 _DENIALS = {"POLICY_DENIED": "policy", "SANDBOX_VIOLATION": "sandbox"}
 
 
@@ -56,6 +42,11 @@ class ToolError(Exception):
         self.code = code
         self.message = message
         self.details = details
+
+    @property
+    def retriable(self) -> bool:
+        """True if the same call may succeed later: as the error says that this one was raised from."""
+        return self.__cause__.retryable if isinstance(self.__cause__, AgentExecError) else True
 
 
 class Context:
@@ -157,9 +148,9 @@ class Tool:
         try:
             return {"status": "success", "data": self._perform(context, arguments)}
         except ToolError as error:
-            return refusal(error.code, error.message, error.details)
+            return refusal(error.code, error.message, error.details, retriable=error.retriable)
         except AgentExecError as error:
-            return refusal(_code(error), error.message, error.details)
+            return refusal(oneshot_code(error), error.message, error.details, retriable=error.retryable)
         except Exception as error:
             return refusal("INTERNAL", f"{self.name} failed: {type(error).__name__}: {error}")
 
@@ -252,8 +243,10 @@ def secure_tool(
     return Tool(definition, act, path, writes, check, words)
 
 
-def refusal(code: str, message: str, details: "Mapping[str, object] | None" = None) -> "Answer":
-    """Give the answer for what was denied, or failed."""
+def refusal(
+    code: str, message: str, details: "Mapping[str, object] | None" = None, *, retriable: bool = True
+) -> "Answer":
+    """Return the answer for a call that was denied or failed; only an INTERNAL error may be retriable."""
     reason = _DENIALS.get(code)
     return {
         "status": "failure" if reason is None else "denied",
@@ -262,7 +255,7 @@ def refusal(code: str, message: str, details: "Mapping[str, object] | None" = No
         "error": {
             "code": code,
             "message": message,
-            "retriable": code == "INTERNAL",
+            "retriable": retriable and code == "INTERNAL",
             "details": dict(details or {}),
         },
     }
@@ -275,16 +268,6 @@ def judge(
     try:
         context.gate.admit(words, cwd, fed=fed, writes=writes)
     except (CommandDenied, ApprovalRequired) as error:
-        raise ToolError("POLICY_DENIED", f"[Security Policy] {error.message}", **error.details) from None
-    except InvalidArgument as error:  # of whoever approves, not of who asked
-        raise ToolError("INTERNAL", error.message, **error.details) from None
-
-
-def _code(error: AgentExecError) -> str:
-    """Give the contract's code for one of our errors."""
-    if error.code == "launch_failed":
-        if "cwd" in error.details:
-            return "NOT_DIRECTORY"
-        if error.details.get("errno") in _TOO_LONG:
-            return "INVALID_ARGUMENT"
-    return CODES.get(error.code, "INTERNAL")
+        raise ToolError("POLICY_DENIED", f"[Security Policy] {error.message}", **error.details) from error
+    except InvalidArgument as error:  # the approver's answer is invalid, not the caller's request
+        raise ToolError("INTERNAL", error.message, **error.details) from error
