@@ -1,12 +1,18 @@
-"""Everything a developer does here, on any machine with Python 3.11 or later: see CONTRIBUTING.md.
+"""Every task of a developer, on any machine with Python 3.11 or later: see CONTRIBUTING.md.
 
-Usage: python3 dev.py run … -- COMMAND | test [PYTEST ARGUMENTS] | bench [BENCH ARGUMENTS] | fix | setup
+Usage: python3 dev.py COMMAND
 
-Each verb first installs what it needs into .venv inside this folder, and
-nothing anywhere else.
+  run … -- COMMAND    run agent-exec itself, for example: run -- echo hello
+  check               format, lint, types, import contracts, freshness of generated docs: no tests
+  unit PATH …         only these tests; further arguments go to pytest
+  test [ARGUMENTS]    check, then the tests; arguments go to pytest
+  fix                 format, apply the linter's fixes, and generate docs anew
+  bench [ARGUMENTS]   measure, and write bench/RESULTS.md
+  setup               only what each command does first: install into .venv in this folder, and nowhere else
 """
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -20,13 +26,16 @@ PYTHON = str(BIN / "python")
 PROGRAM = str(BIN / "agent-exec")
 STAMP = VENV / "stamp"
 
-# In this order, because a wrong format is told in a second and a failing test in minutes.
+# The fast ones first.
 GATES = {
     "format": ["-m", "ruff", "format", "--check", "."],
     "lint": ["-m", "ruff", "check", "."],
     "types": ["-m", "mypy"],
     "types on Windows": ["-m", "mypy", "--platform", "win32", "--exclude", "host/posix|sandbox/linux", "src"],
-    "imports": [
+}
+# The tests contain these, so `test` does not run them twice.
+ALSO_TESTED = {
+    "contracts": [
         "-c",
         "import sys; from importlinter.cli import lint_imports_command as lint; sys.exit(lint())",
     ],
@@ -38,9 +47,15 @@ def main(words: list[str]) -> int:
         case ["run", *_]:
             set_up()
             return subprocess.run([PROGRAM, *words], check=False).returncode
+        case ["check"]:
+            set_up()
+            return passed(GATES | ALSO_TESTED)
+        case ["unit", _, *_]:
+            set_up()
+            return call([PYTHON, "-m", "pytest", *words[1:]])
         case ["test", *arguments]:
             set_up()
-            return test(arguments)
+            return passed(GATES | {"tests": ["-m", "pytest", *arguments]})
         case ["fix"]:
             set_up()
             return call([PYTHON, "-m", "ruff", "check", "--fix", "."]) | call(
@@ -57,47 +72,75 @@ def main(words: list[str]) -> int:
             return 2
 
 
-def test(arguments: list[str]) -> int:
-    """Pass every gate; the tests come last, so that their closing line does too."""
+def passed(gates: dict[str, list[str]]) -> int:
+    """Run every gate, even after a failure; return 1 if any failed, and name it in the last line."""
     failed = []
-    for name, words in GATES.items():
+    for name, words in gates.items():
         print(f"== {name}", flush=True)
         if call([PYTHON, *words]):
             failed.append(name)
-    print("== tests", flush=True)
-    if call([PYTHON, "-m", "pytest", *arguments]):
-        failed.append("tests")
     if failed:
         sys.stderr.write(f"failed: {', '.join(failed)}\n")
     return int(bool(failed))
 
 
 def set_up() -> None:
-    """Install the project and its tools into .venv, unless what is there is what would be installed."""
-    if sys.version_info < (3, 11):  # noqa: UP036 - this file is what tells so
+    """Make .venv if it is missing or of another Python, and install into it what the project needs now."""
+    if sys.version_info < (3, 11):  # noqa: UP036 - this file is what says so
         sys.exit(f"agent-exec needs Python 3.11 or later; this is {sys.version.split()[0]}")
-    wanted = hashlib.sha256(
-        b"\0".join((ROOT / name).read_bytes() for name in ("pyproject.toml", "constraints.txt"))
-        + f"{sys.version} {sys.executable} {ROOT}".encode()
-    ).hexdigest()
-    if STAMP.exists() and STAMP.read_text() == wanted:
+    python = digest(f"{sys.version} {sys.executable} {ROOT}".encode())
+    packages = digest(requirements())
+    stamp = STAMP.read_text().split() if STAMP.exists() else []
+    if stamp == [python, packages]:
         return
     print("setting up .venv", file=sys.stderr, flush=True)
+    uv = shutil.which("uv")
+    if stamp[:1] != [python]:
+        make_environment(uv)
+    install(uv)
+    call([PYTHON, "-m", "compileall", "-q", "src"])
+    STAMP.write_text(f"{python} {packages}")
+
+
+def make_environment(uv: str | None) -> None:
+    """Replace .venv by an empty one of this Python."""
+    shutil.rmtree(VENV, ignore_errors=True)
+    if uv and not call([uv, "venv", "--quiet", "--seed", "--python", sys.executable, str(VENV)]):
+        return
     shutil.rmtree(VENV, ignore_errors=True)
     if call([sys.executable, "-m", "venv", str(VENV)]):
         shutil.rmtree(VENV, ignore_errors=True)
         sys.exit(
             "this Python cannot make virtual environments; install its venv module (Debian: python3-venv)"
         )
+
+
+def install(uv: str | None) -> None:
+    """Install the project and its tools with uv, or with pip, whose settings uv does not know."""
+    what = ["--quiet", "--constraint", "constraints.txt", "--editable", ".[dev]"]
+    if uv and not call([uv, "pip", "install", "--python", PYTHON, *what]):
+        return
     environment = os.environ | {
-        "PIP_CONSTRAINT": str(ROOT / "constraints.txt"),
+        "PIP_CONSTRAINT": str(ROOT / "constraints.txt"),  # of the build's own requirements too
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     }
-    install = [PYTHON, "-m", "pip", "install", "--quiet", "--editable", ".[dev]"]
-    if subprocess.run(install, cwd=ROOT, env=environment, check=False).returncode:
+    if subprocess.run(
+        [PYTHON, "-m", "pip", "install", *what], cwd=ROOT, env=environment, check=False
+    ).returncode:
         sys.exit("the packages could not be installed; is the package index reachable?")
-    call([PYTHON, "-m", "compileall", "-q", "src"])
-    STAMP.write_text(wanted)
+
+
+def requirements() -> bytes:
+    """Return what decides about the packages in .venv; the settings of tools do not."""
+    import tomllib  # not before the version of Python is known
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    parts = [project.get("build-system"), project.get("project"), project.get("tool", {}).get("hatch")]
+    return json.dumps(parts).encode() + (ROOT / "constraints.txt").read_bytes()
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 def call(argv: list[str]) -> int:

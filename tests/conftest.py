@@ -12,6 +12,7 @@ import pytest
 
 from agent_exec.engine.engine import close_shared
 from cli import Cli
+from programs import install_hint
 from support import descriptors, newest_pid, own_children, processes_marked, wait_until
 
 
@@ -33,15 +34,17 @@ def pytest_runtest_setup() -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say in a line how many tests were skipped, and why."""
+    """Say in one line why tests were skipped, and in another how to install the programs that some of them need."""
     reasons = Counter(
         report.longrepr[2].removeprefix("Skipped: ")
         for report in terminalreporter.stats.get("skipped", [])
         if isinstance(report.longrepr, tuple)
     )
     if reasons:
-        told = "; ".join(f"{count} because {reason}" for reason, count in reasons.most_common())
-        terminalreporter.write_line(f"skipped: {told}")
+        counted = "; ".join(f"{count} because {reason}" for reason, count in reasons.most_common())
+        terminalreporter.write_line(f"skipped: {counted}")
+    if hint := install_hint():
+        terminalreporter.write_line(hint)
 
 
 @pytest.fixture(autouse=True)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import agent_exec
+import programs
 from agent_exec import version
 
 ROOT = Path(__file__).parents[1]
@@ -58,6 +59,8 @@ OPENERS = {  # who opens files, and why no path of a model, a client or a comman
     "sandbox/plan/plan.py": "who a root is",
     "sandbox/plan/survey.py": "names below a root, which are only looked at",
 }
+HOMES = ("home", "Users")
+PERSONS = {b"ann", b"linuxbrew", b"me", b"you"}  # whose home folders examples may name
 HEAVY = {
     "asyncio",
     "subprocess",
@@ -312,10 +315,51 @@ def test_every_dependency_has_a_reason_and_a_version() -> None:
         assert re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!-]+", line), line
 
 
-def test_no_document_names_a_line_or_this_machine() -> None:
-    home = str(Path.home())
-    for file in [*ROOT.glob("*.md"), *SOURCE.rglob("*.py"), *(ROOT / "bench").rglob("*.*")]:
-        if "__pycache__" not in file.parts and file.suffix in (".md", ".py", ".c", ".js", ".toml"):
-            text = file.read_text()
-            assert home == "/" or f"{home}/" not in text, file
-            assert str(ROOT) not in text, file
+@cache
+def project_files() -> tuple[Path, ...]:
+    """Return what is tracked, and what `git add` would track."""
+    words = ["git", "-c", "safe.directory=*", "ls-files", "-z", "-co", "--exclude-standard"]
+    out = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+    found = (ROOT / name for name in out.stdout.split("\0") if name)
+    return tuple(path for path in found if path.is_file())
+
+
+def test_no_file_names_this_machine() -> None:
+    # A path of one part, such as /root or /work, is in examples too; PERSONS is about the folders of people.
+    paths = [str(path) for path in (ROOT, Path.home()) if len(path.parts) > 2 and path.parts[1] not in HOMES]
+    for file in project_files():
+        data = file.read_bytes()
+        for path in paths:
+            assert not re.search(rb"(?<![\w.~-])" + re.escape(os.fsencode(path)) + rb"(?![\w-])", data), file
+        for name in re.findall(rb"/(?:home|Users)/([A-Za-z][\w.-]*)", data):
+            assert name in PERSONS, f"{file} names the home folder of {name.decode()}"
+
+
+def test_there_are_no_stray_files() -> None:
+    """Swap files, backups and the like would be packed into the wheel."""
+    for file in project_files():
+        assert not re.search(r"\.sw[a-z]$|~$|\.(orig|rej|bak|tmp|pyc|log)$|^\.DS_Store$", file.name), file
+        if SOURCE in file.parents:
+            assert file.suffix in {".css", ".html", ".js", ".json", ".py", ".typed"}, file
+            assert not file.name.startswith("."), file
+
+
+def test_every_program_that_tests_need_has_a_way_to_install_it() -> None:
+    named = set()
+    for file in (ROOT / "tests").rglob("*.py"):
+        for words in re.findall(r"\b(?:which|needs?)\(((?:\"[^\"]+\",? ?)+)", file.read_text()):
+            named |= set(re.findall(r"\"([^\"]+)\"", words))
+    aliases = {alias for names in programs.ALIASES.values() for alias in names}
+    assert named - aliases <= programs.APT.keys() | programs.OTHER.keys()
+    assert programs.install_hint(lambda name: f"/bin/{name}") == ""
+    hint = programs.install_hint(lambda name: None if name in ("zsh", "pwsh") else name)
+    assert hint.endswith("zsh, pwsh. To install: apt install zsh; PowerShell's own package")
+
+
+def test_the_workflow_runs_what_the_readme_says_on_each_python() -> None:
+    workflow = (ROOT / ".github" / "workflows" / "test.yml").read_text()
+    assert re.search(r"^ +- run: python3 dev\.py test$", workflow, re.MULTILINE)
+    versions = re.findall(r'"(3\.\d+)"', re.findall(r"python: \[(.*)\]", workflow)[0])
+    known = "Programming Language :: Python :: "
+    classified = [line.removeprefix(known) for line in PROJECT["project"]["classifiers"] if known in line]
+    assert versions == classified
