@@ -250,6 +250,12 @@ def test_the_readme_tells_the_commands_that_ci_runs() -> None:
     assert (ROOT / ".ci" / "run").read_text().splitlines()[-1] == "exec python3 dev.py test"
 
 
+def test_the_reference_of_the_command_line_is_up_to_date() -> None:
+    words = [sys.executable, str(ROOT / "tools" / "cli_reference.py"), "--check"]
+    out = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert out.returncode == 0, out.stderr
+
+
 def test_the_readmes_examples_run(tmp_path: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert blocks

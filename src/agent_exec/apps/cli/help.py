@@ -1,4 +1,4 @@
-"""The help texts, made from the table of verbs."""
+"""The help texts, generated from the table of verbs."""
 
 from agent_exec.apps.cli.options import GLOBAL, VERBS
 
@@ -12,7 +12,7 @@ _WIDTH = 28
 
 
 def general() -> str:
-    """Give the help of the whole program."""
+    """Return the help of the whole program."""
     verbs = "".join(f"  {name:<10}{verb.about}\n" for name, verb in VERBS.items())
     return f"""\
 agent-exec runs commands for AI agents, as background jobs that outlive the caller.
@@ -20,11 +20,12 @@ agent-exec runs commands for AI agents, as background jobs that outlive the call
 usage: agent-exec VERB [OPTION …] [WORD …]
 
 {verbs}
-Every verb but mcp and shell prints one JSON object on one line, whatever happens: "ok" says whether
-it did what was asked, "error" why not. A command that fails is no error: see "state" and "exit_code".
-Exit status: 0 done, 1 refused or failed (see "error"), 2 the words made no sense.
+Every verb except mcp and shell prints one JSON object on one line, also when it fails: "ok" says
+whether the request was carried out, "error" why not. A command that fails is not an error: see "state"
+and "exit_code".
+Exit status: 0 done, 1 refused or failed (see "error"), 2 usage error.
 
-A JOB is named by its id, or by the beginning or the end of it.
+A JOB is its id, or the beginning or the end of it.
 
 options:
 {_options(GLOBAL)}  --version                 show the version
@@ -32,18 +33,18 @@ options:
 first steps:
   agent-exec run -- echo hello          run, and see the output at once
   agent-exec run --no-wait -- make      run in the background
-  agent-exec list                       what was run in this folder
+  agent-exec list                       the jobs of this folder
   agent-exec VERB --help                more about a verb
 """
 
 
 def of_verb(name: str) -> str:
-    """Give the help of one verb."""
+    """Return the help of one verb."""
     verb = VERBS[name]
     words = f" {verb.words}" if verb.words else ""
     examples = "".join(f"  {line}\n" for line in verb.examples)
     own = f"{_options(verb.options)}\n" if verb.options else ""
-    named = {option[0] for option in verb.options}  # a verb may mean something else by a name
+    named = {option[0] for option in verb.options}  # a verb may use a name for something else
     common = [option for option in GLOBAL if option[0] not in named]
     return f"""\
 agent-exec {name}: {verb.about}
@@ -67,7 +68,7 @@ def _options(options: "Sequence[Option]") -> str:
 
 
 def _times(options: "Sequence[Option]") -> str:
-    """Tell how to write a span of time, if there is an option that takes one."""
+    """Return how to write a duration, if an option takes one."""
     lines = ["", "A TIME is 250ms, 2s, 5m, 1h or 30d. A bare number is in"]
     for unit, kind in (("milliseconds", "ms"), ("seconds", "s")):
         names = [f"--{name}" for name, of, _, _ in options if of == kind]

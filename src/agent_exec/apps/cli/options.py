@@ -1,8 +1,8 @@
-"""The verbs of the command line, with their options and words: the one place for parser and help.
+"""The verbs of the command line: the one table for the parser, the help and docs/cli.md.
 
-An option is its name, its kind, what stands for its value, and what it does.
+An option is its name, its kind, the placeholder of its value, and its help.
 Kinds: "flag"; "text"; "many" (may be repeated); "count" (0, 1, 2, …); "ms"
-and "s" (a span of time: 250ms, 2s, 5m, 1h; bare numbers in that unit).
+and "s" (a duration: 250ms, 2s, 5m, 1h; bare numbers in that unit).
 """
 
 TYPE_CHECKING = False
@@ -15,7 +15,7 @@ ROOT: "Option" = (
     "DIR",
     "the folder of jobs (default: $AGENT_EXEC_ROOT, or the data folder)",
 )
-VERBOSE: "Option" = ("verbose", "flag", "", "say on stderr what is being done")
+VERBOSE: "Option" = ("verbose", "flag", "", "log to stderr what is being done")
 HELP: "Option" = ("help", "flag", "", "show this help")
 GLOBAL = (ROOT, VERBOSE, HELP)
 SHORT = {"-h": "help", "-v": "verbose", "-vv": "verbose", "-vvv": "verbose"}
@@ -28,20 +28,20 @@ _LINES: "Option" = (
     "tail-lines",
     "count",
     "N",
-    "show at most so many lines of each stream (50; 0: no limit)",
+    "show at most N lines of each stream (50; 0: no limit)",
 )
-_BYTES: "Option" = ("max-bytes", "count", "N", "show at most so many bytes of each stream (65536)")
+_BYTES: "Option" = ("max-bytes", "count", "N", "show at most N bytes of each stream (65536)")
 _EXIT: "Option" = (
     "exit-code",
     "flag",
     "",
-    "exit as the job did; 124: it runs, 125: nobody knows, 127: it never ran",
+    "exit with the job's exit code; 124: it still runs, 125: unknown, 127: it never ran",
 )
 _UNPROTECT: "Option" = (
     "unprotect",
     "many",
     "NAME",
-    "let commands make and change this name (.github)",
+    "allow commands to create and change this name, for example .github",
 )
 
 _RULES: "Option" = (
@@ -50,15 +50,20 @@ _RULES: "Option" = (
     "FILE",
     "judge by these rules (default: $AGENT_EXEC_RULES, or the configuration folder)",
 )
-_DRY: "Option" = ("dry-run", "flag", "", "only say what would be done")
+_DRY: "Option" = ("dry-run", "flag", "", "only report what would be done")
 
 _HTTP: "tuple[Option, ...]" = (
-    ("http", "flag", "", "serve over HTTP, in place of stdin and stdout; every request needs a token"),
+    ("http", "flag", "", "serve over HTTP instead of stdin and stdout; every request needs a token"),
     ("port", "count", "N", "http: the port (8765; 0: any)"),
-    ("host", "text", "ADDRESS", "http: the address to serve at (127.0.0.1)"),
-    ("allow-remote", "flag", "", "http: let --host be one that other machines can reach"),
+    ("host", "text", "ADDRESS", "http: the address to listen on (127.0.0.1)"),
+    ("allow-remote", "flag", "", "http: allow a --host that other machines can reach"),
     ("token-file", "text", "FILE", "http: a private file with the token (default: in the state folder)"),
-    ("idle-timeout", "s", "TIME", "http: forget a client that has asked nothing for this time (30m)"),
+    (
+        "idle-timeout",
+        "s",
+        "TIME",
+        "http: close the session of a client that sent no request for this time (30m)",
+    ),
 )
 _INSTALL: "tuple[Option, ...]" = (
     (
@@ -68,13 +73,13 @@ _INSTALL: "tuple[Option, ...]" = (
         "install: claude-code, claude-desktop, codex, cursor, gemini or vscode",
     ),
     ("scope", "text", "user|project", "install: for all your projects (user), or for the current folder"),
-    ("name", "text", "NAME", "install: what we are called there (agent-exec)"),
+    ("name", "text", "NAME", "install: the name of the server there (agent-exec)"),
     _DRY,
-    ("yes", "flag", "", "install: do it without asking"),
+    ("yes", "flag", "", "install: do not ask for confirmation"),
 )
 
 _LIST: "tuple[Option, ...]" = (
-    ("limit", "count", "N", "show at most so many jobs (50; 0 is no limit)"),
+    ("limit", "count", "N", "show at most N jobs (50; 0: no limit)"),
     ("cwd", "text", "DIR", "jobs of this working directory (default: the current one)"),
     ("all", "flag", "", "jobs of every working directory"),
     ("tag", "many", "TAG", "jobs with this tag; ns.* is ns and all below it"),
@@ -97,14 +102,14 @@ class Verb:
 
 VERBS: dict[str, Verb] = {
     "run": Verb(
-        "start a command as a background job, watch it briefly, and answer",
+        "start a command as a background job, watch it for up to 10 seconds, and report",
         "[--] COMMAND [ARGUMENT …]",
         (
             (
                 "snapshot-after",
                 "ms",
                 "TIME",
-                "answer after this time at the latest (10s, the most; 0: now)",
+                "answer after this time at the latest (10s, the maximum; 0: at once)",
             ),
             ("wait", "flag", "", "answer only when the job has ended"),
             ("until", "s", "TIME", "answer after this time at the latest, however long"),
@@ -113,22 +118,37 @@ VERBS: dict[str, Verb] = {
             _LINES,
             _BYTES,
             _EXIT,
-            ("timeout", "ms", "TIME", "end the job after this time"),
-            ("kill-after", "ms", "TIME", "from asking it to end to ending it by force (2s)"),
+            ("timeout", "ms", "TIME", "stop the job after this time"),
+            ("kill-after", "ms", "TIME", "the time between TERM and KILL when the job is stopped (2s)"),
             ("cwd", "text", "DIR", "its working directory"),
-            ("env", "many", "NAME[=VALUE]", "set a variable, or pass ours on"),
-            ("env-file", "many", "FILE", "set the variables of a file of NAME=VALUE lines"),
-            ("inherit-env", "flag", "", "give it our variables too (the default)"),
-            ("no-inherit-env", "flag", "", "give it no variables but those named"),
-            ("mask", "many", "NAME", "do not repeat this variable's value in answers"),
-            ("stdin", "text", "TEXT|-", "its input: this text, or all of our own input"),
-            ("stdin-file", "text", "FILE", "its input: this file"),
+            ("env", "many", "NAME[=VALUE]", "set an environment variable, or pass on that of the caller"),
+            ("env-file", "many", "FILE", "set the environment variables in a file of NAME=VALUE lines"),
+            ("inherit-env", "flag", "", "inherit the environment of the caller (the default)"),
+            ("no-inherit-env", "flag", "", "start with an empty environment"),
+            ("mask", "many", "NAME", "mask the value of this variable in answers"),
+            (
+                "stdin",
+                "text",
+                "TEXT|-",
+                "its input: this text, or with - our own standard input",
+            ),
+            ("stdin-file", "text", "FILE", "its standard input: this file"),
             ("stdin-max-bytes", "count", "N", "refuse more input than this (67108864)"),
             ("shell", "flag", "", "COMMAND is one shell line"),
-            ("tag", "many", "TAG", "a label to find it by: words of letters, digits and -, joined by dots"),
-            ("leave", "flag", "", "let what it leaves behind live on (default: it is ended)"),
-            ("max-log-bytes", "count", "N", "keep this much of each stream, first and last (1 GiB; 0: all)"),
-            ("progress-every", "ms", "TIME", "refresh updated_at at least this often"),
+            ("tag", "many", "TAG", "a label: letters, digits and -, in parts joined by dots"),
+            (
+                "leave",
+                "flag",
+                "",
+                "leave background processes of the command running (default: they are killed)",
+            ),
+            (
+                "max-log-bytes",
+                "count",
+                "N",
+                "keep at most N bytes of each stream, the first and the last (1 GiB; 0: all)",
+            ),
+            ("progress-every", "ms", "TIME", "update updated_at at least this often"),
             _RULES,
             (
                 "sandbox",
@@ -136,8 +156,8 @@ VERBS: dict[str, Verb] = {
                 "PROFILE",
                 "confine it: read-only, workspace-write, full-access, or a JSON file of a profile",
             ),
-            ("sandbox-root", "many", "DIR", "a folder that it may write to (default: the current one)"),
-            ("net", "many", "off|on|HOST[:PORT]", "with --sandbox: the hosts that it may reach (off)"),
+            ("sandbox-root", "many", "DIR", "with --sandbox: a writable folder (default: the current one)"),
+            ("net", "many", "off|on|HOST[:PORT]", "with --sandbox: the hosts that it can connect to (off)"),
             _UNPROTECT,
         ),
         (
@@ -148,7 +168,10 @@ VERBS: dict[str, Verb] = {
         ),
     ),
     "status": Verb(
-        "tell all about a job but its output", "JOB", (), ("agent-exec status 01J8ZQ4KFN2M8YV3R7XDT0W5QC",)
+        "show everything about a job except its output",
+        "JOB",
+        (),
+        ("agent-exec status 01J8ZQ4KFN2M8YV3R7XDT0W5QC",),
     ),
     "tail": Verb(
         "show the end of a job's output, or what came since a cursor",
@@ -157,7 +180,7 @@ VERBS: dict[str, Verb] = {
             _LINES,
             _BYTES,
             ("cursor", "text", "CURSOR", "only what came since the answer that had this cursor"),
-            ("merged", "flag", "", "both streams in the order in which they came, with times"),
+            ("merged", "flag", "", "both streams in order of arrival, with timestamps"),
             ("grep", "text", "REGEX", "only lines that match"),
         ),
         ("agent-exec tail W5QC --tail-lines 200", "agent-exec tail W5QC --grep 'error|warning'"),
@@ -169,7 +192,7 @@ VERBS: dict[str, Verb] = {
             ("until", "s", "TIME", "answer after this time at the latest (30s)"),
             ("forever", "flag", "", "answer only when the job has ended"),
             ("timeout-ms", "ms", "TIME", "the same as --until, in milliseconds; 0 is --forever"),
-            ("poll", "s", "TIME", "accepted and not needed: the system tells of the end"),
+            ("poll", "s", "TIME", "ignored, for compatibility: waiting does not poll"),
             ("poll-ms", "ms", "TIME", "the same"),
             _LINES,
             _BYTES,
@@ -181,8 +204,13 @@ VERBS: dict[str, Verb] = {
         "end a job with all its processes, or send them a signal",
         "JOB",
         (
-            ("signal", "text", "NAME", "TERM (the default), INT, KILL, or any other name or number"),
-            ("no-wait", "flag", "", "do not watch it end"),
+            (
+                "signal",
+                "text",
+                "NAME",
+                "the signal: TERM (the default), INT, KILL, or any other name or number",
+            ),
+            ("no-wait", "flag", "", "do not wait for its end"),
         ),
         ("agent-exec kill W5QC", "agent-exec kill W5QC --signal KILL"),
     ),
@@ -192,30 +220,30 @@ VERBS: dict[str, Verb] = {
         (*_LIST, ("state", "text", "STATE", "jobs that are created, running, exited, killed or failed")),
         ("agent-exec list --all --state failed",),
     ),
-    "ps": Verb("list the jobs that run", "", _LIST, ("agent-exec ps --all",)),
+    "ps": Verb("list running jobs", "", _LIST, ("agent-exec ps --all",)),
     "delete": Verb(
-        "take a job away that has ended, or all of them (rm is the same)",
+        "delete a job that has ended, or all of them (rm is the same)",
         "[JOB]",
         (("all", "flag", "", "all jobs of the current working directory that have ended"), _DRY),
         ("agent-exec delete W5QC", "agent-exec rm --all --dry-run"),
     ),
     "gc": Verb(
-        "take away old jobs that have ended; what runs is never touched",
+        "delete old jobs that have ended; running jobs are never deleted",
         "",
         (
-            ("older-than", "s", "TIME", "those that ended longer ago than this (30d)"),
-            ("max-jobs", "count", "N", "the oldest, beyond this many"),
-            ("max-bytes", "count", "N", "the oldest, beyond this many bytes on the disk"),
+            ("older-than", "s", "TIME", "delete jobs that ended longer ago than this (30d)"),
+            ("max-jobs", "count", "N", "keep at most N jobs: delete the oldest"),
+            ("max-bytes", "count", "N", "keep at most N bytes on disk: delete the oldest"),
             _DRY,
         ),
         ("agent-exec gc --older-than 7d --max-bytes 10000000000",),
     ),
     "policy": Verb(
-        "explain what the rules say to a command, or check a file of rules",
+        "explain the verdict of the rules on a command, or validate a file of rules",
         "explain [--] COMMAND [ARGUMENT …] | check [FILE]",
         (
             _RULES,
-            ("line", "text", "LINE", "explain: a shell line, in place of a command"),
+            ("line", "text", "LINE", "explain: a shell line instead of a command"),
             ("cwd", "text", "DIR", "explain: where it would run (default: the current directory)"),
         ),
         (
@@ -225,7 +253,7 @@ VERBS: dict[str, Verb] = {
         ),
     ),
     "sandbox": Verb(
-        "run a command in a sandbox to its end; tell what it may touch, or what works here",
+        "run a command in a sandbox; explain access to a path; diagnose this machine",
         "run [--] COMMAND [ARGUMENT …] | explain PATH | doctor",
         (
             (
@@ -234,11 +262,11 @@ VERBS: dict[str, Verb] = {
                 "PROFILE",
                 "workspace-write (the default), read-only, full-access, or a JSON file of a profile",
             ),
-            ("root", "many", "DIR", "a folder that may be written to (default: the current one)"),
-            ("net", "many", "off|on|HOST[:PORT]", "the hosts that it may reach (off)"),
+            ("root", "many", "DIR", "a writable folder (default: the current one)"),
+            ("net", "many", "off|on|HOST[:PORT]", "the hosts that it can connect to (off)"),
             _UNPROTECT,
             ("cwd", "text", "DIR", "its working directory"),
-            ("timeout", "ms", "TIME", "end it after this time"),
+            ("timeout", "ms", "TIME", "stop it after this time"),
         ),
         (
             "agent-exec sandbox run -- make test",
@@ -248,7 +276,7 @@ VERBS: dict[str, Verb] = {
         ),
     ),
     "mcp": Verb(
-        "serve tools to an agent (Model Context Protocol), or enter us into an agent's configuration",
+        "serve tools to an agent over the Model Context Protocol, or install the server in an agent",
         "[install]",
         (
             ("toolset", "many", "NAME", "jobs (the default), session, oneshot, executor; jobs and another"),
@@ -282,12 +310,17 @@ VERBS: dict[str, Verb] = {
         "[DIR]",
         (
             ("theme", "text", "NAME", "auto (the default), dark, light, terminal-dark or terminal-light"),
-            ("timeout", "ms", "TIME", "end each command after this time (5m; 0: never)"),
+            ("timeout", "ms", "TIME", "stop each command after this time (5m; 0: never)"),
             ("sandbox", "text", "PROFILE", "confine commands: read-only, workspace-write, or a JSON file"),
-            ("sandbox-root", "many", "DIR", "a folder they may write to (default: the one each runs in)"),
+            (
+                "sandbox-root",
+                "many",
+                "DIR",
+                "a writable folder (default: the working directory of each command)",
+            ),
             _UNPROTECT,
             _RULES,
-            ("web", "flag", "", "serve it to a browser on this machine, in place of the terminal"),
+            ("web", "flag", "", "serve it to a browser on this machine instead of the terminal"),
             ("port", "count", "N", "with --web: the port (default: any free one)"),
         ),
         ("agent-exec shell", "agent-exec shell ~/project --theme light --timeout 1h"),
