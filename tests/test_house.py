@@ -154,22 +154,38 @@ def test_folders_of_ours_are_made_in_one_place() -> None:
 
 def test_boxes_are_planned_in_one_place() -> None:
     """Every face gets its plan from one factory, which cannot be called without what is ours."""
-    callers: dict[str, set[str]] = {"make_plan": set(), "snapshot": set(), "guarded": set()}
+    callers: dict[str, set[str]] = {"make_plan": set(), "snapshot": set(), "Guard": set()}
     for module in MODULES:
         for node in ast.walk(parsed(module)):
             if isinstance(node, ast.Call) and (name := called_name(node.func)) in callers:
                 callers[name].add(str(module.relative_to(SOURCE)))
-    assert callers["make_plan"] == {"sandbox/confine.py"}
+    assert callers["make_plan"] == {"sandbox/sandbox.py"}
     assert callers["snapshot"] - {"faces/slash/finding.py", "faces/slash/scroll.py"} <= {
         "sandbox/report/changes.py",
         "sandbox/report/guard.py",
     }
-    assert callers["guarded"] == {
-        "engine/engine.py",
-        "faces/executor/executor.py",
-        "faces/sandbox.py",
-        "jobs/confined_job.py",
+    assert {file for file in callers["Guard"] if file.startswith(("sandbox", "engine", "jobs", "faces"))} == {
+        "sandbox/sandbox.py"
     }
+
+
+def test_a_sandbox_keeps_what_it_knows_in_itself() -> None:
+    """A second Sandbox knows nothing of the first: no module has a cache."""
+    kept = set()
+    for module in MODULES:
+        name = str(module.relative_to(SOURCE))
+        if name.startswith("sandbox/") and not name.startswith(("sandbox/linux/", "sandbox/proxy/")):
+            for node in parsed(module).body:
+                value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+                is_call = isinstance(value, ast.Call) and called_name(value.func) in {
+                    "set",
+                    "dict",
+                    "list",
+                    "WeakSet",
+                }
+                if (isinstance(value, ast.Dict | ast.List) and not ast.unparse(value)[1:-1]) or is_call:
+                    kept.add(name)
+    assert kept == {"sandbox/environment.py"}, "what the user's login has set is a fact of the process"
 
 
 def called_name(called: ast.expr) -> str:

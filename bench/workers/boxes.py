@@ -9,9 +9,10 @@ from collections.abc import Callable
 from time import perf_counter
 
 from agent_exec import Outcome, Profile, run
-from agent_exec.engine import confinement, engine
+from agent_exec.engine import engine
 from agent_exec.model.errors import SandboxUnavailable
 from agent_exec.sandbox.plan.plan import Plan
+from agent_exec.sandbox.sandbox import Sandbox, share
 from bench.worker import require, serve
 
 Once = Callable[[], tuple[object, ...]]
@@ -72,7 +73,7 @@ def made(argv: list[str], root: str) -> tuple[Once, Before]:
 
 def kept(profile: Profile, backend: str, boxes: int = 1) -> Plan:
     """Give the plan of a profile, for this backend and no other, and have boxes wait."""
-    confinement.among = (backend,)
+    share(Sandbox(only=(backend,)))
     plan = engine.warm(profile, boxes)
     require(plan.backend == backend, f"it is confined by {plan.backend!r}")
     return plan

@@ -14,7 +14,7 @@ import agent_exec
 from agent_exec.jobs.confined_job import ROOM, ahead, bounded
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.jsonline import dump
-from agent_exec.sandbox.plan.survey import known
+from agent_exec.sandbox.sandbox import shared_sandbox
 from cli import PROGRAM, Cli, check
 from jobs.seen import Gate, below, kill_and_wait, printed, stat, supervisor_of
 from sandbox.trees import repository
@@ -156,7 +156,7 @@ def test_what_is_known_of_a_root_is_known_to_the_next_job_and_no_more(
         return found
 
     assert changes("true") == []
-    assert known(str(cli.cwd))[0]
+    assert shared_sandbox().memory.surveyor.known(str(cli.cwd))[0]
     shutil.copytree(repository(cli.cwd.parent / "theirs") / ".git", hook.parent.parent)
     assert changes(f"echo x > {hook}; mkdir -p new/.git") == [
         {"path": str(cli.cwd / "new" / ".git"), "what": "appeared"}
@@ -211,7 +211,7 @@ def test_a_root_that_has_become_another_folder_is_refused(cli: Cli) -> None:
     root.mkdir()
     told = jobs.run(["touch", "written"], cwd=str(root), sandbox=profile, observe=None)
     assert (told["state"], told["reason"]) == ("failed", "spawn_failed")
-    assert "no longer the folder that it was" in told["message"]
+    assert "was replaced by another folder" in told["message"]
     assert not (root / "written").exists()
 
 

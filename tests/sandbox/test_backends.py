@@ -14,16 +14,17 @@ from typing import Any
 import pytest
 
 import agent_exec
-from agent_exec.engine import confinement
 from agent_exec.engine.engine import shared_spawner
 from agent_exec.model.command import Launch
 from agent_exec.model.errors import LaunchFailed, SandboxUnavailable
-from agent_exec.sandbox import backends, confine
+from agent_exec.sandbox import backends
+from agent_exec.sandbox import sandbox as module
 from agent_exec.sandbox.backends import BWRAP, LANDLOCK, NS, backend
 from agent_exec.sandbox.linux import bwrap, landlock
 from agent_exec.sandbox.plan.ours import ours
 from agent_exec.sandbox.plan.plan import Plan
 from agent_exec.sandbox.profile import Profile
+from agent_exec.sandbox.sandbox import Sandbox, shared_sandbox
 from cli import Cli
 from sandbox.attacks.ground import NOBODY, PYTHON, make_package, site
 
@@ -80,8 +81,7 @@ def source() -> Path:
 @pytest.fixture(autouse=True)
 def unproven(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was found out about this machine before is forgotten."""
-    monkeypatch.setattr(confinement, "_proven", set())
-    monkeypatch.setattr(confinement, "_useless", {})
+    monkeypatch.setattr(module, "_shared", Sandbox())
 
 
 @pytest.fixture
@@ -268,7 +268,7 @@ def _refused(package: Path, work: Path) -> str:
 def test_another_system(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for platform in ("freebsd14", "win32", "cygwin", ""):
         assert backends.backends(platform) == ()
-    monkeypatch.setattr(confinement, "backends", lambda: ())
+    monkeypatch.setattr(module, "backends", lambda: ())
     for strength in ("full", "degraded"):
         profile = Profile("workspace-write", [tmp_path], min_strength=strength)
         with pytest.raises(SandboxUnavailable, match="no sandbox for this system"):
@@ -277,20 +277,20 @@ def test_another_system(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
 
 
 def test_a_plan_without_a_backend_is_never_carried_out(tmp_path: Path) -> None:
-    plan = confine.planned(Profile("workspace-write", [tmp_path]), ours())
+    plan = shared_sandbox().look(Profile("workspace-write", [tmp_path]), ours())
     launch = LAUNCH
     assert plan.backend == ""
     with pytest.raises(SandboxUnavailable):
-        confine.confine(launch, plan)
+        shared_sandbox().confine(launch, plan)
     for name in ("none", "full", "NS", "ns "):
         with pytest.raises((SandboxUnavailable, StopIteration)):
-            confine.confine(launch, plan.replace(backend=name))
-    assert confine.confine(launch, plan.replace(backend="ns")).box is not None
+            shared_sandbox().confine(launch, plan.replace(backend=name))
+    assert shared_sandbox().confine(launch, plan.replace(backend="ns")).box is not None
 
 
 def test_full_access_is_the_only_way_to_no_box(tmp_path: Path) -> None:
     launch = LAUNCH
-    assert confine.confine(launch, Plan(Profile("full-access"))) is launch
+    assert shared_sandbox().confine(launch, Plan(Profile("full-access"))) is launch
 
 
 @pytest.fixture
@@ -306,7 +306,7 @@ def test_bwrap_is_refused(places: Callable[..., None], tmp_path: Path) -> None:
     """When it is not there, when commands could change it, and for root."""
     root = tmp_path / "root"
     root.mkdir()
-    plan = confine.planned(Profile("workspace-write", [root]), ours())
+    plan = shared_sandbox().look(Profile("workspace-write", [root]), ours())
     tool = tmp_path / "bwrap"
     places([str(tool)])
     assert "not installed" in BWRAP.refuses(plan)
@@ -330,7 +330,7 @@ def test_bwrap_is_not_looked_for_where_others_may_write(
     (tmp_path / "bwrap").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     assert all(place.startswith(("/usr/", "/bin/")) for place in bwrap.PLACES)
-    spec = confine.box(Plan(Profile("read-only"), backend="bwrap")).spec
+    spec = shared_sandbox().box(Plan(Profile("read-only"), backend="bwrap")).spec
     assert bwrap.wrap(dict(spec), ["true"])[0] in bwrap.PLACES
     missing = {**spec, "own": [b"/tmp/nowhere/rules.toml", b"/etc"], "tmp_mb": 1}
     assert "/tmp/nowhere/rules.toml" not in bwrap.wrap(missing, ["true"])
@@ -360,14 +360,14 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Says what becomes of the attempts to make boxes, by the name of the backend; and who was tried."""
     told: dict[str, Any] = {"tried": []}
 
-    def attempt(one: Any, plan: Plan, _spawner: object) -> None:
+    def attempt(_sandbox: Sandbox, one: Any, plan: Plan, _spawner: object) -> None:
         told["tried"].append(one.name)
         problem = told.get(one.name)
         problem = problem(plan) if callable(problem) else problem
         if problem is not None:
             raise problem
 
-    monkeypatch.setattr(confinement, "_try", attempt)
+    monkeypatch.setattr(Sandbox, "_try", attempt)
     monkeypatch.setattr(os, "geteuid", lambda: NOBODY)
     monkeypatch.setattr(bwrap, "PLACES", ("/bin/sh",))
     monkeypatch.setattr(landlock, "abi", lambda: 7)
@@ -376,7 +376,7 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 def settle(root: Path, **fields: Any) -> Plan:
     profile = Profile("workspace-write", [root], **fields)
-    return confinement.settle(profile, shared_spawner(), ours())
+    return shared_sandbox().plan(profile, shared_spawner(), ours())
 
 
 def test_the_strongest_is_chosen(tried: dict[str, Any], tmp_path: Path) -> None:
@@ -438,7 +438,7 @@ def test_a_machine_that_becomes_busy_meanwhile(tried: dict[str, Any], tmp_path: 
         settle(tmp_path, min_strength="degraded")
     except SandboxUnavailable:
         pass
-    assert "ns" not in confinement._useless
+    assert "ns" not in shared_sandbox()._useless
     assert settle(tmp_path).backend == "ns"
 
 
@@ -449,10 +449,10 @@ def test_no_helper_at_all(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
         raise LaunchFailed("no helper", errno=errno.EAGAIN)
 
     with monkeypatch.context() as patch:
-        patch.setattr(confinement, "_try", fails)
+        patch.setattr(Sandbox, "_try", fails)
         with pytest.raises(LaunchFailed):
             settle(tmp_path, min_strength="degraded")
-    assert confinement._useless == {}
+    assert shared_sandbox()._useless == {}
     assert settle(tmp_path).backend in {"ns", "bwrap"}
 
 
@@ -460,18 +460,18 @@ def test_a_root_that_vanishes_before_the_box_is_made(monkeypatch: pytest.MonkeyP
     """Between the plan and the box: refused with the root's step, and not tried elsewhere."""
     root = tmp_path / "root"
     root.mkdir()
-    make = confine.box
+    make = Sandbox.box
 
-    def late(plan: Plan) -> Any:
+    def late(sandbox: Sandbox, plan: Plan) -> Any:
         if plan.roots and root.exists():
             root.rename(tmp_path / "moved")
-        return make(plan)
+        return make(sandbox, plan)
 
-    monkeypatch.setattr(confine, "box", late)
+    monkeypatch.setattr(Sandbox, "box", late)
     with pytest.raises(SandboxUnavailable) as caught:
         settle(root, min_strength="degraded")
     assert caught.value.details["step"] == "the roots"
-    assert confinement._useless == {}
+    assert shared_sandbox()._useless == {}
 
 
 def test_names() -> None:

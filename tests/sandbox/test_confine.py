@@ -7,8 +7,8 @@ import pytest
 
 import agent_exec
 from agent_exec.model.errors import InvalidArgument, SandboxUnavailable
-from agent_exec.sandbox.confine import planned
 from agent_exec.sandbox.plan.ours import ours
+from agent_exec.sandbox.sandbox import shared_sandbox
 
 
 def sh(line: str, root: Path, **settings: object) -> agent_exec.Outcome:
@@ -62,13 +62,13 @@ def test_nothing_can_be_left_running(tmp_path: Path) -> None:
 
 def test_a_profile_is_planned_anew_and_a_plan_is_kept_while_it_holds(tmp_path: Path) -> None:
     profile = agent_exec.Profile("workspace-write", [tmp_path])
-    assert planned(profile, ours()).protected == ()
+    assert shared_sandbox().look(profile, ours()).protected == ()
     (tmp_path / ".git").mkdir()
-    plan = planned(profile, ours())
+    plan = shared_sandbox().look(profile, ours())
     assert str(tmp_path / ".git") in plan.protected
-    assert planned(plan, ours()) is plan
+    assert shared_sandbox().look(plan, ours()) is plan
     os.rename(tmp_path / ".git", tmp_path / "other")
-    assert planned(plan, ours()).protected == ()
+    assert shared_sandbox().look(plan, ours()).protected == ()
 
 
 def test_the_profile_bounds_the_time(tmp_path: Path) -> None:

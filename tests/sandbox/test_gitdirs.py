@@ -7,7 +7,7 @@ import pytest
 
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.sandbox.plan.gitdirs import Guarded, guard, locate
-from agent_exec.sandbox.plan.survey import survey
+from agent_exec.sandbox.plan.survey import Surveyor
 from sandbox.trees import git, repository
 
 
@@ -41,7 +41,7 @@ def test_a_submodule_protects_its_pointer_and_its_folder(tmp_path: Path) -> None
     repository(tmp_path / "library")
     root = repository(tmp_path / "root")
     git(root, "submodule", "add", "-q", str(tmp_path / "library"), "vendor/lib")
-    assert names(root, survey(str(root)).gits) == {".git", "vendor/lib/.git"}
+    assert names(root, Surveyor().survey(str(root)).gits) == {".git", "vendor/lib/.git"}
     assert names(root, guarded(root, "vendor/lib/.git").protected) == {
         "vendor/lib/.git",
         ".git/modules/vendor/lib",

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 import agent_exec
-from agent_exec.engine.confinement import guarded
 from agent_exec.engine.engine import shared_spawner
 from agent_exec.model.errors import PlanFailed, SandboxUnavailable
 from agent_exec.model.outcome import Outcome
@@ -20,6 +19,7 @@ from agent_exec.sandbox.report import guard as guards
 from agent_exec.sandbox.report import removal
 from agent_exec.sandbox.report.changes import compare
 from agent_exec.sandbox.report.guard import Guard
+from agent_exec.sandbox.sandbox import shared_sandbox
 from sandbox.trees import git, repository
 from support import wait_until
 
@@ -194,23 +194,23 @@ def test_a_swapped_folder_does_not_lead_out_of_the_root(root: Path, tmp_path: Pa
     """What is taken away is found below the root without links, whatever a command does to the folders."""
     outside = tmp_path / "outside"
     (outside / ".claude").mkdir(parents=True)
-    guard = guarded(Profile("workspace-write", [root]), shared_spawner(), ours())
+    guard = shared_sandbox().guard(Profile("workspace-write", [root]), shared_spawner(), ours())
     (root / "a").mkdir()
     (root / "a" / ".claude").mkdir()
-    changes = compare(guard._before, guard.plan)
+    changes = compare(guard._before, guard.plan, shared_sandbox().memory.surveyor)
     (root / "a").rename(root / "b")
     (root / "a").symlink_to(outside)
     assert [guard._undo(change, 0).moved_to for change in changes] == [""]
     assert (outside / ".claude").is_dir()
-    guards._stuck.clear()
+    shared_sandbox().watched.stuck.clear()
 
 
 def test_a_guard_can_be_sent(root: Path) -> None:
     repository(root)
-    guard = guarded(Profile("workspace-write", [root]), shared_spawner(), ours())
+    guard = shared_sandbox().guard(Profile("workspace-write", [root]), shared_spawner(), ours())
     from marshal import dumps, loads
 
-    other = Guard.from_fields(loads(dumps(guard.to_fields())))
+    other = Guard.from_fields(shared_sandbox(), loads(dumps(guard.to_fields())))
     (root / ".envrc").write_text("x")
     assert [change.path for change in other.look()] == [str(root / ".envrc")]
     assert not (root / ".envrc").exists()
@@ -284,7 +284,7 @@ def test_what_another_command_made_is_taken_away_without_harm_to_this_one(root: 
         wait_until((root / "up").exists)
         moved = Path(removal.take_away(str(root / ".claude"), [str(root)]))
         wait_until((root / "made").exists)
-        assert run.guard is not None
+        assert isinstance(run.guard, Guard)
         (change,) = run.guard.look()
         assert (change.path, change.what) == (str(root / ".claude"), "appeared")
         assert not (root / ".claude").exists()
@@ -363,9 +363,11 @@ def test_every_file_that_a_setting_of_git_names_is_protected(root: Path) -> None
 
 def test_a_secret_that_a_mount_hides_is_watched(root: Path, tmp_path: Path) -> None:
     """What lies outside of homes may be hidden by a mount of its own, which a rename takes off."""
-    plan = guarded(
-        Profile("workspace-write", [root], deny_read=["/etc/passwd"]), shared_spawner(), ours()
-    ).plan
+    plan = (
+        shared_sandbox()
+        .guard(Profile("workspace-write", [root], deny_read=["/etc/passwd"]), shared_spawner(), ours())
+        .plan
+    )
     assert "/etc/passwd" in dict(plan.held)
 
 

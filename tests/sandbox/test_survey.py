@@ -12,17 +12,18 @@ from typing import Any
 import pytest
 
 from agent_exec.sandbox.plan import survey as module
-from agent_exec.sandbox.plan.survey import kind_of, known, learn, survey
+from agent_exec.sandbox.plan.survey import Surveyor, kind_of
 
 _COARSE = 5
 """The kernel's clock by which it dates what changes in a file system; the standard library has no name for it."""
 
 
+surveyor = Surveyor()
+
+
 @pytest.fixture(autouse=True)
-def nothing_known() -> Iterator[None]:
-    module._known.clear()
-    yield
-    module._known.clear()
+def nothing_known() -> None:
+    surveyor.__init__()  # type: ignore[misc]
 
 
 @pytest.fixture
@@ -67,7 +68,7 @@ def test_a_git_is_found_at_any_depth_and_links_are_not_followed(tmp_path: Path) 
     (root / "link").symlink_to(tmp_path / "outside")
     (root / "loop").symlink_to(root)
     (root / "not.git").mkdir()
-    found = survey(str(root))
+    found = surveyor.survey(str(root))
     wanted = {".git", "a/.git", "file/.git", "odd [*]\n\udcff/.git", f"{'/'.join('abcdefghijklmnop')}/.git"}
     assert names(root, found.gits) == wanted
     assert found.unscanned == ()
@@ -77,20 +78,20 @@ def test_a_git_is_found_at_any_depth_and_links_are_not_followed(tmp_path: Path) 
 def test_what_lies_beyond_the_bound_is_told(tmp_path: Path) -> None:
     for number in range(30):
         (tmp_path / f"d{number:02}" / "deeper" / ".git").mkdir(parents=True)
-    found = survey(str(tmp_path), bound=40)
+    found = surveyor.survey(str(tmp_path), bound=40)
     assert found.gits == ()
     assert found.unscanned_count == 20 + 10
     assert len(found.unscanned) == 5
     assert all(Path(path).is_dir() for path in found.unscanned)
-    assert survey(str(tmp_path), bound=90).unscanned_count == 0
-    assert len(survey(str(tmp_path), bound=90).gits) == 30
+    assert surveyor.survey(str(tmp_path), bound=90).unscanned_count == 0
+    assert len(surveyor.survey(str(tmp_path), bound=90).gits) == 30
 
 
 def test_upper_folders_come_first(tmp_path: Path) -> None:
     (tmp_path / "z" / ".git").mkdir(parents=True)
     for number in range(50):
         (tmp_path / "a" / f"b{number}" / "c").mkdir(parents=True)
-    assert names(tmp_path, survey(str(tmp_path), bound=20).gits) == {"z/.git"}
+    assert names(tmp_path, surveyor.survey(str(tmp_path), bound=20).gits) == {"z/.git"}
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser reads everything")
@@ -101,7 +102,7 @@ def test_a_folder_that_cannot_be_read_or_entered_is_told(tmp_path: Path, mode: i
     (shut / ".git").mkdir()
     shut.chmod(mode)
     try:
-        found = survey(str(tmp_path))
+        found = surveyor.survey(str(tmp_path))
     finally:
         shut.chmod(0o700)
     assert found.shut == (str(shut),)
@@ -119,7 +120,7 @@ def test_a_path_too_long_for_the_system_is_told(tmp_path: Path) -> None:
     finally:
         os.fchdir(before)
         os.close(before)
-    found = survey(str(tmp_path))
+    found = surveyor.survey(str(tmp_path))
     assert found.unscanned_count == 1
     assert "xxx" in found.unscanned[0]
 
@@ -131,9 +132,9 @@ def test_files_with_further_names_are_counted(tmp_path: Path) -> None:
     for number in range(8):
         os.link(tmp_path / "out", root / f"in{number}")
     os.link(tmp_path / "out", root / ".git" / "object")
-    assert survey(str(root)).linked_count == 8
-    assert len(survey(str(root)).linked) == 5
-    assert survey(str(root), into_git=True).linked_count == 9
+    assert surveyor.survey(str(root)).linked_count == 8
+    assert len(surveyor.survey(str(root)).linked) == 5
+    assert surveyor.survey(str(root), into_git=True).linked_count == 9
 
 
 def test_what_has_not_changed_is_not_looked_into_again(
@@ -143,20 +144,20 @@ def test_what_has_not_changed_is_not_looked_into_again(
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "one" / ".git").mkdir()
     settled()
-    first = survey(str(tmp_path))
+    first = surveyor.survey(str(tmp_path))
     assert sorted(looked) == sorted([tmp_path.name, "one", "two", "deep", "three"])
     looked.clear()
-    assert survey(str(tmp_path)) == first
+    assert surveyor.survey(str(tmp_path)) == first
     assert looked == []
     (tmp_path / "two" / "deep" / ".git").mkdir()
-    assert names(tmp_path, survey(str(tmp_path)).gits) == {"one/.git", "two/deep/.git"}
+    assert names(tmp_path, surveyor.survey(str(tmp_path)).gits) == {"one/.git", "two/deep/.git"}
     assert looked == ["deep"]
 
 
 def test_what_has_just_changed_is_looked_into_again(tmp_path: Path, looked: list[str]) -> None:
     (tmp_path / "one").mkdir()
     for _ in range(2):
-        survey(str(tmp_path))
+        surveyor.survey(str(tmp_path))
     assert sorted(looked) == sorted(2 * [tmp_path.name, "one"])
 
 
@@ -164,10 +165,9 @@ def test_a_file_system_whose_times_may_be_set_is_not_trusted(
     tmp_path: Path, settled: Callable[[], None], looked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_file_system", lambda _path: "fuse.sshfs")
-    monkeypatch.setattr(module, "_honest", {})
     settled()
     for _ in range(2):
-        survey(str(tmp_path))
+        surveyor.survey(str(tmp_path))
     assert looked == 2 * [tmp_path.name]
 
 
@@ -176,11 +176,11 @@ def test_a_time_that_was_set_back_hides_nothing(tmp_path: Path, settled: Callabl
     folder.mkdir()
     settled()
     before = folder.stat()
-    assert survey(str(tmp_path)).gits == ()
+    assert surveyor.survey(str(tmp_path)).gits == ()
     (folder / ".git").mkdir()
     os.utime(folder, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert folder.stat().st_mtime_ns == before.st_mtime_ns
-    assert names(tmp_path, survey(str(tmp_path)).gits) == {"folder/.git"}
+    assert names(tmp_path, surveyor.survey(str(tmp_path)).gits) == {"folder/.git"}
 
 
 def test_a_folder_in_the_place_of_another_is_another(tmp_path: Path, settled: Callable[[], None]) -> None:
@@ -188,15 +188,15 @@ def test_a_folder_in_the_place_of_another_is_another(tmp_path: Path, settled: Ca
     (root / "folder").mkdir(parents=True)
     (tmp_path / "other" / "inner" / ".git").mkdir(parents=True)
     settled()
-    assert survey(str(root)).gits == ()
+    assert surveyor.survey(str(root)).gits == ()
     (root / "folder").rename(tmp_path / "away")
     (tmp_path / "other").rename(root / "folder")
-    assert names(root, survey(str(root)).gits) == {"folder/inner/.git"}
+    assert names(root, surveyor.survey(str(root)).gits) == {"folder/inner/.git"}
     (root / "folder").rename(root / "moved")
-    assert names(root, survey(str(root)).gits) == {"moved/inner/.git"}
+    assert names(root, surveyor.survey(str(root)).gits) == {"moved/inner/.git"}
     shutil.rmtree(root / "moved")
     (root / "moved").symlink_to(tmp_path)
-    assert survey(str(root)).gits == ()
+    assert surveyor.survey(str(root)).gits == ()
 
 
 def test_nobody_can_have_a_folder_known_for_another(
@@ -227,55 +227,55 @@ def test_nobody_can_have_a_folder_known_for_another(
     with monkeypatch.context() as patch:
         listed = os.scandir
         patch.setattr(os, "scandir", swapped)
-        survey(str(tmp_path))
+        surveyor.survey(str(tmp_path))
     settled()
     (real / "inner" / "deep" / ".git").mkdir()
-    assert names(tmp_path, survey(str(tmp_path)).gits) == {"real/inner/deep/.git"}
+    assert names(tmp_path, surveyor.survey(str(tmp_path)).gits) == {"real/inner/deep/.git"}
 
 
 def test_what_is_known_counts_for_the_bound(tmp_path: Path, settled: Callable[[], None]) -> None:
     for number in range(30):
         (tmp_path / f"d{number:02}" / "deeper" / ".git").mkdir(parents=True)
     settled()
-    whole = survey(str(tmp_path))
+    whole = surveyor.survey(str(tmp_path))
     assert len(whole.gits) == 30
-    assert survey(str(tmp_path), bound=40).unscanned_count == 20 + 10
-    assert survey(str(tmp_path)) == whole
+    assert surveyor.survey(str(tmp_path), bound=40).unscanned_count == 20 + 10
+    assert surveyor.survey(str(tmp_path)) == whole
 
 
 def test_nobody_can_hide_a_git_behind_more_than_is_looked_at(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name / ".git").mkdir(parents=True)
-    whole = survey(str(tmp_path), bound=20)
+    whole = surveyor.survey(str(tmp_path), bound=20)
     for number in range(30):
         (tmp_path / f"file{number}").touch()
     for _ in range(2):
-        part = survey(str(tmp_path), bound=20)
+        part = surveyor.survey(str(tmp_path), bound=20)
         assert part.unscanned_count == 2
         assert part.gits == whole.gits
     (tmp_path / "one" / ".git").rmdir()
-    assert names(tmp_path, survey(str(tmp_path), bound=20).gits) == {"two/.git"}
+    assert names(tmp_path, surveyor.survey(str(tmp_path), bound=20).gits) == {"two/.git"}
 
 
 def test_whoever_did_not_look_into_a_git_still_can(tmp_path: Path, settled: Callable[[], None]) -> None:
     (tmp_path / ".git" / "modules" / "inner" / ".git").mkdir(parents=True)
     settled()
-    assert names(tmp_path, survey(str(tmp_path)).gits) == {".git"}
+    assert names(tmp_path, surveyor.survey(str(tmp_path)).gits) == {".git"}
     both = {".git", ".git/modules/inner/.git"}
-    assert names(tmp_path, survey(str(tmp_path), into_git=True).gits) == both
-    assert names(tmp_path, survey(str(tmp_path)).gits) == {".git"}
+    assert names(tmp_path, surveyor.survey(str(tmp_path), into_git=True).gits) == both
+    assert names(tmp_path, surveyor.survey(str(tmp_path)).gits) == {".git"}
 
 
 def test_what_is_known_can_be_sent(tmp_path: Path, settled: Callable[[], None], looked: list[str]) -> None:
     (tmp_path / "one" / "two" / ".git").mkdir(parents=True)
     settled()
-    found = survey(str(tmp_path))
-    sent: Any = known(str(tmp_path))
+    found = surveyor.survey(str(tmp_path))
+    sent: Any = surveyor.known(str(tmp_path))
     sent = marshal.loads(marshal.dumps(sent))
-    module._known.clear()
-    learn(str(tmp_path), sent)
+    surveyor.__init__()  # type: ignore[misc]
+    surveyor.learn(str(tmp_path), sent)
     looked.clear()
-    assert survey(str(tmp_path)) == found
+    assert surveyor.survey(str(tmp_path)) == found
     assert looked == []
 
 
@@ -283,9 +283,9 @@ def test_little_is_kept(tmp_path: Path, settled: Callable[[], None]) -> None:
     settled()
     for number in range(40):
         (tmp_path / str(number)).mkdir()
-        survey(str(tmp_path / str(number)))
-    assert len(module._known) <= 16
-    assert len(module._honest) <= 16
+        surveyor.survey(str(tmp_path / str(number)))
+    assert len(surveyor._known) <= 16
+    assert len(surveyor._honest) <= 16
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -312,11 +312,9 @@ def test_what_is_kept_and_what_is_there_are_one(
             place.rename(tmp_path / f"moved{step}")
             folders.append(tmp_path / f"moved{step}")
         folders = [folder for folder in folders if folder.is_dir()]
-        kept = survey(str(tmp_path)), survey(str(tmp_path), into_git=True)
-        was = dict(module._known)
-        module._known.clear()
-        assert kept == (survey(str(tmp_path)), survey(str(tmp_path), into_git=True))
-        module._known.update(was)
+        kept = surveyor.survey(str(tmp_path)), surveyor.survey(str(tmp_path), into_git=True)
+        fresh = Surveyor()
+        assert kept == (fresh.survey(str(tmp_path)), fresh.survey(str(tmp_path), into_git=True))
 
 
 def test_the_kind_of_a_file_system_is_that_of_the_nearest_mount() -> None:

@@ -15,8 +15,7 @@ import pytest
 import agent_exec
 from agent_exec.engine.engine import warm
 from agent_exec.model.errors import InvalidArgument, InvalidState, SandboxUnavailable
-from agent_exec.sandbox import confine
-from agent_exec.sandbox.setup_steps import STEPS
+from agent_exec.sandbox.sandbox import Sandbox
 from sandbox.attacks.conftest import STRONG, make_runner
 from sandbox.attacks.ground import PYTHON, World, ended, first_processes, make_package, site
 from support import descriptors, exists, processes_marked, wait_until
@@ -350,15 +349,15 @@ def test_an_engine_and_its_plan(tmp_path: Path) -> None:
 
 def test_a_box_that_cannot_be_made_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever warms hears why; nothing waits afterwards, and nothing is left."""
-    make = confine.box
+    make = Sandbox.box
     plan = warm(agent_exec.Profile("workspace-write", [tmp_path]), 1)
 
-    def faulty(given: Any) -> Any:
-        whole = make(given)
-        return whole.replace(spec={**whole.spec, "fault": STEPS.index("seccomp")}, digest="faulty")
+    def faulty(sandbox: Sandbox, given: Any) -> Any:
+        whole = make(sandbox, given)
+        return whole.replace(spec={**whole.spec, "roots": [(b"/no such folder", 1, 1)]}, digest="faulty")
 
     with monkeypatch.context() as patch:
-        patch.setattr(confine, "box", faulty)
-        with pytest.raises(SandboxUnavailable, match="seccomp"):
+        patch.setattr(Sandbox, "box", faulty)
+        with pytest.raises(SandboxUnavailable, match="the roots"):
             warm(plan, 3)
     assert agent_exec.run(["true"], cwd=tmp_path, sandbox=plan).ok

@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 import agent_exec
-from agent_exec.engine import confinement
 from agent_exec.model.errors import InvalidArgument
+from agent_exec.sandbox import sandbox
 from agent_exec.sandbox.proxy import server
+from agent_exec.sandbox.sandbox import Sandbox
 from sandbox.attacks.conftest import STRONG, make_runner
 from sandbox.attacks.ground import PYTHON, Answer, Runner, World, ended, first_processes, make_package, site
 from support import processes_marked, wait_until
@@ -580,7 +581,7 @@ def test_a_proxy_that_cannot_be_started(tmp_path: Path, host: Host, monkeypatch:
     profile = agent_exec.Profile("workspace-write", [tmp_path], net=[host.rule])
     with monkeypatch.context() as patch:
         patch.setattr(server, "serve", fails)
-        patch.setattr(confinement, "_proven", set())
+        patch.setattr(sandbox, "_shared", Sandbox())
         with pytest.raises((agent_exec.AgentExecError, OSError)):
             agent_exec.run(["/bin/sh", "-c", "echo >ran"], cwd=tmp_path, sandbox=profile)
     assert not (tmp_path / "ran").exists()
@@ -597,8 +598,9 @@ def test_a_listener_that_is_none_concerns_its_own_command(
         raise InvalidArgument("the proxy needs a listening TCP socket")
 
     monkeypatch.setattr(server, "serve", refuses)
-    monkeypatch.setattr(confinement, "_proven", {"ns"})
-    monkeypatch.setattr(confinement, "among", ("ns",))
+    only = Sandbox(only=("ns",))
+    only._proven.add("ns")
+    monkeypatch.setattr(sandbox, "_shared", only)
     profile = agent_exec.Profile("workspace-write", [tmp_path], net=[host.rule])
     with agent_exec.Engine() as engine:
         script = "echo >up; while [ ! -e go ]; do sleep 0.01; done"

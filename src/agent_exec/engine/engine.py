@@ -20,13 +20,10 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+    from agent_exec.engine.confinement import Confinement, Plan, Warmable, Watch
     from agent_exec.model.command import Launch, OnOutput, Word
     from agent_exec.model.outcome import Outcome
     from agent_exec.model.output import Keep
-    from agent_exec.sandbox.plan.ours import Ours
-    from agent_exec.sandbox.plan.plan import Plan
-    from agent_exec.sandbox.profile import Profile
-    from agent_exec.sandbox.report.guard import Guard
 else:
     from _collections import deque  # without the rest of its package
 
@@ -72,7 +69,7 @@ class Engine:
         self._closing = False
         self._filling = False
 
-    def start(self, command: Command, *, sandbox: "Profile | Plan | Guard | None" = None) -> Run:
+    def start(self, command: Command, *, sandbox: "Confinement | None" = None) -> Run:
         """Start a command, confined if there is a profile, or queue it when all slots are taken.
 
         What can be seen to be wrong with it is raised here, before anything
@@ -91,8 +88,8 @@ class Engine:
             self._loop.post(lambda: self._admit(run))
         return run
 
-    def warm(self, sandbox: "Profile | Plan", boxes: int = 1) -> "Plan":
-        """Have so many boxes wait for commands, now and after each one; give the plan that they are for.
+    def warm(self, sandbox: "Warmable[Plan]", boxes: int = 1) -> "Plan":
+        """Have so many boxes wait for commands, now and after each one; return the plan that they are for.
 
         A command of that plan starts in one of them at once. Waits until they
         are ready.
@@ -100,12 +97,11 @@ class Engine:
         self._check()
         return _warm(sandbox, self._spawner, boxes)
 
-    def guard(self, sandbox: "Profile | Plan", ours: "Ours") -> "Guard":
-        """Return what `start` confines a command by; `ours` are files and folders to be kept safe."""
-        from agent_exec.engine.confinement import guarded
-
+    @property
+    def spawner(self) -> Spawner:
+        """The pool of helper processes that starts the commands, for callers that plan a sandbox."""
         self._check()
-        return guarded(sandbox, self._spawner, ours)
+        return self._spawner
 
     def drive(self, until: "Callable[[], object]") -> None:
         """Drive the runs until something is true; only for an engine without a thread."""
@@ -273,7 +269,7 @@ def run(
     on_output: "OnOutput | None" = None,
     keep: "Keep | None" = None,
     leftovers: str = "kill",
-    sandbox: "Profile | Plan | None" = None,
+    sandbox: "Confinement | None" = None,
 ) -> "Outcome":
     """Run a command to its end, confined if there is a profile, and give its outcome.
 
@@ -296,12 +292,12 @@ def run(
     )
 
 
-def warm(sandbox: "Profile | Plan", boxes: int = 1) -> "Plan":
+def warm(sandbox: "Warmable[Plan]", boxes: int = 1) -> "Plan":
     """Have so many boxes wait for the commands of `run`; see Engine.warm."""
     return _warm(sandbox, shared_spawner(), boxes)
 
 
-def run_command(command: Command, *, sandbox: "Profile | Plan | Guard | None" = None) -> "Outcome":
+def run_command(command: Command, *, sandbox: "Confinement | None" = None) -> "Outcome":
     """Run a command to its end inside this call, without a thread."""
     spawner = shared_spawner()
     command, launch, guard = _confined(command, prepare(command), sandbox, spawner)
@@ -320,44 +316,23 @@ def run_command(command: Command, *, sandbox: "Profile | Plan | Guard | None" = 
 
 
 def _confined(
-    command: Command,
-    launch: "Launch",
-    sandbox: "Profile | Plan | Guard | None",
-    spawner: Spawner,
-) -> "tuple[Command, Launch, Guard | None]":
-    """Have a launch confined and watched over, and its time bounded by the profile; or leave all as it is."""
+    command: Command, launch: "Launch", sandbox: "Confinement | None", spawner: Spawner
+) -> "tuple[Command, Launch, Watch | None]":
+    """Have a launch confined and watched over, if there is a sandbox."""
     if sandbox is None:
         return command, launch, None
-    if command.leftovers != "kill":
-        raise InvalidArgument("nothing of a confined command can be left running; leave out leftovers")
-    from agent_exec.engine.confinement import guarded
-    from agent_exec.sandbox.confine import confine
-    from agent_exec.sandbox.plan.ours import Ours, ours
-    from agent_exec.sandbox.plan.plan import Plan
-    from agent_exec.sandbox.report.guard import Guard
-
-    guard = sandbox
-    if not isinstance(guard, Guard):
-        known = Ours(guard.own, guard.state) if isinstance(guard, Plan) else ours()
-        guard = guarded(guard, spawner, known)
-    plan = guard.plan
-    wall, timeout = plan.profile.limits.wall, command.limits.timeout
-    if wall is not None and (timeout is None or timeout > wall):
-        command = command.replace(limits=command.limits.replace(timeout=wall))
-    return command, confine(launch, plan), guard
+    if not hasattr(sandbox, "guarded"):
+        raise InvalidArgument(f"sandbox must be a Profile; got {sandbox!r}")
+    watch = sandbox.guarded(spawner)
+    return *watch.confine(command, launch), watch
 
 
-def _warm(sandbox: "Profile | Plan", spawner: Spawner, boxes: int) -> "Plan":
+def _warm(sandbox: "Warmable[Plan]", spawner: Spawner, boxes: int) -> "Plan":
     if isinstance(boxes, bool) or not isinstance(boxes, int) or boxes < 0:
         raise InvalidArgument(f"boxes must be a whole number, 0 or more; got {boxes!r}")
-    from agent_exec.engine.confinement import settle
-    from agent_exec.sandbox.confine import box
-    from agent_exec.sandbox.plan.ours import ours
-
-    plan = settle(sandbox, spawner, ours())
-    if plan.backend and plan.backend != "seatbelt":
-        spawner.warm(box(plan), boxes)
-    return plan
+    if not hasattr(sandbox, "warmed"):
+        raise InvalidArgument(f"sandbox must be a Profile; got {sandbox!r}")
+    return sandbox.warmed(spawner, boxes)
 
 
 def _nothing(_run: Run) -> None:

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Future
 
+    from agent_exec.engine.confinement import Watch
     from agent_exec.engine.loop import Loop, Timer
     from agent_exec.host.ports import Gaze, Process, Spawner
     from agent_exec.model.command import Command, Launch, Stream
     from agent_exec.model.identity import Identity
     from agent_exec.model.lifecycle import Effect, Event, Phase
     from agent_exec.model.outcome import Cause, Outcome
-    from agent_exec.sandbox.report.guard import Guard
 
 
 class Run:
@@ -72,7 +72,7 @@ class Run:
         spawner: "Spawner",
         ended: "Callable[[Run], object]",
         drive: "Callable[[Run, float | None], object] | None" = None,
-        guard: "Guard | None" = None,
+        guard: "Watch | None" = None,
     ) -> None:
         self.command = command
         self.guard = guard

@@ -61,21 +61,21 @@ def run_confined(
 
     `run` stands in the place of `run_command`.
     """
-    from agent_exec.engine.confinement import guarded
     from agent_exec.engine.engine import run_command, shared_spawner
     from agent_exec.sandbox.report.report import block
+    from agent_exec.sandbox.sandbox import shared_sandbox
 
-    guard = guarded(profile, shared_spawner(), ours)
+    guard = shared_sandbox().guard(profile, shared_spawner(), ours)
     outcome = (run or run_command)(command, sandbox=guard)
     return outcome, block(guard.plan, outcome, cwd)
 
 
 def hidden_by(profile: "Profile", folders: "Sequence[str]" = ()) -> tuple[str, ...]:
     """Return the paths that a confined command may not read, ours and `folders` among them."""
-    from agent_exec.sandbox.confine import planned
     from agent_exec.sandbox.plan.ours import ours
+    from agent_exec.sandbox.sandbox import shared_sandbox
 
-    plan = planned(profile, ours(folders=folders))
+    plan = shared_sandbox().look(profile, ours(folders=folders))
     return (*plan.masks, *plan.absent)
 
 
@@ -83,11 +83,11 @@ def explain(profile: "Profile", path: str, ours: "Ours") -> "Answer":
     """True if an absolute path can be read and written in a box, why, and what would change that."""
     import os
 
-    from agent_exec.engine.confinement import settle
     from agent_exec.engine.engine import shared_spawner
     from agent_exec.sandbox.plan.explain import explain as explained
+    from agent_exec.sandbox.sandbox import shared_sandbox
 
-    plan = settle(profile, shared_spawner(), ours)
+    plan = shared_sandbox().plan(profile, shared_spawner(), ours)
     home = os.path.realpath(os.path.expanduser("~"))
     return answer(
         "sandbox_explain",
@@ -107,13 +107,13 @@ def doctor() -> "Answer":
 
 def _examine(one: "Backend") -> "Answer":
     """Try a real box: nothing else tells whether one works."""
-    from agent_exec.engine.confinement import candidates, probe
     from agent_exec.engine.engine import shared_spawner
     from agent_exec.sandbox.plan.plan import Plan
     from agent_exec.sandbox.profile import Profile
+    from agent_exec.sandbox.sandbox import shared_sandbox
 
-    usable = one in candidates()
-    reason = probe(one, shared_spawner()) if usable else "it is made for another system"
+    usable = one in shared_sandbox().candidates()
+    reason = shared_sandbox().probe(one, shared_spawner()) if usable else "it is made for another system"
     return {
         "name": one.name,
         "available": not reason,

@@ -6,7 +6,6 @@ supervisor, however that ends, and all that is in it with it.
 
 import os
 
-from agent_exec.engine.confinement import guarded, settle
 from agent_exec.engine.engine import shared_spawner
 from agent_exec.host import Spawner, prepare
 from agent_exec.jobs import supervise
@@ -15,12 +14,10 @@ from agent_exec.model.errors import AgentExecError
 from agent_exec.model.jsonline import dump
 from agent_exec.model.output import Tail
 from agent_exec.sandbox.backends import backends
-from agent_exec.sandbox.confine import box, confine, remember, remembered
 from agent_exec.sandbox.plan.ours import Ours, ours
-from agent_exec.sandbox.plan.plan import Plan
-from agent_exec.sandbox.plan.survey import known, learn
 from agent_exec.sandbox.profile import Profile
 from agent_exec.sandbox.report.report import block
+from agent_exec.sandbox.sandbox import shared_sandbox
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +28,7 @@ if TYPE_CHECKING:
     from agent_exec.host.ports import Loop, Sink
     from agent_exec.model.command import Command, Launch
     from agent_exec.model.outcome import Outcome
+    from agent_exec.sandbox.plan.plan import Plan
     from agent_exec.sandbox.report.guard import Guard
 
 ROOM = 1 << 15
@@ -60,12 +58,12 @@ def ahead(profile: Profile, own: "Sequence[str]", state: str) -> "dict[str, Any]
 
     What cannot be planned is left to the supervisor, which records why.
     """
+    sandbox = shared_sandbox()
     try:
-        plan = settle(profile, shared_spawner(), ours(own, [state]))
+        plan = sandbox.plan(profile, shared_spawner(), ours(own, [state]))
     except AgentExecError:
-        return {"roots": remembered(profile)}
-    looked = {root.path: known(root.path) for root in plan.roots}
-    return {"roots": remembered(profile), "plan": plan.to_fields(), "known": looked}
+        return sandbox.knowledge(profile, None)
+    return sandbox.knowledge(profile, plan)
 
 
 class BoxedSpawner:
@@ -107,13 +105,11 @@ class BoxedSpawner:
         self._guard: Guard | None = None
         self._process: Process | None = None
         self._cwd = "/"
-        self._wanted: Profile | Plan = Profile.from_json(sandbox["text"])
-        remember(sandbox.get("roots", {}))
-        if "plan" in sandbox:
-            for root, found in sandbox["known"].items():
-                learn(root, found)
-            self._wanted = Plan.from_fields(self._wanted, sandbox["plan"])
-            self._spawner.begin(box(self._wanted))
+        profile = Profile.from_json(sandbox["text"])
+        plan = shared_sandbox().learn(profile, sandbox)
+        self._wanted: Profile | Plan = plan or profile
+        if plan is not None:
+            self._spawner.begin(shared_sandbox().box(plan))
 
     @property
     def keep(self) -> Tail:
@@ -128,7 +124,7 @@ class BoxedSpawner:
     ) -> tuple[int, int] | None:
         """Plan and make the box, and look at what it protects; the command has to wait for its run."""
         self._cwd = place_of(os.fsdecode(cwd))
-        self._guard = guarded(self._wanted, self._spawner, self._ours)
+        self._guard = shared_sandbox().guard(self._wanted, self._spawner, self._ours)
         return None
 
     @property
@@ -139,7 +135,7 @@ class BoxedSpawner:
     def prepare(self, command: "Command") -> "Launch":
         """Turn what was asked into what will be spawned in the box."""
         assert self._guard is not None
-        return confine(prepare(command), self._guard.plan, self._given)
+        return shared_sandbox().confine(prepare(command), self._guard.plan, self._given)
 
     def process(self, launch: "Launch", loop: "Loop", sink: "Sink") -> "Process":
         """Give the process of a launch, not spawned yet."""

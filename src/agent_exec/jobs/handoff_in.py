@@ -79,8 +79,9 @@ class AdoptedSpawner(Adopted):
         self.guard: Guard | None = None
         if told is not None and (fields := told.pop("guard", None)):
             from agent_exec.sandbox.report import guard
+            from agent_exec.sandbox.sandbox import shared_sandbox
 
-            self.guard = guard.Guard.from_fields(fields)
+            self.guard = guard.Guard.from_fields(shared_sandbox(), fields)
         self.boxed = facts["box"] is not None
         self.started = False
 

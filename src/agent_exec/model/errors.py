@@ -200,6 +200,10 @@ class PlanFailed(SandboxUnavailable):
     retryable = True
 
 
+class NothingConfines(SandboxUnavailable):
+    """No backend makes even the smallest box on this machine; its `reasons` are among the details."""
+
+
 class Unsupported(Broken):
     """This system cannot do what was asked."""
 

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from os import PathLike
 
+    from agent_exec.sandbox.plan.plan import Plan
+    from agent_exec.sandbox.report.guard import Guard
+    from agent_exec.sandbox.sandbox import Spawner
+
 NAMES = ("read-only", "workspace-write", "full-access")
 GIT = ("read-only", "commit")
 MISSING = ("remove", "report", "allow")
@@ -211,6 +215,20 @@ class Profile(_Frozen):
             min_strength=one_of("min_strength", min_strength, STRENGTHS),
             reuse=reuse,
         )
+
+    def guarded(self, spawner: "Spawner") -> "Guard":
+        """Return what `Engine.start` confines a command by, planned now."""
+        from agent_exec.sandbox.plan.ours import ours
+        from agent_exec.sandbox.sandbox import shared_sandbox
+
+        return shared_sandbox().guard(self, spawner, ours())
+
+    def warmed(self, spawner: "Spawner", boxes: int) -> "Plan":
+        """Return a plan for which so many boxes wait."""
+        from agent_exec.sandbox.plan.ours import ours
+        from agent_exec.sandbox.sandbox import shared_sandbox
+
+        return shared_sandbox().warmed(self, spawner, ours(), boxes)
 
     @property
     def digest(self) -> str:

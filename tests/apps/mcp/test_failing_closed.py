@@ -22,16 +22,16 @@ WITHOUT_NAMESPACES = (
 )
 WITHOUT_THIS_PLAN = """
 import errno, sys
-from agent_exec.engine import confinement
+from agent_exec.sandbox.sandbox import Sandbox
 from agent_exec.model.errors import PlanFailed
-tried = confinement._try
+tried = Sandbox._try
 
-def fails(one, plan, spawner):
+def fails(sandbox, one, plan, spawner):
     if plan.profile.name != "read-only":
         raise PlanFailed("the roots: No space left on device", errno=errno.ENOSPC, step="the roots")
-    tried(one, plan, spawner)
+    tried(sandbox, one, plan, spawner)
 
-confinement._try = fails
+Sandbox._try = fails
 sys.argv[0] = "agent-exec"
 from agent_exec.apps.cli.main import main
 main()
@@ -130,7 +130,7 @@ def test_a_workspace_that_was_replaced(work: Path, toolset: str, tool: str, aske
         work.mkdir()
         for _ in range(2):
             said, _ = calls(server, tool, asked, work / "made")
-            assert "no longer the folder" in said["content"][0]["text"], said
+            assert "was replaced by another folder" in said["content"][0]["text"], said
     assert not (work / "made").exists()
 
 

@@ -14,11 +14,12 @@ from typing import Any
 sys.path.insert(0, sys.argv[1])
 
 import agent_exec
-from agent_exec.engine import confinement, engine
+from agent_exec.engine import engine
 from agent_exec.model.errors import AgentExecError
 from agent_exec.sandbox.plan.ours import ours
 from agent_exec.sandbox.profile import Profile
 from agent_exec.sandbox.report.report import block
+from agent_exec.sandbox.sandbox import Sandbox, share, shared_sandbox
 
 
 def one(request: "dict[str, Any]") -> "dict[str, Any]":
@@ -27,7 +28,7 @@ def one(request: "dict[str, Any]") -> "dict[str, Any]":
     try:
         sandbox: Any = None if profile is None else Profile.from_json(profile)
         if request.get("report"):
-            sandbox = confinement.settle(sandbox, engine.shared_spawner(), ours())
+            sandbox = shared_sandbox().plan(sandbox, engine.shared_spawner(), ours())
         outcome = agent_exec.run(
             request["argv"],
             cwd=request["cwd"],
@@ -150,7 +151,7 @@ def many(requests: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
 
 def main() -> None:
     """Serve until the input ends."""
-    confinement.among = (sys.argv[2],)
+    share(Sandbox(only=(sys.argv[2],)))
     for line in sys.stdin:
         request = json.loads(line)
         answer: object = many(request) if isinstance(request, list) else act(request)

@@ -1,5 +1,7 @@
 """Whatever step of making a box fails, the command is not run (case 61)."""
 
+import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,43 +11,29 @@ from agent_exec.engine.engine import run_command
 from agent_exec.model.box_spec import Box
 from agent_exec.model.command import Command
 from agent_exec.model.errors import SandboxUnavailable
-from agent_exec.sandbox import confine
 from agent_exec.sandbox.plan.plan import Plan
 from agent_exec.sandbox.profile import Profile
+from agent_exec.sandbox.sandbox import Sandbox
 from agent_exec.sandbox.setup_steps import STEPS
 from sandbox.attacks.ground import site
+from support import CHILDREN
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="boxes are made by Linux")
 
 
-@pytest.mark.parametrize("tty", [False, True])
-def test_a_step_that_fails_is_the_end_of_it(monkeypatch: pytest.MonkeyPatch, tty: bool) -> None:
-    make = confine.box
+@pytest.mark.parametrize("tty", ["tty", "pipes"])
+def test_a_step_that_fails_is_the_end_of_it(tty: str) -> None:
     with site() as root:
         (root / ".git").mkdir()
-        profile = Profile("workspace-write", [str(root)])
-        command = Command(["/bin/sh", "-c", "echo ran >ran"], cwd=str(root), tty=tty)
-        run_command(command, sandbox=profile)
-        assert (root / "ran").exists(), "without a fault it runs"
-        (root / "ran").unlink()
-        for number, name in enumerate(STEPS):
-            if number == 0:
-                continue
-
-            def faulty(plan: Plan, number: int = number) -> Box:
-                whole = make(plan)
-                return whole.replace(spec={**whole.spec, "fault": number}, digest=f"fault {number}")
-
-            monkeypatch.setattr(confine, "box", faulty)
-            with pytest.raises(SandboxUnavailable) as caught:
-                run_command(command, sandbox=profile)
-            assert caught.value.code == "sandbox_unavailable"
-            assert caught.value.details["step"] == name
-            assert name in caught.value.message
-            assert not (root / "ran").exists(), f"it ran although this step failed: {name}"
-        monkeypatch.setattr(confine, "box", make)
-        run_command(command, sandbox=profile)
-        assert (root / "ran").exists()
+        words = [sys.executable, str(CHILDREN / "faulty_boxes.py"), str(root), tty]
+        done = subprocess.run(words, stdout=subprocess.PIPE, check=True, timeout=110)
+    first, *faults, last = map(json.loads, done.stdout.splitlines())
+    assert first == last == {"fault": -1, "ran": True}, "without a fault it runs"
+    assert [one["step"] for one in faults] == list(STEPS[1:])
+    for one in faults:
+        assert one["code"] == "sandbox_unavailable"
+        assert one["step"] in one["message"]
+        assert not one["ran"], f"it ran although this step failed: {one['step']}"
 
 
 @pytest.mark.parametrize(
@@ -59,12 +47,12 @@ def test_a_step_that_fails_is_the_end_of_it(monkeypatch: pytest.MonkeyPatch, tty
     ],
 )
 def test_an_order_that_makes_no_sense(monkeypatch: pytest.MonkeyPatch, change: dict[str, object]) -> None:
-    make = confine.box
+    make = Sandbox.box
 
-    def broken(plan: Plan) -> Box:
-        return make(plan).replace(digest="broken", **change)
+    def broken(sandbox: Sandbox, plan: Plan) -> Box:
+        return make(sandbox, plan).replace(digest="broken", **change)
 
-    monkeypatch.setattr(confine, "box", broken)
+    monkeypatch.setattr(Sandbox, "box", broken)
     with site() as root:
         command = Command(["/bin/sh", "-c", "echo ran >ran"], cwd=str(root))
         with pytest.raises(SandboxUnavailable):

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agent_exec.sandbox.plan.plan import make_plan
+from agent_exec.sandbox.plan.survey import Surveyor
 from agent_exec.sandbox.profile import Profile
 from agent_exec.sandbox.report.changes import compare
 from agent_exec.sandbox.report.changes import snapshot as protected_snapshot
@@ -248,14 +249,16 @@ def test_what_is_missing_is_told_and_taken_away(worlds: Worlds) -> None:
     """Case 25: what appears is taken away; nothing is put into the workspace to prevent it."""
     world = worlds()
     plan = make_plan(Profile("workspace-write", [str(world.root)]), home="/nowhere")
-    before = protected_snapshot(plan)
+    before = protected_snapshot(plan, Surveyor())
     assert world.shell("true").exit_code == 0
     assert names(world.root) == {"mine"}
     done = world.shell(
         "git init -q . && mkdir -p .agent-exec a/b && git init -q a/b && echo >.envrc && ln -s mine .mcp.json"
     )
     assert done.exit_code == 0
-    told = {Path(change.path).relative_to(world.root).as_posix() for change in compare(before, plan)}
+    told = {
+        Path(change.path).relative_to(world.root).as_posix() for change in compare(before, plan, Surveyor())
+    }
     assert told == {".git", "a/b/.git"}
     left = {
         entry.name.partition(".blocked-")[0] for entry in world.root.iterdir() if ".blocked-" in entry.name

@@ -2,7 +2,7 @@
 
 import threading
 
-from agent_exec.model.errors import AgentExecError, PlanFailed, SandboxUnavailable
+from agent_exec.model.errors import AgentExecError, NothingConfines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,18 +36,16 @@ class Trial:
 
     def _try(self) -> None:
         from agent_exec.apps.mcp.notices import UNAVAILABLE, on_stderr
-        from agent_exec.engine.confinement import settle
         from agent_exec.engine.engine import shared_spawner
         from agent_exec.sandbox.plan.ours import ours
+        from agent_exec.sandbox.sandbox import shared_sandbox
 
         name = self._settings.sandbox.name
         try:
-            settle(self._settings.sandbox, shared_spawner(), ours(self._settings.own, self._settings.hidden))
-        except PlanFailed as error:
-            warning = _FAILED.format(name=name, why=error.message)
-        except SandboxUnavailable as error:
-            why = error.message.partition(", and so nothing was run")[0]
-            warning = _NONE.format(name=name, why=why, way=UNAVAILABLE)
+            known = ours(self._settings.own, self._settings.hidden)
+            shared_sandbox().plan(self._settings.sandbox, shared_spawner(), known)
+        except NothingConfines as error:
+            warning = _NONE.format(name=name, why=error.details["reasons"], way=UNAVAILABLE)
             self._settings = self._settings._replace(note=f"{self._settings.note} {warning}".lstrip())
         except AgentExecError as error:
             warning = _FAILED.format(name=name, why=error.message)

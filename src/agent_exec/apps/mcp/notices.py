@@ -5,8 +5,8 @@ import select
 import sys
 from typing import TYPE_CHECKING, Any
 
-from agent_exec.engine.confinement import NOTHING_CONFINES
 from agent_exec.model.visible import visible
+from agent_exec.sandbox.sandbox import shared_sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +52,7 @@ class Notices:
 
     def look(self, tool: str, answer: "Answer") -> None:
         """Tell what the answer of a tool says about the sandbox that a person should know."""
-        if NOTHING_CONFINES in answer.text and (answer.is_error or _never_ran(answer.structured)):
+        if (answer.is_error or _never_ran(answer.structured)) and shared_sandbox().broken:
             self.notice(f"a command was refused ({tool}): {UNAVAILABLE}", again=False)
         for part in _parts(answer.structured or {}):
             where = f"{tool}, job {part['job_id']}" if "job_id" in part else tool

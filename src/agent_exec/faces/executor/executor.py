@@ -289,11 +289,12 @@ class CommandExecutor:
         """Return what confines the next command, None if nothing does."""
         if self.config.sandbox is None:
             return None
-        from agent_exec.engine.confinement import guarded
         from agent_exec.engine.engine import shared_spawner
         from agent_exec.sandbox.plan.ours import ours
+        from agent_exec.sandbox.sandbox import shared_sandbox
 
-        return guarded(self.config.sandbox, shared_spawner(), ours(self.config.own, self.config.hidden))
+        known = ours(self.config.own, self.config.hidden)
+        return shared_sandbox().guard(self.config.sandbox, shared_spawner(), known)
 
     def _serving(self) -> Engine:
         """Give the engine of all that is awaited, made when first needed."""

@@ -41,9 +41,9 @@ def _act(context: "Context", asked: "Arguments") -> "dict[str, Any]":
     inside: list[str] = [context.workspace.root]
     protected: tuple[str, ...] = ()
     if context.sandbox is not None and context.sandbox.name != "full-access":
-        from agent_exec.sandbox.confine import planned
+        from agent_exec.sandbox.sandbox import shared_sandbox
 
-        plan = planned(context.sandbox, context.ours)
+        plan = shared_sandbox().look(context.sandbox, context.ours)
         inside = [root.path for root in plan.roots]
         protected = (*plan.protected, *plan.missing, *plan.masks, *plan.absent)
     changes = verify(asked["patch"], cwd=asked["cwd"], inside=inside, protected=protected)

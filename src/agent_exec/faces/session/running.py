@@ -449,8 +449,9 @@ class Sessions:
         if self.sandbox is None:
             return None
         from agent_exec.sandbox.plan.ours import ours
+        from agent_exec.sandbox.sandbox import shared_sandbox
 
-        return self._engine.guard(self.sandbox, ours(self._own, self._hidden))
+        return shared_sandbox().guard(self.sandbox, self._engine.spawner, ours(self._own, self._hidden))
 
     def _writable(self) -> "tuple[list[str] | None, tuple[str, ...]]":
         """Give the folders that a patch may write to, and what in them it may not; None if anywhere."""

@@ -204,9 +204,10 @@ class Turns:
         if profile is None:
             return None
         from agent_exec.sandbox.plan.ours import ours
+        from agent_exec.sandbox.sandbox import shared_sandbox
 
         profile = profile if profile.roots else profile.replace(roots=(working_dir,))
-        return engine.guard(profile, ours(self._own, self._hidden))
+        return shared_sandbox().guard(profile, engine.spawner, ours(self._own, self._hidden))
 
     def _end(
         self, execution: ShellExecution, feedback: SlashFeedback, result: ShellExecutionResult | None = None

@@ -44,7 +44,7 @@ def wrap(spec: "Spec", words: "Sequence[str]") -> list[str]:
 
 def confine(spec: "Spec") -> Box:
     """Finish the box that bubblewrap has begun, as its first process."""
-    at = At(spec.get("fault", -1))
+    at = At()
     with at("a private /dev"):
         leave_devices()
     with at("limits"):

@@ -80,7 +80,7 @@ class Box:
 
 def confine(spec: "Spec") -> Box:
     """Restrict a copy of this process for ever; return in the copy."""
-    at = At(spec.get("fault", -1))
+    at = At()
     with at("its first process"):
         outer = os.getpid()
         pid = os.fork()

@@ -35,7 +35,7 @@ else:
 
 def confine(spec: "Spec") -> Box:
     """Make a box of this process; return in its copy, as the first process of the box."""
-    at = At(spec.get("fault", -1))
+    at = At()
     roots = [(os.fsdecode(path), (device, inode)) for path, device, inode in spec["roots"]]
     private = private_folders(spec)
     with at("namespaces"):

@@ -10,18 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_VARIABLES = (
-    "HOME",
-    "AGENT_EXEC_ROOT",
-    "XDG_CONFIG_HOME",
-    "XDG_STATE_HOME",
-    "XDG_DATA_HOME",
-    "TMPDIR",
-    "TEMP",
-    "TMP",
-)
-_own: list[str] = []
-_last: "tuple[tuple[str | None, ...], tuple[str, ...]] | None" = None
+_OWN = (sys.prefix, sys.base_prefix, os.path.dirname(os.path.realpath(sys.executable)), PACKAGE)
 
 
 class Ours(Value):
@@ -47,21 +36,11 @@ def ours(files: "Sequence[str]" = (), folders: "Sequence[str]" = ()) -> Ours:
 
 def own_paths() -> tuple[str, ...]:
     """Return where our interpreter, its packages and our own code are."""
-    if not _own:
-        _own.extend(_own_paths())
-    return tuple(_own)
-
-
-def _own_paths() -> tuple[str, ...]:
-    return (sys.prefix, sys.base_prefix, os.path.dirname(os.path.realpath(sys.executable)), PACKAGE)
+    return _OWN
 
 
 def own_folders() -> tuple[str, ...]:
     """Return the folders that we keep, whether they exist or not."""
-    global _last  # noqa: PLW0603 - the variables are the same for one command after the other
-    asked = tuple(map(os.environ.get, _VARIABLES))
-    if _last is None or _last[0] != asked:
-        found = [place("", *kind) for kind in (CONFIG, STATE, DATA)]
-        found += [os.path.abspath(root) for root in (os.environ.get("AGENT_EXEC_ROOT"),) if root]
-        _last = asked, tuple(path.rstrip(os.sep) for path in (*found, sessions_folder()))
-    return _last[1]
+    found = [place("", *kind) for kind in (CONFIG, STATE, DATA)]
+    found += [os.path.abspath(root) for root in (os.environ.get("AGENT_EXEC_ROOT"),) if root]
+    return tuple(path.rstrip(os.sep) for path in (*found, sessions_folder()))

@@ -5,11 +5,11 @@ import stat
 
 from agent_exec.model.errors import InvalidArgument, PlanFailed
 from agent_exec.model.value import Value
-from agent_exec.sandbox.plan.homes import above_all, uncovered
-from agent_exec.sandbox.plan.ours import own_paths
+from agent_exec.sandbox.plan.homes import uncovered
+from agent_exec.sandbox.plan.memory import Memory
+from agent_exec.sandbox.plan.ours import Ours, own_paths
 from agent_exec.sandbox.plan.paths import identity, inside, leads_straight, outermost, settle
 from agent_exec.sandbox.plan.protections import find_protections
-from agent_exec.sandbox.plan.reading import find_reading
 from agent_exec.sandbox.plan.survey import BOUND
 
 TYPE_CHECKING = False
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from agent_exec.sandbox.plan.homes import View
     from agent_exec.sandbox.profile import Profile
+    from agent_exec.sandbox.report.guard import Guard
+    from agent_exec.sandbox.sandbox import Spawner
 
 _KERNEL = ("/dev", "/proc", "/sys")
 _FOLDER = (
@@ -27,9 +29,6 @@ _FOLDER = (
     | getattr(os, "O_DIRECTORY", 0)
     | getattr(os, "O_CLOEXEC", 0)
 )
-
-
-_last: "tuple[object, object, tuple[str, ...]]" = (None, None, ())
 
 
 class Root(Value):
@@ -129,6 +128,18 @@ class Plan(Value):
         self.state = state
         self.backend = backend
 
+    def guarded(self, spawner: "Spawner") -> "Guard":
+        """Return what `Engine.start` confines a command by; planned anew if this plan no longer holds."""
+        from agent_exec.sandbox.sandbox import shared_sandbox
+
+        return shared_sandbox().guard(self, spawner, Ours(self.own, self.state))
+
+    def warmed(self, spawner: "Spawner", boxes: int) -> "Plan":
+        """Return a plan for which so many boxes wait: this one, if it still holds."""
+        from agent_exec.sandbox.sandbox import shared_sandbox
+
+        return shared_sandbox().warmed(self, spawner, Ours(self.own, self.state), boxes)
+
     def to_fields(self) -> dict[str, object]:
         """Give all but the profile, in a form that can be sent to another process."""
         fields = {name: getattr(self, name) for name in self.__slots__ if name != "profile"}
@@ -150,13 +161,16 @@ def make_plan(
     state: "Sequence[str]" = (),
     own: "Sequence[str] | None" = None,
     bound: int = BOUND,
+    memory: Memory | None = None,
 ) -> Plan:
-    """Give the plan of a profile, or say which of its paths cannot be kept safe, and why.
+    """Return the plan of a profile, or raise which of its paths cannot be kept safe, and why.
 
     `state` are folders of ours that no command may reach; `own` are paths of
     ours that are protected where they lie in a root, `own_paths()` by default.
-    `bound` is how many entries of each root are looked at.
+    `bound` is how many entries of each root are looked at. `memory` is what
+    earlier plans have seen.
     """
+    memory = memory or Memory()
     if profile.name == "full-access":
         return Plan(profile, unenforced=("full access: nothing is confined",))
     if not home.startswith("/"):
@@ -170,7 +184,7 @@ def make_plan(
     for path in asked:  # a link in another root would lead wherever its writer likes
         settle(path, [os.path.realpath(other) for other in asked if other != path], "roots")
     roots = _outer(named)
-    masks, absent, view, readable = find_reading(
+    masks, absent, view, readable = memory.reader.find(
         profile, home=home, roots=[root.path for root in roots], state=state, own=own_paths(), bound=bound
     )
     for root in roots:
@@ -187,7 +201,7 @@ def make_plan(
             masks=masks,
             absent=absent,
             held=_held(absent, masks, view, roots),
-            loose=_loose(absent, view),
+            loose=_loose(memory, absent, view),
             view=view,
             unenforced=readable,
             own=own,
@@ -200,6 +214,7 @@ def make_plan(
         home=home,
         own=own,
         bound=bound,
+        surveyor=memory.surveyor,
     )
     for root in named:
         if held := [path for path in found.protected if inside(root.path, path)]:
@@ -215,7 +230,7 @@ def make_plan(
         masks=masks,
         absent=absent,
         held=_held((*found.protected, *absent), masks, view, roots),
-        loose=_loose(absent, view),
+        loose=_loose(memory, absent, view),
         view=view,
         missing=found.missing,
         sought=found.sought,
@@ -288,18 +303,9 @@ def _held(
     return tuple((path, identity(path)) for path in inner)
 
 
-def _loose(absent: "Sequence[str]", view: "View") -> tuple[tuple[str, int], ...]:
-    """Return the folders of paths that are neither covered nor kept out by their names, and their times."""
-    global _last  # noqa: PLW0603 - the same two for one plan after the other
-    if _last[0] is not absent or _last[1] is not view:
-        _last = absent, view, _find_loose(absent, view)
-    return tuple((folder, _changed_at(folder)) for folder in _last[2])
-
-
-def _find_loose(absent: "Sequence[str]", view: "View") -> tuple[str, ...]:
-    kinds = {path: kind for kind, path, _ in view if kind in {"cover", "hide", "root"}}
-    nearest = {path: next(filter(None, map(kinds.get, (path, *above_all(path)))), "root") for path in absent}
-    return tuple(sorted({os.path.dirname(path) for path, kind in nearest.items() if kind == "root"}))
+def _loose(memory: Memory, absent: "Sequence[str]", view: "View") -> tuple[tuple[str, int], ...]:
+    """Return the folders in which absent paths would be shown, and when these were last changed."""
+    return tuple((folder, _changed_at(folder)) for folder in memory.reader.loose(absent, view))
 
 
 def _root(path: str, profile: "Profile", home: str, state: "Sequence[str]") -> Root:

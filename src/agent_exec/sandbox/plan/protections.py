@@ -6,13 +6,14 @@ from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.value import Value
 from agent_exec.sandbox.plan.gitdirs import Places, guard, locate
 from agent_exec.sandbox.plan.paths import below, inside, outermost, settle
-from agent_exec.sandbox.plan.survey import Survey, packaged, survey
+from agent_exec.sandbox.plan.survey import Survey, packaged
 from agent_exec.sandbox.profile import PROTECTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from agent_exec.sandbox.plan.survey import Surveyor
     from agent_exec.sandbox.profile import Profile
 
 _NAMES = frozenset(PROTECTED)
@@ -59,6 +60,7 @@ def find_protections(
     home: str,
     own: "Sequence[str]",
     bound: int,
+    surveyor: "Surveyor",
 ) -> Protections:
     """Return what is protected below the folders.
 
@@ -74,7 +76,7 @@ def find_protections(
     obeyed: list[str] = []
     expected: set[str] = set()
     for folder in folders:
-        found = survey(folder, bound=bound, into_git=commit)
+        found = surveyor.survey(folder, bound=bound, into_git=commit)
         if folder in found.shut:
             raise InvalidArgument(
                 f"the root {folder!r} cannot be looked into; make it readable (chmod u+rx)",

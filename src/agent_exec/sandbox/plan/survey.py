@@ -49,13 +49,6 @@ _HONEST = frozenset({"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "overl
 
 _FOLDER = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
-_known: "dict[str, Known]" = {}
-
-_whole: "dict[tuple[str, bool], tuple[tuple[str, ...], tuple[Stamp, ...], Survey]]" = {}
-"""The last survey of a root all of whose folders are known: their paths, their stamps, what it found."""
-
-_honest: dict[tuple[str, int], bool] = {}
-
 
 class Survey(Value):
     """What was found below a root: paths of every `.git`, and what may matter besides.
@@ -101,104 +94,123 @@ class Survey(Value):
         self.entries = entries
 
 
-def survey(root: str, *, bound: int = BOUND, into_git: bool = False) -> Survey:
-    """Look at a root and all below it, upper folders first, links not followed, until the bound is reached.
+class Surveyor:
+    """Surveys roots, and keeps what was found in each folder until the folder changes."""
 
-    What lies in a `.git` is looked at only if asked: it is protected whole.
-    A `.git` that was found before is found again if it is there, whatever has
-    been put before it since.
-    """
-    last = _whole.get((root, into_git))
-    if last is not None and last[2].entries < bound and _stamps(last[0]) == last[1]:
-        return last[2]
-    made = _walk(root, bound, into_git=into_git)
-    kept = _known[root][0]
-    below = sum(len(found[2]) + (len(found[3]) if into_git else 0) for found in kept.values())
-    if len(kept) == 1 + below:  # every folder is known
-        _whole[root, into_git] = tuple(kept), tuple(found[0] for found in kept.values()), made
-    return made
+    __slots__ = ("_honest", "_known", "_whole")
 
+    def __init__(self) -> None:
+        self._known: dict[str, Known] = {}
+        # The last survey of a root all of whose folders are known: their paths, their stamps, what it found.
+        self._whole: dict[tuple[str, bool], tuple[tuple[str, ...], tuple[Stamp, ...], Survey]] = {}
+        self._honest: dict[tuple[str, int], bool] = {}
 
-def _walk(root: str, bound: int, *, into_git: bool) -> Survey:
-    """Look into every folder below a root that has changed since it was last seen."""
-    gits: list[str] = []
-    obeyed: list[str] = []
-    shut: list[str] = []
-    linked: list[str] = []
-    unscanned: list[str] = []
-    links = left = entries = 0
-    known, before = _known.get(root, ({}, ()))
-    kept: dict[str, Found] = {}
-    device = _device(root)
-    settled = time_ns() - _SETTLED_NS
-    level = [root]
-    while level:
-        following: list[str] = []
-        for folder in level:
-            try:
-                if entries >= bound:
-                    raise OSError
-                found = known.get(folder)
-                if found is None or found[0] != _stamp(os.lstat(folder)):
-                    found = _look(folder)
-            except (FileNotFoundError, NotADirectoryError):
-                continue  # gone since it was seen
-            except PermissionError:
-                shut.append(folder)
-                continue
-            except OSError:
-                left += 1
-                if len(unscanned) < _NAMED:
-                    unscanned.append(folder)
-                continue
-            stamp, count, folders, repositories, further, many, names = found
-            if stamp[0] == device and stamp[2] < settled:
-                kept[folder] = found
-            entries += count
-            following += folders
-            if repositories:
-                gits += repositories
-                if into_git:
-                    following += repositories
-            if names:
-                obeyed += names
-            if many:
-                links += many
-                linked += further[: _NAMED - len(linked)]
-        level = following
-    if left:
-        gits += [git for git in {*before}.difference(gits) if os.path.lexists(git)]
-    gits.sort()
-    learn(root, (kept, tuple(gits)))
-    return Survey(
-        gits=tuple(gits),
-        obeyed=tuple(sorted(obeyed)),
-        shut=tuple(shut),
-        linked=tuple(linked),
-        linked_count=links,
-        unscanned=tuple(unscanned),
-        unscanned_count=left,
-        entries=entries,
-    )
+    def survey(self, root: str, *, bound: int = BOUND, into_git: bool = False) -> Survey:
+        """Return what is at and below a root, upper folders first, without links, until the bound is reached.
 
+        What lies in a `.git` is looked at only if asked: it is protected whole.
+        A `.git` that was found before is found again if it is there, whatever
+        has been put before it since.
+        """
+        last = self._whole.get((root, into_git))
+        if last is not None and last[2].entries < bound and _stamps(last[0]) == last[1]:
+            return last[2]
+        made, kept = self._walk(root, bound, into_git=into_git)
+        below = sum(len(found[2]) + (len(found[3]) if into_git else 0) for found in kept.values())
+        if len(kept) == 1 + below:  # every folder is known
+            self._whole[root, into_git] = tuple(kept), tuple(found[0] for found in kept.values()), made
+        return made
 
-def known(root: str) -> "Known":
-    """Give what is known of a root, in a form that can be sent to another process."""
-    return _known.get(root, ({}, ()))
+    def known(self, root: str) -> "Known":
+        """Return what is known of a root, in a form that can be sent to another process."""
+        return self._known.get(root, ({}, ()))
 
+    def learn(self, root: str, found: "Known") -> None:
+        """Know this of a root, which another process of ours may have found."""
+        self._forget(root)
+        if len(self._known) >= _MOST_ROOTS:
+            self._forget(next(iter(self._known), root))
+        self._known[root] = found
 
-def learn(root: str, found: "Known") -> None:
-    """Know this of a root, which another process of ours may have found."""
-    _forget(root)
-    if len(_known) >= _MOST_ROOTS:
-        _forget(next(iter(_known)))
-    _known[root] = found
+    def _forget(self, root: str) -> None:
+        self._known.pop(root, None)
+        self._whole.pop((root, False), None)
+        self._whole.pop((root, True), None)
 
+    def _walk(self, root: str, bound: int, *, into_git: bool) -> "tuple[Survey, dict[str, Found]]":
+        """Return a survey and what is kept of it; only folders that have changed are looked into."""
+        gits: list[str] = []
+        obeyed: list[str] = []
+        shut: list[str] = []
+        linked: list[str] = []
+        unscanned: list[str] = []
+        links = left = entries = 0
+        known, before = self.known(root)
+        kept: dict[str, Found] = {}
+        device = self._device(root)
+        settled = time_ns() - _SETTLED_NS
+        level = [root]
+        while level:
+            following: list[str] = []
+            for folder in level:
+                try:
+                    if entries >= bound:
+                        raise OSError
+                    found = known.get(folder)
+                    if found is None or found[0] != _stamp(os.lstat(folder)):
+                        found = _look(folder)
+                except (FileNotFoundError, NotADirectoryError):
+                    continue  # gone since it was seen
+                except PermissionError:
+                    shut.append(folder)
+                    continue
+                except OSError:
+                    left += 1
+                    if len(unscanned) < _NAMED:
+                        unscanned.append(folder)
+                    continue
+                stamp, count, folders, repositories, further, many, names = found
+                if stamp[0] == device and stamp[2] < settled:
+                    kept[folder] = found
+                entries += count
+                following += folders
+                if repositories:
+                    gits += repositories
+                    if into_git:
+                        following += repositories
+                if names:
+                    obeyed += names
+                if many:
+                    links += many
+                    linked += further[: _NAMED - len(linked)]
+            level = following
+        if left:
+            gits += [git for git in {*before}.difference(gits) if os.path.lexists(git)]
+        gits.sort()
+        self.learn(root, (kept, tuple(gits)))
+        return Survey(
+            gits=tuple(gits),
+            obeyed=tuple(sorted(obeyed)),
+            shut=tuple(shut),
+            linked=tuple(linked),
+            linked_count=links,
+            unscanned=tuple(unscanned),
+            unscanned_count=left,
+            entries=entries,
+        ), kept
 
-def _forget(root: str) -> None:
-    _known.pop(root, None)
-    _whole.pop((root, False), None)
-    _whole.pop((root, True), None)
+    def _device(self, root: str) -> int:
+        """Return the device of a root whose file system dates changes truly, -1 for others."""
+        try:
+            device = os.lstat(root).st_dev
+        except OSError:
+            return -1
+        known = self._honest.get((root, device))
+        if known is None:
+            if len(self._honest) >= _MOST_ROOTS:
+                self._honest.clear()
+            known = self._honest[root, device] = _file_system(root) in _HONEST
+        return device if known else -1
 
 
 def packaged(path: str) -> bool:
@@ -280,20 +292,6 @@ def _names(entry: "os.DirEntry[str]") -> int:
         return entry.stat(follow_symlinks=False).st_nlink
     except OSError:
         return 0
-
-
-def _device(root: str) -> int:
-    """Give the device of a root whose file system tells truly when a folder was changed, -1 for others."""
-    try:
-        device = os.lstat(root).st_dev
-    except OSError:
-        return -1
-    known = _honest.get((root, device))
-    if known is None:
-        if len(_honest) >= _MOST_ROOTS:
-            _honest.clear()
-        known = _honest[root, device] = _file_system(root) in _HONEST
-    return device if known else -1
 
 
 def _file_system(path: str) -> str:

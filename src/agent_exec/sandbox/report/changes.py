@@ -7,14 +7,14 @@ from agent_exec.model.value import Value
 from agent_exec.sandbox.plan.gitdirs import inner, parts
 from agent_exec.sandbox.plan.paths import inside
 from agent_exec.sandbox.plan.protections import wanted
-from agent_exec.sandbox.plan.survey import BOUND, survey
+from agent_exec.sandbox.plan.survey import BOUND
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from agent_exec.sandbox.plan.plan import Plan
-    from agent_exec.sandbox.plan.survey import Survey
+    from agent_exec.sandbox.plan.survey import Survey, Surveyor
 
     Surveys = dict[tuple[str, bool], Survey]
     """What was found below roots, with what lies in each `.git` or without it."""
@@ -73,7 +73,12 @@ class Change(Value):
 
 
 def snapshot(
-    plan: "Plan", *, bound: int = BOUND, fresh: bool = False, surveys: "Surveys | None" = None
+    plan: "Plan",
+    surveyor: "Surveyor",
+    *,
+    bound: int = BOUND,
+    fresh: bool = False,
+    surveys: "Surveys | None" = None,
 ) -> Snapshot:
     """Look at everything that the plan protects, and for what may appear below its roots.
 
@@ -96,7 +101,7 @@ def snapshot(
         surveys = {} if surveys is None else surveys
         for root in plan.roots:
             if (root.path, commit) not in surveys:
-                surveys[root.path, commit] = survey(root.path, bound=bound, into_git=commit)
+                surveys[root.path, commit] = surveyor.survey(root.path, bound=bound, into_git=commit)
         found = [surveys[root.path, commit] for root in plan.roots]
         partial += [root.path for root, one in zip(plan.roots, found, strict=True) if one.unscanned_count]
         gits = tuple(git for one in found for git in one.gits)
@@ -107,10 +112,15 @@ def snapshot(
 
 
 def compare(
-    before: Snapshot, plan: "Plan", *, bound: int = BOUND, surveys: "Surveys | None" = None
+    before: Snapshot,
+    plan: "Plan",
+    surveyor: "Surveyor",
+    *,
+    bound: int = BOUND,
+    surveys: "Surveys | None" = None,
 ) -> tuple[Change, ...]:
     """Return what has changed since a snapshot of the same plan, in the order of the paths."""
-    after = snapshot(plan, bound=bound, surveys=surveys)
+    after = snapshot(plan, surveyor, bound=bound, surveys=surveys)
     if after == before and not plan.links:
         return ()
     found: dict[str, str] = {}

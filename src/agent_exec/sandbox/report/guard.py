@@ -4,7 +4,7 @@ import os
 from _thread import allocate_lock
 from _weakrefset import WeakSet
 
-from agent_exec.model.errors import SandboxUnavailable
+from agent_exec.model.errors import InvalidArgument, SandboxUnavailable
 from agent_exec.sandbox.plan.gitdirs import danger, unprotectable
 from agent_exec.sandbox.plan.paths import below, identity, inside
 from agent_exec.sandbox.plan.plan import Plan
@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Protocol
 
+    from agent_exec.model.command import Command, Launch
     from agent_exec.model.outcome import Outcome
     from agent_exec.sandbox.linux.watch import Watch
     from agent_exec.sandbox.report.changes import Surveys
+    from agent_exec.sandbox.sandbox import Sandbox
 
     class Timer(Protocol):
         """A call at a time."""
@@ -48,34 +50,52 @@ _MOST = 1000
 
 _MOST_REPOSITORIES = MOST_PROTECTED // 5
 
-_stuck: set[str] = set()
-"""What could not be taken away: while it is there, nothing else is run."""
 
+class Watched:
+    """The guards of commands that run, or whose changes were not looked at since they ended.
 
-_live: "WeakSet[Guard]" = WeakSet()
-"""The guards of commands that run, or whose changes were not looked at since."""
+    `stuck` is what could not be taken away: while it is there, nothing else is run.
+    """
 
-_changing_live = allocate_lock()
+    __slots__ = ("_guards", "_lock", "stuck")
 
+    def __init__(self) -> None:
+        self.stuck: set[str] = set()
+        self.forget()
 
-def _forget_live() -> None:
-    """Have no live guard, in a copy of the process: they are the original's."""
-    global _changing_live  # noqa: PLW0603 - another thread of the original may have held it
-    _changing_live = allocate_lock()
-    _live.clear()
+    def forget(self) -> None:
+        """Have no guard, in a copy of the process: they are the original's, as the lock may be."""
+        self._guards: WeakSet[Guard] = WeakSet()
+        self._lock = allocate_lock()
 
+    def add(self, guard: "Guard") -> None:
+        """Look at this one too before a plan is made."""
+        with self._lock:
+            self._guards.add(guard)
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_live)
+    def discard(self, guard: "Guard") -> None:
+        """Look no more at this one."""
+        with self._lock:
+            self._guards.discard(guard)
 
+    def look_at_all(self) -> None:
+        """Take away what commands that still run have made: it must not be taken for the user's."""
+        surveys: Surveys = {}
+        with self._lock:
+            guards = tuple(self._guards)
+        for guard in guards:
+            guard.look(surveys)
 
-def look_at_all() -> None:
-    """Take away what commands that still run have made: it must not be taken for the user's."""
-    surveys: Surveys = {}
-    with _changing_live:
-        guards = tuple(_live)
-    for guard in guards:
-        guard.look(surveys)
+    def check(self) -> None:
+        """Raise SandboxUnavailable if something is there that could not be taken away."""
+        for path in tuple(self.stuck):
+            if os.path.lexists(path):
+                raise SandboxUnavailable(
+                    f"a command has made {path!r}, which programs on this machine obey, and it cannot be "
+                    "taken away; nothing was run. Remove it, or name it in `unprotect`",
+                    path=path,
+                )
+            self.stuck.discard(path)
 
 
 class Guard:
@@ -89,24 +109,20 @@ class Guard:
         "_loop",
         "_over",
         "_reported",
+        "_sandbox",
         "_timer",
         "_watch",
         "plan",
     )
 
-    def __init__(self, plan: Plan, *, fresh: bool = False, before: Snapshot | None = None) -> None:
+    def __init__(
+        self, sandbox: "Sandbox", plan: Plan, *, fresh: bool = False, before: Snapshot | None = None
+    ) -> None:
         """Look at what the plan protects; see `snapshot` for `fresh`."""
-        for path in tuple(_stuck):
-            if not os.path.lexists(path):
-                _stuck.discard(path)
-                continue
-            raise SandboxUnavailable(
-                f"a command has made {path!r}, which programs on this machine obey, and it cannot be taken "
-                "away; nothing was run. Remove it, or name it in `unprotect`",
-                path=path,
-            )
+        sandbox.watched.check()
         self.plan = plan
-        self._before = snapshot(plan, fresh=fresh) if before is None else before
+        self._sandbox = sandbox
+        self._before = snapshot(plan, sandbox.memory.surveyor, fresh=fresh) if before is None else before
         self._found: dict[str, Change] = {}
         self._lock = allocate_lock()
         self._over = False
@@ -131,7 +147,7 @@ class Guard:
         with self._lock:
             kept = 0
             done: dict[str, Change] = {}
-            for change in reversed(compare(self._before, self.plan, surveys=surveys)):  # inner ones first
+            for change in reversed(self._compare(surveys)):  # inner ones first
                 if self._was_another_commands(change.path):
                     if change.what == "removed":
                         continue
@@ -149,6 +165,22 @@ class Guard:
                 self._retire()
             return tuple(self._found[path] for path in sorted(self._found))
 
+    def _compare(self, surveys: "Surveys | None") -> tuple[Change, ...]:
+        return compare(self._before, self.plan, self._sandbox.memory.surveyor, surveys=surveys)
+
+    def guarded(self, _spawner: object) -> "Guard":
+        """Return itself: what `Engine.start` confines a command by."""
+        return self
+
+    def confine(self, command: "Command", launch: "Launch") -> "tuple[Command, Launch]":
+        """Return a command whose time the profile bounds, and its launch in a box."""
+        if command.leftovers != "kill":
+            raise InvalidArgument("nothing of a confined command can be left running; leave out leftovers")
+        wall, timeout = self.plan.profile.limits.wall, command.limits.timeout
+        if wall is not None and (timeout is None or timeout > wall):
+            command = command.replace(limits=command.limits.replace(timeout=wall))
+        return command, self._sandbox.confine(launch, self.plan)
+
     def report(self, outcome: "Outcome | None") -> "Outcome | None":
         """Return an outcome with what became of protected paths; only the first time are they looked at."""
         if self._reported:
@@ -164,8 +196,7 @@ class Guard:
         A bind comes off when another file is renamed over it. Most commands are
         over before this begins; what was replaced until then is found then.
         """
-        with _changing_live:
-            _live.add(self)
+        self._sandbox.watched.add(self)
         if self.plan.held:
             self._loop = loop
             self._timer = loop.after(_SOON, lambda: self._begin(exposed))
@@ -220,17 +251,18 @@ class Guard:
         return {"profile": self.plan.profile.to_text(), "plan": self.plan.to_fields(), "before": before}
 
     @classmethod
-    def from_fields(cls, fields: "dict[str, Any]") -> "Guard":
+    def from_fields(cls, sandbox: "Sandbox", fields: "dict[str, Any]") -> "Guard":
         """Return the guard that was sent."""
         from agent_exec.sandbox.profile import Profile
 
         plan = Plan.from_fields(Profile.from_json(fields["profile"]), fields["plan"])
-        return cls(plan, before=Snapshot(**dict(zip(Snapshot.__slots__, fields["before"], strict=True))))
+        return cls(
+            sandbox, plan, before=Snapshot(**dict(zip(Snapshot.__slots__, fields["before"], strict=True)))
+        )
 
     def _retire(self) -> None:
         """Look no more before the plans of others."""
-        with _changing_live:
-            _live.discard(self)
+        self._sandbox.watched.discard(self)
 
     def _was_another_commands(self, path: str) -> bool:
         """True if what the plan protects there was made by a command that ran then, and was taken away."""
@@ -265,7 +297,7 @@ class Guard:
                 put_back(path, links[path], roots)
         except OSError as error:
             if os.path.lexists(place):  # else another command's guard was faster
-                _stuck.add(path)
+                self._sandbox.watched.stuck.add(path)
                 why = f"it could not be taken away: {error.strerror}"
         return Change(path, change.what, moved, why)
 
