@@ -188,6 +188,40 @@ def test_a_sandbox_keeps_what_it_knows_in_itself() -> None:
     assert kept == {"sandbox/environment.py"}, "what the user's login has set is a fact of the process"
 
 
+def test_a_wait_is_called_off_in_one_way() -> None:
+    """A second class with `is_set`, or a loop that looks at one between short waits, is a second way."""
+    classes = {
+        str(module.relative_to(SOURCE))
+        for module in MODULES
+        for node in ast.walk(parsed(module))
+        if isinstance(node, ast.ClassDef)
+        and any(isinstance(one, ast.FunctionDef) and one.name == "is_set" for one in node.body)
+    }
+    assert classes == {"model/cancel.py"}
+    loops = [
+        f"{module}:{loop.lineno}"
+        for module in MODULES
+        for loop in ast.walk(parsed(module))
+        if isinstance(loop, ast.While) and polls(loop)
+    ]
+    assert not loops, "register a callback with Cancel.calling, and wait once"
+
+
+def polls(loop: ast.While) -> bool:
+    """True if a loop asks whether something was cancelled, and waits for a short time by a constant's name."""
+    calls = [node for node in ast.walk(loop) if isinstance(node, ast.Call)]
+    short = [
+        call
+        for call in calls
+        if called_name(call.func) in ("wait", "acquire", "result", "sleep")
+        for given in (*call.args, *(keyword.value for keyword in call.keywords))
+        for node in ast.walk(given)
+        if (isinstance(node, ast.Name) and node.id.isupper())
+        or (isinstance(node, ast.Constant) and isinstance(node.value, float) and 0 < node.value < 1)
+    ]
+    return bool(short) and any(called_name(call.func) == "is_set" for call in calls)
+
+
 def called_name(called: ast.expr) -> str:
     return called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
 

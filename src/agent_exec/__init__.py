@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from agent_exec.faces.oneshot.kit import ToolCatalog, create_agent_toolkit
     from agent_exec.faces.oneshot.secure import ToolError, secure_tool
     from agent_exec.faces.session.tools import open_tools
+    from agent_exec.model.cancel import Cancel
     from agent_exec.model.command import Command, Terminal
     from agent_exec.model.errors import AgentExecError
     from agent_exec.model.limits import Limits
@@ -38,6 +39,7 @@ __all__ = [
     "TOOL_DEFINITIONS",
     "AgentExecError",
     "BoxLimits",
+    "Cancel",
     "Command",
     "CommandExecutionError",
     "CommandExecutionResult",
@@ -81,6 +83,7 @@ _HOMES = {
     "APPLY_PATCH": "faces.oneshot.apply_patch",
     "AgentExecError": "model.errors",
     "BoxLimits": "sandbox.profile",
+    "Cancel": "model.cancel",
     "Command": "model.command",
     "CommandExecutionError": "faces.executor.errors",
     "CommandExecutionResult": "faces.executor.result",

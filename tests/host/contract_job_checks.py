@@ -96,12 +96,12 @@ INTERRUPTED = """
 import signal, sys, threading, time
 from agent_exec.host import Interrupts, Report, Watch
 interrupts, report = Interrupts(), Report()
-assert report.hear(0.01, interrupts) == b"" and not interrupts.caught
+assert report.hear(0.01, interrupts) == b"" and not interrupts.is_set()
 began = time.monotonic()
 timer = threading.Timer(0.3, lambda: signal.raise_signal(getattr(signal, sys.argv[1])))
 timer.start()
 assert report.hear(60, interrupts) == b""
-assert interrupts.caught
+assert interrupts.is_set()
 timer.join()
 watch = Watch(sys.argv[2])
 assert not watch.hears

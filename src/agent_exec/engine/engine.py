@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from agent_exec.engine.confinement import Confinement, Plan, Warmable, Watch
+    from agent_exec.model.cancel import Cancel
     from agent_exec.model.command import Launch, OnOutput, Word
     from agent_exec.model.outcome import Outcome
     from agent_exec.model.output import Keep
@@ -313,6 +314,30 @@ def run_command(command: Command, *, sandbox: "Confinement | None" = None) -> "O
     finally:
         loop.close()
     return run.outcome()
+
+
+def run_on(
+    engine: Engine,
+    command: Command,
+    cancel: "Cancel",
+    *,
+    sandbox: "Confinement | None" = None,
+    within: float | None = None,
+) -> "Outcome":
+    """Run a command on an engine and return its outcome; nothing of it is left when this returns or raises.
+
+    It is stopped when `cancel` is set, and when it has not ended within so many seconds.
+    """
+    run = engine.start(command, sandbox=sandbox)
+    try:
+        with cancel.calling(run.stop):
+            if not run.wait(within):
+                run.stop()
+            return run.outcome()
+    finally:
+        if not run.done:  # this thread was interrupted
+            run.kill()
+            run.wait()
 
 
 def _confined(

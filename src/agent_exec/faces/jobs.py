@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from agent_exec.host import Interrupts
     from agent_exec.jobs.excerpt import Excerpt
     from agent_exec.jobs.order import Order
     from agent_exec.jobs.store import Store
+    from agent_exec.model.cancel import Cancel
     from agent_exec.model.command import Stream
     from agent_exec.requests.gate import Gate
     from agent_exec.sandbox.profile import Profile
@@ -67,7 +67,7 @@ class Jobs:
         tail_lines: int = defaults.TAIL_LINES,
         max_bytes: int = defaults.MAX_BYTES,
         sandbox: "Profile | None" = None,
-        interrupts: "Interrupts | None" = None,
+        cancel: "Cancel | None" = None,
         on_begin: "Callable[[str], object] | None" = None,
     ) -> "Answer":
         """Start a job and watch it until its end, or for `observe` seconds; `env` is added to ours.
@@ -75,7 +75,7 @@ class Jobs:
         With a profile it is confined. A box that cannot be made is the job's
         failure: nothing has run. What it may not read is no `stdin_file`
         either; `stdin_fd` is that file if it has been opened already, and
-        stays the caller's. `interrupts` end the watching, never the
+        stays the caller's. `cancel` ends the watching, never the
         job; `on_begin` is told its id as soon as there is one.
         """
         from agent_exec.engine.engine import shared_spawner
@@ -121,7 +121,7 @@ class Jobs:
             observe=observe,
             lines=tail_lines,
             size=max_bytes,
-            interrupts=interrupts,
+            cancel=cancel,
             on_begin=on_begin,
         )
 
@@ -165,18 +165,18 @@ class Jobs:
         seconds: float | None = defaults.WAIT,
         tail_lines: int = defaults.TAIL_LINES,
         max_bytes: int = defaults.MAX_BYTES,
-        interrupts: "Interrupts | None" = None,
+        cancel: "Cancel | None" = None,
     ) -> "Answer":
         """Wait for the end of a job, and give the end of its output."""
         return verbs.wait(
-            self._store, job_id, seconds=seconds, lines=tail_lines, size=max_bytes, interrupts=interrupts
+            self._store, job_id, seconds=seconds, lines=tail_lines, size=max_bytes, cancel=cancel
         )
 
     def kill(
-        self, job_id: str, *, signal: str = "TERM", wait: bool = True, interrupts: "Interrupts | None" = None
+        self, job_id: str, *, signal: str = "TERM", wait: bool = True, cancel: "Cancel | None" = None
     ) -> "Answer":
         """End a job with all its processes, or send them a signal."""
-        return verbs.kill(self._store, job_id, signal=signal, wait=wait, interrupts=interrupts)
+        return verbs.kill(self._store, job_id, signal=signal, wait=wait, cancel=cancel)
 
     def list(
         self,

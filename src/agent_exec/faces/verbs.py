@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from agent_exec.host import Interrupts
     from agent_exec.jobs.excerpt import Excerpt
     from agent_exec.jobs.record import Record
     from agent_exec.jobs.run import Started
     from agent_exec.jobs.store import Store
+    from agent_exec.model.cancel import Cancel
     from agent_exec.model.command import Stream
 
     Answer = dict[str, Any]
@@ -40,7 +40,7 @@ def run(
     lines: int = TAIL_LINES,
     size: int = MAX_BYTES,
     env_vars: "Sequence[str]" = (),
-    interrupts: "Interrupts | None" = None,
+    cancel: "Cancel | None" = None,
     began: float | None = None,
     on_begin: "Callable[[str], object] | None" = None,
 ) -> "Answer":
@@ -55,13 +55,13 @@ def run(
     waited = monotonic()
     try:
         if observe != 0:
-            job.wait(observe, interrupts)
+            job.wait(observe, cancel)
         found = store.find(job.id)
         if job.hung_up and observe != 0 and not found.ended:
             from agent_exec.jobs.wait import wait_for_end  # the supervisor is lost, and its command is not
 
             left = None if observe is None else observe - (monotonic() - waited)
-            found = wait_for_end(store, found, left, interrupts)
+            found = wait_for_end(store, found, left, cancel)
         waited = 0.0 if observe == 0 else monotonic() - waited
     finally:
         job.close()
@@ -79,7 +79,7 @@ def run(
         excerpts = _tail(found, lines, size)
         fields["snapshot"] = answers.tails(found, excerpts)
         fields |= answers.texts(found, excerpts)
-    if interrupts is not None and interrupts.caught:
+    if cancel is not None and cancel.is_set():
         fields["interrupted"] = True
     fields["waited_ms"] = int(waited * 1000)
     fields["elapsed_ms"] = int((monotonic() - begin) * 1000)
@@ -164,13 +164,13 @@ def wait(
     seconds: float | None = WAIT,
     lines: int = TAIL_LINES,
     size: int = MAX_BYTES,
-    interrupts: "Interrupts | None" = None,
+    cancel: "Cancel | None" = None,
 ) -> "Answer":
     """Wait for the end of a job, for so many seconds or for ever, and give its output."""
     from agent_exec.jobs.wait import wait_for_end
 
     begin = monotonic()
-    job = wait_for_end(store, store.find(job_id), seconds, interrupts)
+    job = wait_for_end(store, store.find(job_id), seconds, cancel)
     waited = monotonic() - begin
     excerpts = _tail(job, lines, size)
     fields: Answer = {"job_id": job.id, "short_job_id": short(job.id), **answers.condition(job)}
@@ -179,7 +179,7 @@ def wait(
     fields["updated_at"] = answers.updated(job)
     fields |= answers.confinement(job)
     fields |= answers.paths(job)
-    if interrupts is not None and interrupts.caught:
+    if cancel is not None and cancel.is_set():
         fields["interrupted"] = True
     fields["waited_ms"] = int(waited * 1000)
     return answers.answer("wait", fields)
@@ -191,7 +191,7 @@ def kill(
     *,
     signal: str = "TERM",
     wait: bool = True,
-    interrupts: "Interrupts | None" = None,
+    cancel: "Cancel | None" = None,
 ) -> "Answer":
     """End a job, or send a signal to all of its processes."""
     from agent_exec.host import signal_name, signal_number
@@ -206,7 +206,7 @@ def kill(
         raise InvalidArgument(f"no signal {signal!r} on this system; use TERM, INT, KILL or another's name")
     begin = monotonic()
     over = job.ended
-    job = end(store, job, number, wait=wait, interrupts=interrupts)
+    job = end(store, job, number, wait=wait, cancel=cancel)
     observed = 0 if over else int((monotonic() - begin) * 1000)
     condition = answers.condition(job)
     if "signal" in condition:
@@ -219,7 +219,7 @@ def kill(
         **condition,
         "observed_within_ms": observed,
     }
-    if interrupts is not None and interrupts.caught:
+    if cancel is not None and cancel.is_set():
         fields["interrupted"] = True
     return answers.answer("kill", fields)
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
             LocalSpawner,
             Poller,
             Process,
-            Recall,
             Report,
             Spawner,
             Watch,
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
             signal_name,
             signal_number,
             tell,
+            wait_to_read,
         )
     else:
         from agent_exec.host.posix import (
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
             LocalSpawner,
             Poller,
             Process,
-            Recall,
             Report,
             Spawner,
             Watch,
@@ -71,6 +70,7 @@ if TYPE_CHECKING:
             signal_name,
             signal_number,
             tell,
+            wait_to_read,
         )
 elif sys.platform == "win32":
     from agent_exec.host.windows import __getattr__ as __getattr__
@@ -85,7 +85,6 @@ __all__ = [
     "LocalSpawner",
     "Poller",
     "Process",
-    "Recall",
     "Report",
     "Spawner",
     "Watch",
@@ -109,4 +108,5 @@ __all__ = [
     "signal_name",
     "signal_number",
     "tell",
+    "wait_to_read",
 ]

@@ -20,9 +20,9 @@ from agent_exec.model.identity import Identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from agent_exec.host import Interrupts
     from agent_exec.jobs.record import Record
     from agent_exec.jobs.store import Store
+    from agent_exec.model.cancel import Cancel
 
 _ENDING = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGKILL", "SIGBREAK")
 """Signals that ask to end: a tree that does not heed them is ended by force. Others are only delivered."""
@@ -33,7 +33,7 @@ _GLANCE = 0.25
 
 
 def kill(
-    store: "Store", job: "Record", number: int, *, wait: bool = True, interrupts: "Interrupts | None" = None
+    store: "Store", job: "Record", number: int, *, wait: bool = True, cancel: "Cancel | None" = None
 ) -> "Record":
     """Send a signal to all of a job's processes, and give the job as it stands then.
 
@@ -50,18 +50,18 @@ def kill(
             _insist(store, job, ends=ends)
         if not wait:
             return store.read(job.id) or job
-        job = wait_for_end(store, job, grace + _MARGIN if ends else _GLANCE, interrupts)
-        if ends and job.supervisor == "alive" and not (interrupts and interrupts.caught):
+        job = wait_for_end(store, job, grace + _MARGIN if ends else _GLANCE, cancel)
+        if ends and job.supervisor == "alive" and not (cancel and cancel.is_set()):
             # It is kept from hearing us, by being stopped again and again: so those who do that go first.
             end_orphans(job.identity or _NOBODY, f"{MARK}={job.id}", force(), 0)
             rouse(job)
-            return wait_for_end(store, job, _MARGIN, interrupts)
+            return wait_for_end(store, job, _MARGIN, cancel)
         return job
     if left and is_locked(os.path.join(job.folder, LOCK)):
         watch = Watch(os.path.join(job.folder, CONTROL))
         ask(watch.path, request)
         if wait and ends:
-            watch.wait(grace + _MARGIN, interrupts)
+            watch.wait(grace + _MARGIN, cancel)
         watch.close()
     elif left or job.supervisor == "lost" or job.reason == "supervisor_lost":
         if ends:

@@ -12,8 +12,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from agent_exec.host import Interrupts, Report
+    from agent_exec.host import Report
     from agent_exec.jobs.order import Order
+    from agent_exec.model.cancel import Cancel
     from agent_exec.model.errors import AgentExecError
 
     Detach = Callable[[str, Sequence[int]], None]
@@ -115,14 +116,14 @@ class Started:
         while not (known() or self.ended or self.hung_up) and (left := deadline - monotonic()) > 0:
             self._hear(left)
 
-    def wait(self, seconds: float | None, interrupts: "Interrupts | None" = None) -> None:
+    def wait(self, seconds: float | None, cancel: "Cancel | None" = None) -> None:
         """Wait until the job has ended with its output complete, for at most so long."""
         deadline = None if seconds is None else monotonic() + seconds
-        while not (self.ended or self.hung_up) and not (interrupts is not None and interrupts.caught):
+        while not (self.ended or self.hung_up) and not (cancel is not None and cancel.is_set()):
             left = None if deadline is None else deadline - monotonic()
             if left is not None and left <= 0:
                 return
-            self._hear(left, interrupts)
+            self._hear(left, cancel)
 
     def _rouse(self) -> None:
         """Let no command keep its supervisor from telling of it by stopping it."""
@@ -137,11 +138,11 @@ class Started:
         """Listen no more; the job goes on."""
         self._report.close()
 
-    def _hear(self, seconds: float | None, interrupts: "Interrupts | None" = None) -> None:
+    def _hear(self, seconds: float | None, cancel: "Cancel | None" = None) -> None:
         """Take what the supervisor tells next."""
         from agent_exec.jobs.order import ENDED, JOB, REFUSED, STARTED
 
-        said = self._report.hear(_LONGEST if seconds is None else min(seconds, _LONGEST), interrupts)
+        said = self._report.hear(_LONGEST if seconds is None else min(seconds, _LONGEST), cancel)
         if said == b"" and self.id:
             self._rouse()
         if said is None:

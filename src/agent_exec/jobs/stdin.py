@@ -14,21 +14,21 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from agent_exec.host import Interrupts
     from agent_exec.jobs.store import Store
+    from agent_exec.model.cancel import Cancel
 
 SPOOL = ".stdin-"
 _FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
-def from_descriptor(store: "Store", fd: int, limit: int, interrupts: "Interrupts | None" = None) -> int:
+def from_descriptor(store: "Store", fd: int, limit: int, cancel: "Cancel | None" = None) -> int:
     """Read a descriptor to its end, at most so many bytes, and give one to read the same from."""
-    return _spool(store, _input(fd, interrupts), limit)
+    return _spool(store, _input(fd, cancel), limit)
 
 
-def _input(fd: int, interrupts: "Interrupts | None") -> "Iterator[bytes]":
+def _input(fd: int, cancel: "Cancel | None") -> "Iterator[bytes]":
     try:
-        yield from chunks(fd, interrupts)
+        yield from chunks(fd, cancel)
     except OSError as error:
         raise InvalidArgument(f"--stdin -: the input cannot be read: {error.strerror}") from None
 

@@ -9,9 +9,9 @@ from agent_exec.model.errors import JobNotFound
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from agent_exec.host import Interrupts
     from agent_exec.jobs.record import Record
     from agent_exec.jobs.store import Store
+    from agent_exec.model.cancel import Cancel
 
 _LOOK = 0.02
 """How often to look where nothing tells of the end: a lost supervisor, a file system without pipes."""
@@ -21,7 +21,7 @@ _LONGEST = 1.0
 
 
 def wait_for_end(
-    store: "Store", job: "Record", seconds: float | None, interrupts: "Interrupts | None" = None
+    store: "Store", job: "Record", seconds: float | None, cancel: "Cancel | None" = None
 ) -> "Record":
     """Give the job once it has ended with its output complete; as it stands when the time is over."""
     deadline = None if seconds is None else monotonic() + seconds
@@ -35,7 +35,7 @@ def wait_for_end(
                 raise JobNotFound(f"job {job.id} was taken away while we waited for it", job_id=job.id)
             job = found
             left = None if deadline is None else deadline - monotonic()
-            if job.ended or (left is not None and left <= 0) or (interrupts and interrupts.caught):
+            if job.ended or (left is not None and left <= 0) or (cancel and cancel.is_set()):
                 break
             step = _LOOK
             if hung_up:
@@ -44,7 +44,7 @@ def wait_for_end(
                 step = _LONGEST
             if left is not None:
                 step = min(step, left)
-            told = watch.wait(step, interrupts)
+            told = watch.wait(step, cancel)
             hung_up = told and job.supervisor == "alive"
             if not told and step == _LONGEST:
                 from agent_exec.jobs.resume import rouse

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from agent_exec.host import Interrupts
+    from agent_exec.model.cancel import Cancel
 
 FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _BLOCK = 1 << 16
@@ -26,10 +26,12 @@ def open_to_read(path: str) -> int:
     return fd
 
 
-def chunks(fd: int, interrupts: "Interrupts | None" = None) -> "Iterator[bytes]":
-    """Give what can be read from a descriptor, to its end; an interrupt ends the waiting for it."""
+def chunks(fd: int, cancel: "Cancel | None" = None) -> "Iterator[bytes]":
+    """Yield what can be read from a descriptor, to its end; raise Interrupted once `cancel` is set."""
+    from agent_exec.host import wait_to_read
+
     while True:
-        if interrupts is not None and not interrupts.wait_to_read(fd):
+        if cancel is not None and not wait_to_read(fd, cancel):
             raise Interrupted("interrupted while the input was read; nothing was done")
         data = os.read(fd, _BLOCK)
         if not data:

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from agent_exec.host import Interrupts
+    from agent_exec.model.cancel import Cancel
 
 MASKED = "***"
 _LARGEST = 16 << 20
@@ -37,14 +37,14 @@ class Environment:
         given: "Sequence[str]" = (),
         mask: "Sequence[str]" = (),
         hidden: "Sequence[str] | None" = None,
-        interrupts: "Interrupts | None" = None,
+        cancel: "Cancel | None" = None,
     ) -> None:
         self.values = dict(base) if inherit else {}
         self.values.pop(b"", None)
         self.given: list[str] = []
         self.shown: list[str] = []
         for file in files:
-            for pair in _read(file, hidden, interrupts):
+            for pair in _read(file, hidden, cancel):
                 self._set(*pair)
         for word in given:
             name, equals, value = word.partition("=")
@@ -67,9 +67,7 @@ class Environment:
             self.given.append(name)
 
 
-def _read(
-    path: str, hidden: "Sequence[str] | None", interrupts: "Interrupts | None"
-) -> "list[tuple[str, str]]":
+def _read(path: str, hidden: "Sequence[str] | None", cancel: "Cancel | None") -> "list[tuple[str, str]]":
     """Give the variables of a file: one NAME=VALUE a line, blank lines and # comments ignored.
 
     A pipe will do, as long as someone writes to it.
@@ -78,7 +76,7 @@ def _read(
         fd = open_own_file(path, hidden)
         try:
             data = b""
-            for chunk in chunks(fd, interrupts):
+            for chunk in chunks(fd, cancel):
                 data += chunk
                 if len(data) > _LARGEST:
                     raise InvalidArgument(f"--env-file {path!r} is larger than {_LARGEST} bytes", path=path)

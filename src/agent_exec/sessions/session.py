@@ -4,6 +4,7 @@ from _thread import allocate_lock
 from threading import Condition, Timer
 from time import monotonic, time
 
+from agent_exec.model.cancel import Cancel
 from agent_exec.model.errors import AgentExecError, InputClosed, InvalidState
 from agent_exec.model.output import HeadTail, unfinished
 from agent_exec.sessions.transcript import WINDOW
@@ -86,8 +87,8 @@ class Session:
         self.seen_to_end = False
         """Whether somebody has been told of its end."""
         self._streams = {name: HeadTail(WINDOW, WINDOW) for name in _STREAMS} if separate else None
-        self.turn = Condition()
-        """To be held by whoever types and waits: exchanges come one after the other."""
+        self._turn = Condition()
+        self._in_turn = False
         self._changed = Condition()
         self._run: Run | None = None
         self._engine: Engine | None = None
@@ -196,13 +197,38 @@ class Session:
         if eyes is not None:
             eyes.leave()
 
-    def wait(self, seconds: float, wanted: "Wanted" = NOTHING) -> Ending:
-        """Wait until there is something to say, for at most so long.
+    def take_turn(self, seconds: float | None = None, cancel: "Cancel | None" = None) -> bool:
+        """Begin an exchange (typing, waiting) once no other is under way; `give_turn` ends it.
 
-        That is: the end of the command, a condition of the caller's, or a
-        program that waits for input.
+        False if that takes longer than so many seconds, or if `cancel` is set first.
         """
-        deadline = monotonic() + seconds
+        cancel = cancel or Cancel()
+        with cancel.calling(self._wake_turn), self._turn:
+            self._turn.wait_for(lambda: not self._in_turn or cancel.is_set(), seconds)
+            began = not self._in_turn
+            self._in_turn = True
+            return began
+
+    def give_turn(self) -> None:
+        """End an exchange."""
+        with self._turn:
+            self._in_turn = False
+            self._turn.notify_all()
+
+    def _wake_turn(self) -> None:
+        with self._turn:
+            self._turn.notify_all()
+
+    def wait(self, seconds: float, wanted: "Wanted" = NOTHING, cancel: "Cancel | None" = None) -> Ending:
+        """Wait for the command's end, a condition of the caller's, or a program that waits for input.
+
+        After so many seconds, or once `cancel` is set, the cause is "deadline".
+        """
+        cancel = cancel or Cancel()
+        with cancel.calling(self._wake):
+            return self._wait(monotonic() + seconds, wanted, cancel)
+
+    def _wait(self, deadline: float, wanted: "Wanted", cancel: Cancel) -> Ending:
         pause, chunks = _FIRST_LOOK, -1
         eyes: Gaze | None = None
         reads = False  # whether this very thread reads what is printed
@@ -210,7 +236,7 @@ class Session:
             while True:
                 with self._changed:
                     now = monotonic()
-                    ending = self._ending(wanted, late=now >= deadline)
+                    ending = self._ending(wanted, late=now >= deadline or cancel.is_set())
                     if ending is not None:
                         return ending
                     if self._chunks != chunks:
@@ -234,7 +260,7 @@ class Session:
                 patience = min(patience, max(0.0, deadline - monotonic()))
                 if not reads:
                     with self._changed:
-                        if self._chunks == chunks and not self.ended:
+                        if self._chunks == chunks and not self.ended and not cancel.is_set():
                             self._changed.wait(patience)
                 elif not eyes.read(patience):
                     eyes.leave()  # all has been printed, and only the engine can tell how it ended

@@ -10,7 +10,8 @@ from typing import Any
 
 from agent_exec.apps.mcp.call import Call
 from agent_exec.apps.mcp.main import serve
-from agent_exec.apps.mcp.toolset import Cancelled, Result
+from agent_exec.apps.mcp.toolset import Result
+from agent_exec.model.cancel import Cancel
 from agent_exec.model.errors import InvalidArgument
 
 FLOOD = b"x" * 300_000 + b"\n"
@@ -42,7 +43,7 @@ class Fake:
         }
         return [said, *others]
 
-    def call(self, name: str, arguments: dict[str, Any], cancelled: Cancelled) -> Result:
+    def call(self, name: str, arguments: dict[str, Any], cancelled: Cancel) -> Result:
         if name == "say":
             return Result(arguments["text"], {"text": arguments["text"], "nothing": None})
         if name == "refuse":

@@ -1,7 +1,9 @@
 """Calls of the tool whose caller may go: the command ends, and one that waits for its turn is not run."""
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -10,7 +12,8 @@ from agent_exec.faces.executor.definitions import definition
 from agent_exec.faces.executor.executor import CommandExecutor
 from agent_exec.faces.executor.lists import CommandLists
 from agent_exec.faces.executor.toolhandler import ToolHandler
-from agent_exec.model.errors import InvalidState
+from agent_exec.model.cancel import Cancel
+from agent_exec.model.errors import InvalidArgument, InvalidState
 from support import wait_until
 
 
@@ -24,13 +27,13 @@ def executor(limit: int = 1) -> CommandExecutor:
 def test_a_call_that_nobody_cancels(tmp_path: Path) -> None:
     with executor() as found:
         arguments = {"command": "sh", "args": ["-c", "sleep 0.3; pwd"], "cwd": str(tmp_path)}
-        result = ToolHandler(found).handle("execute_command", arguments, threading.Event())
+        result = ToolHandler(found).handle("execute_command", arguments, Cancel())
     assert (result.status, result.output) == ("success", f"{tmp_path}\n")
 
 
 def test_a_cancelled_call_ends_its_command(tmp_path: Path, nothing_left: str) -> None:
     assert nothing_left
-    gone = threading.Event()
+    gone = Cancel()
     line = f"touch {tmp_path}/runs; sleep 1000"
     with executor() as found:
         done = []
@@ -39,7 +42,7 @@ def test_a_cancelled_call_ends_its_command(tmp_path: Path, nothing_left: str) ->
         )
         thread.start()
         wait_until((tmp_path / "runs").exists)
-        waiting = threading.Event()
+        waiting = Cancel()
         waiting.set()
         with pytest.raises(InvalidState, match="before its turn; nothing was run"):
             found.execute_command("sh", ["-c", "true"], on_limit="queue", cancelled=waiting)
@@ -56,7 +59,7 @@ def test_a_turn_that_comes(tmp_path: Path) -> None:
         )
         first.start()
         wait_until((tmp_path / "runs").exists)
-        gone = threading.Event()
+        gone = Cancel()
         assert found.execute_command("sh", ["-c", "exit 3"], on_limit="queue", cancelled=gone).exit_code == 3
         first.join()
 
@@ -64,12 +67,42 @@ def test_a_turn_that_comes(tmp_path: Path) -> None:
 def test_an_interrupted_wait_leaves_nothing(nothing_left: str) -> None:
     assert nothing_left
 
-    class Breaking:
-        def is_set(self) -> bool:
-            raise KeyboardInterrupt
+    class Breaking(Cancel):
+        def calling(self, callback: Callable[[], object]) -> NoReturn:
+            raise KeyboardInterrupt(callback)
 
     with executor() as found, pytest.raises(KeyboardInterrupt):
         found.execute_command("sh", ["-c", "sleep 1000"], cancelled=Breaking())
+
+
+@pytest.mark.parametrize("queued", [False, True])
+def test_a_call_returns_within_its_time(tmp_path: Path, nothing_left: str, queued: bool) -> None:
+    """The wait for a slot counts too."""
+    assert nothing_left
+    holder = Cancel()
+    with executor() as found:
+        first = threading.Thread(
+            target=lambda: found.execute_command(
+                "sh", ["-c", f"touch {tmp_path}/runs; sleep 1000"], cancelled=holder
+            )
+        )
+        if queued:
+            first.start()
+            wait_until((tmp_path / "runs").exists)
+            with pytest.raises(InvalidState, match="before its turn; nothing was run"):
+                found.execute_command("sh", ["-c", "true"], on_limit="queue", cancelled=Cancel(), within=0.05)
+            holder.set()
+            first.join()
+        else:
+            result = found.execute_command("sh", ["-c", "sleep 1000"], within=0.05)
+            assert result.status == "error"
+        assert found.concurrent_count == 0
+
+
+def test_an_event_is_no_cancel() -> None:
+    """It has no callbacks: a wait that it ends would have to look at it again and again."""
+    with executor() as found, pytest.raises(InvalidArgument, match=r"agent_exec\.Cancel; got Event"):
+        found.execute_command("sh", ["-c", "true"], cancelled=threading.Event())  # type: ignore[arg-type]
 
 
 def test_what_a_model_is_told() -> None:

@@ -3,28 +3,19 @@
 import ctypes
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import agent_exec
 from agent_exec.faces.jobtools.tools import JobTools
-from agent_exec.host import Interrupts
+from agent_exec.model.cancel import Cancel
 from cli import Cli
 
 _EXCHANGE = 2
 _HERE = -100
 ROUNDS = 300
-
-
-class Waiting:
-    """A caller that waits, and is told nothing."""
-
-    interrupts = Interrupts()
-
-    def watch(self, _what: str, _printed: Callable[[], tuple[int, str]], /) -> None:
-        return
 
 
 @contextmanager
@@ -58,9 +49,7 @@ def test_a_swapped_folder_gives_no_secret_away(cli: Cli, tmp_path: Path) -> None
     read = opened = 0
     with swapping(cli.cwd / "a", cli.cwd / "l"):
         for number in range(ROUNDS):
-            told: Any = tools.call(
-                "run", {"command": ["cat"], "stdin_file": "a/id_rsa"}, Waiting()
-            ).structured
+            told: Any = tools.call("run", {"command": ["cat"], "stdin_file": "a/id_rsa"}, Cancel()).structured
             assert "the secret" not in str(told), f"round {number}"
             opened += told.get("stdout") == "harmless"
             read += 1
@@ -71,5 +60,5 @@ def test_a_swapped_folder_gives_no_secret_away(cli: Cli, tmp_path: Path) -> None
 def test_the_environment_of_the_server_is_no_input(cli: Cli) -> None:
     (cli.cwd / "l").symlink_to("/proc/self")
     tools = JobTools(agent_exec.open_jobs(str(cli.root)), [str(cli.cwd)], longest=50)
-    told: Any = tools.call("run", {"command": ["cat"], "stdin_file": "l/environ"}, Waiting()).structured
+    told: Any = tools.call("run", {"command": ["cat"], "stdin_file": "l/environ"}, Cancel()).structured
     assert told["error"]["code"] == "invalid_argument"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from agent_exec.faces.oneshot.kit import Toolkit
+from agent_exec.model.cancel import Cancel
 from agent_exec.sandbox.profile import Profile
 from faces.oneshot.seen import MakeKit, code, data
 from support import exists, wait_until
@@ -22,7 +23,7 @@ class Calling:
     """A call in a thread of its own."""
 
     def __init__(self, kit: Toolkit, line: str = LINE) -> None:
-        self.cancelled = threading.Event()
+        self.cancelled = Cancel()
         self.answers: list[dict[str, Any]] = []
         arguments = {"cwd": ".", "command": ["sh", "-c", line], "timeout_ms": 120_000}
         self._thread = threading.Thread(
@@ -93,7 +94,7 @@ def test_closing_ends_all_and_waits(closing: Callable[..., Toolkit], root: Path)
     kit.close()
     assert not [pid for pid in running if exists(pid)]
     assert call.answer()["status"] in ("success", "failure")
-    late = kit.invoke("exec_command", {"cwd": ".", "command": ["touch", "late"]}, threading.Event())
+    late = kit.invoke("exec_command", {"cwd": ".", "command": ["touch", "late"]}, Cancel())
     assert code(late) == "INTERNAL"
     assert "closed" in late["message"]
     assert not (root / "late").exists()
@@ -101,7 +102,7 @@ def test_closing_ends_all_and_waits(closing: Callable[..., Toolkit], root: Path)
 
 
 def test_cancelled_before_it_began(closing: Callable[..., Toolkit], root: Path) -> None:
-    cancelled = threading.Event()
+    cancelled = Cancel()
     cancelled.set()
     answer = closing().invoke("exec_command", {"cwd": ".", "command": ["touch", "made"]}, cancelled)
     assert "cancelled" in answer["message"]
@@ -119,11 +120,11 @@ def test_answers_are_the_same(closing: Callable[..., Toolkit]) -> None:
         {"cwd": ".", "command": ["seq", "100"], "max_output_chars": 10},
     ):
         plain = kit.invoke("exec_command", arguments)
-        other = kit.invoke("exec_command", arguments, threading.Event())
+        other = kit.invoke("exec_command", arguments, Cancel())
         for answer in (plain, other):
             answer.get("data", {}).pop("duration_ms", None)
         assert plain == other
-    assert kit.invoke("git_status_summary", {}, threading.Event())["status"] == "failure"
+    assert kit.invoke("git_status_summary", {}, Cancel())["status"] == "failure"
 
 
 def test_files_of_the_callers_own_stay(closing: Callable[..., Toolkit], root: Path) -> None:

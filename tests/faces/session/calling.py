@@ -5,6 +5,7 @@ import time
 from typing import Any
 
 from agent_exec.faces.session.tools import Result, SessionTools
+from agent_exec.sessions.session import Session
 
 ANSWER = re.compile(
     r"Chunk ID: [0-9a-f]{6}\n"
@@ -74,3 +75,11 @@ class Caller:
 
     def listed(self) -> dict[int, dict[str, Any]]:
         return {one["session_id"]: one for one in self.told("list_sessions")["sessions"]}
+
+
+def in_turn(session: Session) -> bool:
+    """True if a call types into a session, or waits for it."""
+    if session.take_turn(0):
+        session.give_turn()
+        return False
+    return True

@@ -21,7 +21,7 @@ from agent_exec.faces.session.rendering import View
 from agent_exec.faces.session.storage import Storage
 from agent_exec.faces.session.tools import open_tools
 from agent_exec.model.errors import InvalidArgument, StoreFailed
-from faces.session.calling import Caller
+from faces.session.calling import Caller, in_turn
 from support import descriptors, exists, peak_memory, processes_marked, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -256,17 +256,10 @@ def test_close_while_somebody_waits(opened: Callable[..., Caller]) -> None:
     waiter.start()
     session = call.tools.sessions.registry.find(number)
     assert session is not None
-    wait_until(lambda: not _free(session.turn))
+    wait_until(lambda: in_turn(session))
     call.tools.close()
     waiter.join()
     assert "Process exited with code 143" in told[0]
-
-
-def _free(turn: threading.Condition) -> bool:
-    if turn.acquire(blocking=False):
-        turn.release()
-        return True
-    return False
 
 
 SERVER = """

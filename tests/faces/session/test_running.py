@@ -15,13 +15,14 @@ import pytest
 
 from agent_exec.faces.session.arguments import Terms
 from agent_exec.faces.session.rendering import View
+from agent_exec.model.cancel import Cancel
 from agent_exec.model.command import Command
 from agent_exec.policy.policy import Policy
 from agent_exec.policy.rule import Rule
 from agent_exec.requests.gate import Gate, Request
 from agent_exec.sessions.session import Session
 from agent_exec.sessions.transcript import Transcript
-from faces.session.calling import Caller
+from faces.session.calling import Caller, in_turn
 from support import processes_marked, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="real shells of POSIX")
@@ -254,7 +255,7 @@ def test_the_end_ends_every_wait(call: Caller) -> None:
 
 def test_a_cancelled_call_loses_nothing(call: Caller) -> None:
     """Reference §1.9: aborted by user; better: what was printed is in the next answer."""
-    cancelled = threading.Event()
+    cancelled = Cancel()
     number = call.background("echo one; sleep 600", tty=True)
     go = call.background("sleep 600")
     cancelled.set()
@@ -352,10 +353,7 @@ def test_a_session_that_is_waited_for_can_be_killed(call: Caller) -> None:
 def _is_held(call: Caller, number: int) -> bool:
     session = call.tools.sessions.registry.find(number)
     assert session is not None
-    if session.turn.acquire(blocking=False):
-        session.turn.release()
-        return False
-    return True
+    return in_turn(session)
 
 
 def test_a_screen_shows_everything_once(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from agent_exec.faces.session.tools import Result
-from faces.session.calling import Caller
+from agent_exec.model.cancel import Cancel
+from faces.session.calling import Caller, in_turn
 from support import wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="real shells of POSIX")
@@ -25,7 +26,7 @@ class Held:
     """A call in a thread of its own, which can be cancelled."""
 
     def __init__(self, call: Caller, name: str, **given: Any) -> None:
-        self.cancelled = threading.Event()
+        self.cancelled = Cancel()
         self.answers: list[Result] = []
         self._thread = threading.Thread(
             target=lambda: self.answers.append(call.tools.call(name, given, self.cancelled))
@@ -46,15 +47,8 @@ class Held:
 def holding(call: Caller, number: int) -> Held:
     """A call that has its turn, and keeps it."""
     held = Held(call, "write_stdin", session_id=number, wait_for="exit", yield_time_ms=300_000)
-    turn = call.tools.sessions.find(number, "test").turn
-
-    def is_held() -> bool:
-        if turn.acquire(blocking=False):
-            turn.release()
-            return False
-        return True
-
-    wait_until(is_held)
+    session = call.tools.sessions.find(number, "test")
+    wait_until(lambda: in_turn(session))
     return held
 
 

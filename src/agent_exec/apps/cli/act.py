@@ -75,7 +75,7 @@ def _wait(asked: "Parsed", store: "Store") -> "dict[str, Any]":
         seconds=seconds,
         lines=options.get("tail-lines", defaults.TAIL_LINES),
         size=options.get("max-bytes", defaults.MAX_BYTES),
-        interrupts=Interrupts(),
+        cancel=Interrupts(),
     )
 
 
@@ -88,7 +88,7 @@ def _kill(asked: "Parsed", store: "Store") -> "dict[str, Any]":
         _job(asked),
         signal=options.get("signal", "TERM"),
         wait="no-wait" not in options,
-        interrupts=Interrupts(),
+        cancel=Interrupts(),
     )
 
 

@@ -46,7 +46,7 @@ def run(
         environment = _environment(asked, hidden, interrupts)
         _judge(asked, argv, environment.given)
         store = store_of(asked)
-        if interrupts.caught:
+        if interrupts.is_set():
             from agent_exec.model.errors import Interrupted
 
             raise Interrupted("interrupted before a job was started; nothing was done")
@@ -63,7 +63,7 @@ def run(
         lines=options.get("tail-lines", defaults.TAIL_LINES),
         size=options.get("max-bytes", defaults.MAX_BYTES),
         env_vars=environment.shown,
-        interrupts=interrupts,
+        cancel=interrupts,
         began=began,
     )
     if "exit-code" in options:
@@ -107,7 +107,7 @@ def _environment(
         given=options.get("env", ()),
         mask=options.get("mask", ()),
         hidden=hidden,
-        interrupts=interrupts,
+        cancel=interrupts,
     )
 
 

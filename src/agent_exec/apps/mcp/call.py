@@ -1,11 +1,10 @@
 """One call of a tool, as its thread sees it: who waits for it, who can be asked, what is told meanwhile."""
 
-import threading
 from contextvars import ContextVar
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
-from agent_exec.host import Recall
+from agent_exec.model.cancel import Cancel
 from agent_exec.model.errors import ApprovalRequired
 from agent_exec.model.visible import visible
 
@@ -27,45 +26,18 @@ class Asking(Protocol):
         """Ask, in the thread of the call, and give the answer: once, session, always or no."""
 
 
-class Call:
-    """A call that runs; what a `threading.Event` is to those who only want to know whether to go on."""
+class Call(Cancel):
+    """A call that runs; it is set when the client does not wait for its answer any more."""
 
-    __slots__ = ("_asking", "_began", "_gone", "_lock", "_notices", "_printed", "_recall", "_what")
+    __slots__ = ("_asking", "_began", "_notices", "_printed", "_what")
 
     def __init__(self, asking: "Asking | None" = None, notices: "Notices | None" = None) -> None:
+        super().__init__()
         self._asking = asking
         self._notices = notices
         self._began = monotonic()
-        self._gone = threading.Event()
-        self._lock = threading.Lock()
-        self._recall: Recall | None = None
         self._what = ""
         self._printed: Callable[[], tuple[int, str]] | None = None
-
-    def is_set(self) -> bool:
-        """Tell whether the caller has lost interest."""
-        return self._gone.is_set()
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Wait until it has, or until the time is over."""
-        return self._gone.wait(timeout)
-
-    def set(self) -> None:
-        """Say that the caller has lost interest: every wait of this call ends."""
-        with self._lock:
-            self._gone.set()
-            if self._recall is not None:
-                self._recall.set()
-
-    @property
-    def interrupts(self) -> Recall:
-        """What ends a wait for a job when the caller goes."""
-        with self._lock:
-            if self._recall is None:
-                self._recall = Recall()
-                if self._gone.is_set():
-                    self._recall.set()
-            return self._recall
 
     def watch(self, what: str, printed: "Callable[[], tuple[int, str]]") -> None:
         """Learn what is waited for: its name, how many bytes it has printed, and its newest line."""
@@ -97,12 +69,6 @@ class Call:
         """Tell people something that the model alone should not know."""
         if self._notices is not None:
             self._notices.notice(text)
-
-    def close(self) -> None:
-        """Hold nothing open any more; to be called when the thread of the call has done its work."""
-        with self._lock:
-            if self._recall is not None:
-                self._recall.close()
 
 
 current: ContextVar[Call | None] = ContextVar("current", default=None)

@@ -1,6 +1,7 @@
 """The toolset `executor`: allowed programs, a few at once, each run to its end."""
 
 import json
+from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +58,7 @@ class Executor:
 
     def call(self, name: str, arguments: dict[str, Any], call: "Call") -> Result:
         """Run it to its end, which comes soon if the call is cancelled."""
-        patience: _Patience | None = None
+        deadline = inf
         try:
             asked = check(name, self._tool["parameters"], arguments)
             asked = {**asked, "cwd": self._workspaces.resolve(asked.get("cwd") or ".", "cwd")}
@@ -65,12 +66,13 @@ class Executor:
             command, args = checked(asked["command"], asked.get("args"))
             if self._executor.validate_command(command, args):
                 self._gate.admit(words_of(command, args), asked["cwd"])
-            patience = _Patience(call, self._longest / 1000 + _MARGIN)  # from now on: asking took its time
-            result = self._handler.handle(name, asked, patience).to_wire()
+            within = self._longest / 1000 + _MARGIN
+            deadline = monotonic() + within  # from now on: asking took its time
+            result = self._handler.handle(name, asked, call, within).to_wire()
         except CommandExecutionError as error:
             return _refused(error.code or "", f"{error.message}{_reason(error)}")
         except AgentExecError as error:
-            if patience is not None and patience.is_over:
+            if monotonic() >= deadline:
                 return _refused(
                     CONCURRENT_LIMIT_EXCEEDED,
                     "others run, and its turn did not come; try again later",
@@ -82,25 +84,6 @@ class Executor:
     def close(self) -> None:
         """End all that runs, and wait until it is gone."""
         self._executor.close()
-
-
-class _Patience:
-    """Whether to go on waiting: not when the caller has gone, and not for longer than a call may take."""
-
-    __slots__ = ("_call", "_deadline")
-
-    def __init__(self, call: "Call", seconds: float) -> None:
-        self._call = call
-        self._deadline = monotonic() + seconds
-
-    def is_set(self) -> bool:
-        """Tell whether it is over."""
-        return self._call.is_set() or self.is_over
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the time is over."""
-        return monotonic() > self._deadline
 
 
 def _reason(error: CommandExecutionError) -> str:

@@ -173,8 +173,6 @@ class Calls:
                 return _error(
                     "internal", f"{asked.name} failed by an error of agent-exec's own: {error!r}; report it"
                 )
-            finally:
-                call.close()
 
         try:
             return await in_thread(act, abandon=True, limiter=self._threads)

@@ -118,16 +118,6 @@ class Result(NamedTuple):
     is_error: bool = False
 
 
-class Cancelled(Protocol):
-    """Whether the caller has lost interest, as a threading.Event tells it."""
-
-    def is_set(self) -> bool:
-        """Tell whether it has."""
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Wait until it has, or until the time is over."""
-
-
 class Toolset(Protocol):
     """The tools of one contract."""
 

@@ -4,8 +4,7 @@ import os
 from _thread import RLock
 from time import monotonic
 
-from agent_exec.engine.cancelling import SLICE, outcome_while_wanted
-from agent_exec.engine.engine import Engine, run_command
+from agent_exec.engine.engine import Engine, run_command, run_on
 from agent_exec.faces.executor.config import ON_LIMIT, TIMEOUT_MS, CommandExecutorConfig, milliseconds
 from agent_exec.faces.executor.errors import (
     CONCURRENT_LIMIT_EXCEEDED,
@@ -17,6 +16,7 @@ from agent_exec.faces.executor.execution import Execution
 from agent_exec.faces.executor.journal import Journal
 from agent_exec.faces.executor.slots import Slots
 from agent_exec.faces.executor.validation import checked, unreadable, validate, words_of
+from agent_exec.model.cancel import Cancel, check_cancel
 from agent_exec.model.command import Command
 from agent_exec.model.errors import Broken, InvalidArgument, InvalidState, Missing
 from agent_exec.requests.folders import OutsideWorkspace, Workspace
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from agent_exec.engine.cancelling import Cancelled
     from agent_exec.faces.executor.journal import Logger
     from agent_exec.faces.executor.result import CommandExecutionResult, CommandValidationResult
     from agent_exec.model.command import OnOutput
@@ -37,6 +36,8 @@ if TYPE_CHECKING:
 
     Step = Future[None] | Command
     Steps = Generator[Step, Outcome | None, CommandExecutionResult]
+
+_FOREVER = 1e8
 
 
 class CommandExecutor:
@@ -92,14 +93,20 @@ class CommandExecutor:
         *,
         on_output: "OnOutput | None" = None,
         on_limit: str | None = None,
-        cancelled: "Cancelled | None" = None,
+        cancelled: "Cancel | None" = None,
+        within: float | None = None,
     ) -> "CommandExecutionResult":
         """Run a command and wait for its end; `timeout` in milliseconds, 0 or None for the default.
 
-        `on_output(stream, chunk)` gets the output as it comes. When
-        `cancelled`, a threading.Event, is set, the command is ended, and this
-        answers soon; an executor that was called so is to be closed.
+        `on_output(stream, chunk)` gets the output as it comes. Once
+        `cancelled` is set, the command is ended, and this returns; so it does
+        `within` so many seconds, the wait for a slot included. An executor
+        that was called with `cancelled` must be closed.
         """
+        check_cancel(cancelled)
+        if within is not None:
+            cancelled = cancelled or Cancel()
+        deadline = monotonic() + (_FOREVER if within is None else within)
         steps = self._steps(command, args, timeout, cwd, on_output, on_limit)
         try:
             step = next(steps)
@@ -107,9 +114,9 @@ class CommandExecutor:
                 done = None
                 try:
                     if isinstance(step, Command):
-                        done = self._run(step, cancelled)
+                        done = self._run(step, cancelled, deadline)
                     else:
-                        _turn(step, cancelled)
+                        _turn(step, cancelled, deadline)
                 except BaseException as error:
                     step = steps.throw(error)
                 else:
@@ -279,11 +286,11 @@ class CommandExecutor:
             {"command": command, "max_concurrent": limit},
         )
 
-    def _run(self, command: Command, cancelled: "Cancelled | None") -> "Outcome":
+    def _run(self, command: Command, cancelled: "Cancel | None", deadline: float) -> "Outcome":
         if cancelled is None:
             return run_command(command, sandbox=self._guard())
-        run = self._serving().start(command, sandbox=self._guard())
-        return outcome_while_wanted(run, cancelled)
+        left = deadline - monotonic()
+        return run_on(self._serving(), command, cancelled, sandbox=self._guard(), within=left)
 
     def _guard(self) -> "Guard | None":
         """Return what confines the next command, None if nothing does."""
@@ -309,15 +316,19 @@ class CommandExecutor:
             raise InvalidState("this executor is closed; make a new one")
 
 
-def _turn(turn: "Future[None]", cancelled: "Cancelled | None") -> None:
-    """Wait for one's turn; raise InvalidState if the caller goes first."""
-    while True:
-        try:
-            turn.result(None if cancelled is None else SLICE)
-            return
-        except TimeoutError:
-            if cancelled is not None and cancelled.is_set():
-                raise InvalidState("this call was cancelled before its turn; nothing was run") from None
+def _turn(turn: "Future[None]", cancelled: "Cancel | None", deadline: float) -> None:
+    """Wait for a slot; raise InvalidState if `cancelled` is set, or the time is over, before there is one."""
+    if cancelled is None:
+        turn.result()
+        return
+    from threading import Event
+
+    woken = Event()
+    turn.add_done_callback(lambda _: woken.set())
+    with cancelled.calling(woken.set):
+        woken.wait(deadline - monotonic())
+    if not turn.done():
+        raise InvalidState("this call was cancelled before its turn; nothing was run")
 
 
 def _path(cwd: "str | os.PathLike[str] | None") -> str | None:

@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from agent_exec.engine.cancelling import Cancelled
     from agent_exec.faces.executor.executor import CommandExecutor
     from agent_exec.faces.executor.result import CommandExecutionResult
+    from agent_exec.model.cancel import Cancel
 
 TOOLS = ("execute_command",)
 ARGUMENTS = ("command", "args", "timeout", "cwd")
@@ -30,13 +30,18 @@ class ToolHandler:
         self.command_timeout_ms = milliseconds("command_timeout_ms", command_timeout_ms) or TIMEOUT_MS
 
     def handle(
-        self, tool: str, args: "Mapping[str, object]", cancelled: "Cancelled | None" = None
+        self,
+        tool: str,
+        args: "Mapping[str, object]",
+        cancelled: "Cancel | None" = None,
+        within: float | None = None,
     ) -> "CommandExecutionResult":
         """Call a tool and wait for its result; raise ToolTypeError if there is none of this name.
 
-        See `CommandExecutor.execute_command` for `cancelled`.
+        See `CommandExecutor.execute_command` for `cancelled` and `within`.
         """
-        return self._executor.execute_command(**self._request(tool, args), cancelled=cancelled)
+        asked = self._request(tool, args)
+        return self._executor.execute_command(**asked, cancelled=cancelled, within=within)
 
     async def handle_async(self, tool: str, args: "Mapping[str, object]") -> "CommandExecutionResult":
         """Call a tool as `handle` does, and await its result."""

@@ -13,23 +13,13 @@ from agent_exec.requests.folders import Workspaces
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any, Protocol
+    from typing import Any
 
     from agent_exec.faces.jobs import Jobs
-    from agent_exec.host import Interrupts
     from agent_exec.jobs.excerpt import Excerpt
+    from agent_exec.model.cancel import Cancel
     from agent_exec.model.command import Stream
     from agent_exec.sandbox.profile import Profile
-
-    class Caller(Protocol):
-        """Who waits for the answer of a call."""
-
-        @property
-        def interrupts(self) -> "Interrupts":
-            """What ends our wait when the caller does not wait any more."""
-
-        def watch(self, what: str, printed: "Callable[[], tuple[int, str]]", /) -> None:
-            """Learn what is waited for: its name, how many bytes it has printed, and its newest line."""
 
 
 class Result(Value):
@@ -70,7 +60,7 @@ class JobTools:
         self._longest = longest
         self._usual = usual
         self._told: list[dict[str, Any]] = []
-        self._tools: dict[str, Callable[[dict[str, Any], Caller], dict[str, Any]]] = {
+        self._tools: dict[str, Callable[[dict[str, Any], Cancel], dict[str, Any]]] = {
             "run": self._run,
             "status": lambda asked, _: self.jobs.status(self._known(asked)),
             "tail": self._tail,
@@ -105,7 +95,7 @@ class JobTools:
             )
         return self._told
 
-    def call(self, name: str, given: object, caller: "Caller") -> Result:
+    def call(self, name: str, given: object, caller: "Cancel") -> Result:
         """Do what a tool does; what goes wrong is an answer too."""
         try:
             schema = next(tool["parameters"] for tool in self.definitions() if tool["name"] == name)
@@ -131,7 +121,7 @@ class JobTools:
     def close(self) -> None:
         """Do nothing: jobs go on."""
 
-    def _run(self, asked: "dict[str, Any]", caller: "Caller") -> "dict[str, Any]":
+    def _run(self, asked: "dict[str, Any]", caller: "Cancel") -> "dict[str, Any]":
         stdin, file = asked.get("stdin"), asked.get("stdin_file")
         cwd = self.workspaces.resolve(asked.get("cwd") or ".", "cwd")
         real, fd = (None, -1) if file is None else self._input(file)
@@ -146,14 +136,14 @@ class JobTools:
                 timeout=asked.get("timeout") or None,
                 observe=self._patience(asked, UNTIL),
                 sandbox=None if self._free else self._sandbox,
-                interrupts=caller.interrupts,
+                cancel=caller,
                 on_begin=lambda job_id: self._watched(job_id, caller),
             )
         finally:
             if fd >= 0:
                 os.close(fd)
 
-    def _tail(self, asked: "dict[str, Any]", _caller: "Caller") -> "dict[str, Any]":
+    def _tail(self, asked: "dict[str, Any]", _caller: "Cancel") -> "dict[str, Any]":
         return self.jobs.tail(
             self._known(asked),
             tail_lines=_whole(asked, "lines"),
@@ -161,19 +151,19 @@ class JobTools:
             cursor=asked.get("cursor"),
         )
 
-    def _wait(self, asked: "dict[str, Any]", caller: "Caller") -> "dict[str, Any]":
+    def _wait(self, asked: "dict[str, Any]", caller: "Cancel") -> "dict[str, Any]":
         job_id = self._known(asked)
         self._watched(job_id, caller)
         seconds = self._patience(asked, defaults.WAIT)
-        return self.jobs.wait(job_id, seconds=seconds, interrupts=caller.interrupts)
+        return self.jobs.wait(job_id, seconds=seconds, cancel=caller)
 
-    def _kill(self, asked: "dict[str, Any]", caller: "Caller") -> "dict[str, Any]":
+    def _kill(self, asked: "dict[str, Any]", caller: "Cancel") -> "dict[str, Any]":
         """End a job, and watch it end, unless it has longer for that than a call may wait."""
         job_id = self._known(asked)
         grace = (self.jobs.status(job_id).get("kill_after_ms") or 0) / 1000
-        return self.jobs.kill(job_id, wait=grace < self._longest, interrupts=caller.interrupts)
+        return self.jobs.kill(job_id, wait=grace < self._longest, cancel=caller)
 
-    def _list(self, asked: "dict[str, Any]", _caller: "Caller") -> "dict[str, Any]":
+    def _list(self, asked: "dict[str, Any]", _caller: "Cancel") -> "dict[str, Any]":
         limit = _whole(asked, "limit")
         return self.jobs.list(
             cwd=self.workspaces.resolve(asked["cwd"], "cwd") if asked.get("cwd") else None,
@@ -183,8 +173,10 @@ class JobTools:
             within=self.workspaces.holds,
         )
 
-    def _watched(self, job_id: str, caller: "Caller") -> None:
-        caller.watch(f"job {job_id}", lambda: self.jobs.printed(job_id))
+    def _watched(self, job_id: str, caller: "Cancel") -> None:
+        watch = getattr(caller, "watch", None)
+        if watch is not None:
+            watch(f"job {job_id}", lambda: self.jobs.printed(job_id))
 
     def _patience(self, asked: "dict[str, Any]", usual: float) -> float:
         """Give how long a call waits: more than it may is lowered."""

@@ -10,6 +10,7 @@ from agent_exec.faces.oneshot.git_status import GIT_STATUS_SUMMARY
 from agent_exec.faces.oneshot.resolve import POSIX_SHELLS, POWERSHELLS, shell_for, shell_name
 from agent_exec.faces.oneshot.secure import PERMISSIONS, WRITE_SCOPES, Context, Tool, refusal
 from agent_exec.faces.oneshot.validate import MAX_OUTPUT_CHARS, SHELL_MODE, TIMEOUT_MS, shown
+from agent_exec.model.cancel import check_cancel
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.requests.folders import Workspace
 from agent_exec.requests.gate import Gate
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, Never
 
-    from agent_exec.engine.cancelling import Cancelled
     from agent_exec.faces.oneshot.definitions import Definition
     from agent_exec.faces.oneshot.runner import Runner
     from agent_exec.faces.oneshot.secure import Answer
+    from agent_exec.model.cancel import Cancel
     from agent_exec.model.command import Command
     from agent_exec.model.outcome import Outcome
     from agent_exec.policy.policy import Policy
@@ -91,14 +92,14 @@ class Toolkit:
         return GIT_STATUS_SUMMARY.call(self._context, {"cwd": cwd})
 
     def invoke(
-        self, name: str, arguments: "Mapping[str, Any]", cancelled: "Cancelled | None" = None
+        self, name: str, arguments: "Mapping[str, Any]", cancelled: "Cancel | None" = None
     ) -> "Answer":
         """Call a tool by its name, with its arguments as one object.
 
-        When `cancelled`, a threading.Event, is set, the commands that the
-        tool runs are ended, and it answers soon. A kit that was called so is
-        to be closed.
+        Once `cancelled` is set, the commands that the tool runs are ended,
+        and it returns. A kit that was called with `cancelled` must be closed.
         """
+        check_cancel(cancelled)
         tool = self._tools.get(name) if isinstance(name, str) else None
         if tool is None:
             return refusal(

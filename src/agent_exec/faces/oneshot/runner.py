@@ -2,13 +2,12 @@
 
 from _thread import allocate_lock
 
-from agent_exec.engine.cancelling import outcome_while_wanted
 from agent_exec.model.errors import InvalidState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from agent_exec.engine.cancelling import Cancelled
     from agent_exec.engine.engine import Engine
+    from agent_exec.model.cancel import Cancel
     from agent_exec.model.command import Command
     from agent_exec.model.outcome import Outcome
     from agent_exec.sandbox.report.guard import Guard
@@ -27,12 +26,13 @@ class Runner:
         self._lock = allocate_lock()
         self._closed = False
 
-    def run(self, command: "Command", cancelled: "Cancelled", *, sandbox: "Guard | None" = None) -> "Outcome":
+    def run(self, command: "Command", cancelled: "Cancel", *, sandbox: "Guard | None" = None) -> "Outcome":
         """Run a command to its end, which comes soon if its caller goes; nothing of it is left then."""
         if cancelled.is_set():
             raise InvalidState("this call was cancelled before its command was started; nothing was run")
-        run = self._started().start(command, sandbox=sandbox)
-        return outcome_while_wanted(run, cancelled)
+        from agent_exec.engine.engine import run_on
+
+        return run_on(self._started(), command, cancelled, sandbox=sandbox)
 
     def close(self) -> None:
         """End all that runs, and wait until it is gone; harmless when repeated."""

@@ -25,7 +25,7 @@ from agent_exec.faces.session.masked_failures import Pipelines
 from agent_exec.faces.session.omitted_ranges import omitted
 from agent_exec.faces.session.rendering import Seen, View
 from agent_exec.faces.session.truncate import token_count
-from agent_exec.faces.session.waiting import take_turn, wait, wanted
+from agent_exec.faces.session.waiting import take_turn, wanted
 from agent_exec.model.command import Command, Terminal, Variables
 from agent_exec.model.errors import AgentExecError, ApprovalRequired, CommandDenied, InputClosed
 from agent_exec.model.limits import Limits
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from agent_exec.faces.session.arguments import Condition, ExecArguments, Terms, WriteArguments
-    from agent_exec.faces.session.waiting import Cancelled
+    from agent_exec.model.cancel import Cancel
     from agent_exec.patch.answer import Applied
     from agent_exec.requests.gate import Gate
     from agent_exec.sandbox.profile import Profile
@@ -97,7 +97,7 @@ class Sessions:
         self._engine = Engine(slots=limit + 64)
         self._login: dict[shells.Shell, dict[str, str]] = {}
 
-    def execute(self, asked: "ExecArguments", cancelled: "Cancelled | None" = None) -> Answer:
+    def execute(self, asked: "ExecArguments", cancelled: "Cancel | None" = None) -> Answer:
         """Run a command; answer when it has ended, when there is something to say, or when time is up."""
         shell = self._shell(asked.shell)
         argv = shells.argv(shell, asked.cmd, asked.login)
@@ -131,9 +131,9 @@ class Sessions:
                 first=True,
             )
         finally:
-            session.turn.release()
+            session.give_turn()
 
-    def write(self, asked: "WriteArguments", cancelled: "Cancelled | None" = None) -> Answer:
+    def write(self, asked: "WriteArguments", cancelled: "Cancel | None" = None) -> Answer:
         """Type into a session, or only look at it; answer as `execute` does."""
         began = monotonic()
         session = self.find(asked.session_id, "write_stdin")
@@ -152,9 +152,9 @@ class Sessions:
             )
         finally:
             session.leave()
-            session.turn.release()
+            session.give_turn()
 
-    def kill(self, number: int, cancelled: "Cancelled | None" = None) -> Answer:
+    def kill(self, number: int, cancelled: "Cancel | None" = None) -> Answer:
         """End a session: politely, then by force, with all that it has started."""
         session = self.find(number, "kill_session")
         began = monotonic()
@@ -165,7 +165,7 @@ class Sessions:
         try:
             return self._answer(session, 1.0, (), self.terms.max_output_tokens, None, began, None)
         finally:
-            session.turn.release()
+            session.give_turn()
 
     def resize(self, number: int, rows: int, columns: int) -> None:
         """Give a session's terminal another size."""
@@ -362,7 +362,7 @@ class Sessions:
         tokens: int,
         render: str | None,
         began: float,
-        cancelled: "Cancelled | None",
+        cancelled: "Cancel | None",
         *,
         first: bool = False,
     ) -> Answer:
@@ -376,7 +376,7 @@ class Sessions:
         if self._longest is not None:
             seconds = min(seconds, self._longest)
         try:
-            ending = wait(session, began + seconds, wanted(conditions), cancelled)
+            ending = session.wait(began + seconds - monotonic(), wanted(conditions), cancelled)
         finally:
             if regexes:
                 session.look_for(None)

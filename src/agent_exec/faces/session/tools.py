@@ -9,6 +9,7 @@ from agent_exec.faces.session.definitions import definitions
 from agent_exec.faces.session.failures import ToolFailure
 from agent_exec.faces.session.running import Sessions
 from agent_exec.faces.session.storage import Storage
+from agent_exec.model.cancel import check_cancel
 from agent_exec.model.errors import AgentExecError
 from agent_exec.model.output import unfinished
 from agent_exec.model.value import Value
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, Self
 
-    from agent_exec.faces.session.waiting import Cancelled
+    from agent_exec.model.cancel import Cancel
     from agent_exec.requests.gate import Approver, Gate
     from agent_exec.sandbox.profile import Profile
     from agent_exec.sessions.session import Session
@@ -49,7 +50,7 @@ class SessionTools:
     def __init__(self, sessions: Sessions, storage: Storage) -> None:
         self.sessions = sessions
         self._storage = storage
-        self._tools: dict[str, Callable[[object, Cancelled | None], Result]] = {
+        self._tools: dict[str, Callable[[object, Cancel | None], Result]] = {
             "exec_command": self._exec,
             "write_stdin": self._write,
             "read_output": self._read,
@@ -80,8 +81,9 @@ class SessionTools:
         sessions = self.sessions
         return instructions(sessions.workspace, sessions.sandbox, escalates=sessions.can_escalate)
 
-    def call(self, name: str, given: object, cancelled: "Cancelled | None" = None) -> Result:
-        """Do what a tool does; what goes wrong is an answer too."""
+    def call(self, name: str, given: object, cancelled: "Cancel | None" = None) -> Result:
+        """Call a tool; errors are results too. Once `cancelled` is set, a call that waits returns."""
+        check_cancel(cancelled)
         tool = self._tools.get(name)
         if tool is None:
             return Result(f"there is no tool {name!r}; there are {', '.join(self._tools)}", is_error=True)
@@ -111,15 +113,15 @@ class SessionTools:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _exec(self, given: object, cancelled: "Cancelled | None") -> Result:
+    def _exec(self, given: object, cancelled: "Cancel | None") -> Result:
         answer = self.sessions.execute(arguments.parse_exec(given, self.sessions.terms), cancelled)
         return Result(answer.text(), answer.structured())
 
-    def _write(self, given: object, cancelled: "Cancelled | None") -> Result:
+    def _write(self, given: object, cancelled: "Cancel | None") -> Result:
         answer = self.sessions.write(arguments.parse_write(given, self.sessions.terms), cancelled)
         return Result(answer.text(), answer.structured())
 
-    def _read(self, given: object, _cancelled: "Cancelled | None") -> Result:
+    def _read(self, given: object, _cancelled: "Cancel | None") -> Result:
         asked = arguments.parse_read(given)
         session, start, data = self.sessions.read(asked.session_id, asked.start, asked.max_bytes)
         half = unfinished(data)
@@ -139,28 +141,28 @@ class SessionTools:
             said += [f"Note: {gone(*gap)}" for gap in gaps]
         return Result("\n".join([*said, "Output:", str(told["output"])]), told)
 
-    def _list(self, given: object, _cancelled: "Cancelled | None") -> Result:
+    def _list(self, given: object, _cancelled: "Cancel | None") -> Result:
         arguments.parse_list(given)
         found = [_told(one) for one in (*self.sessions.registry.live(), *self.sessions.registry.ended())]
         lines = [f"{one['session_id']} {_state(one)} {visible(one['cmd'])}" for one in found]
         return Result("\n".join(lines) or "There are no sessions.", {"sessions": found})
 
-    def _kill(self, given: object, cancelled: "Cancelled | None") -> Result:
+    def _kill(self, given: object, cancelled: "Cancel | None") -> Result:
         answer = self.sessions.kill(arguments.parse_id(given), cancelled)
         return Result(answer.text(), answer.structured())
 
-    def _resize(self, given: object, _cancelled: "Cancelled | None") -> Result:
+    def _resize(self, given: object, _cancelled: "Cancel | None") -> Result:
         asked = arguments.parse_resize(given)
         self.sessions.resize(asked.session_id, asked.rows, asked.columns)
         text = f"The terminal has {asked.rows} rows and {asked.columns} columns now."
         return Result(text, {"session_id": asked.session_id})
 
-    def _close_stdin(self, given: object, _cancelled: "Cancelled | None") -> Result:
+    def _close_stdin(self, given: object, _cancelled: "Cancel | None") -> Result:
         number = arguments.parse_id(given)
         self.sessions.end_input(number)
         return Result("The input of the session has ended.", {"session_id": number})
 
-    def _detach(self, given: object, _cancelled: "Cancelled | None") -> Result:
+    def _detach(self, given: object, _cancelled: "Cancel | None") -> Result:
         number = arguments.parse_id(given)
         job_id, root = self.sessions.detach(number), self.sessions.jobs
         text = (
@@ -171,7 +173,7 @@ class SessionTools:
         )
         return Result(text, {"session_id": number, "job_id": job_id, "root": root})
 
-    def _patch(self, given: object, _cancelled: "Cancelled | None") -> Result:
+    def _patch(self, given: object, _cancelled: "Cancel | None") -> Result:
         asked = arguments.parse_patch(given)
         done = self.sessions.patch(asked.input, asked.workdir)
         told = {"added": done.added, "modified": done.modified, "deleted": done.deleted}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from agent_exec.host.posix.detached.start import detach
     from agent_exec.host.posix.environment import inherited_environment, own_environment, shell
     from agent_exec.host.posix.identity import identify, is_alive, send_signal
-    from agent_exec.host.posix.interrupts import Interrupts, Recall
+    from agent_exec.host.posix.interrupts import Interrupts, wait_to_read
     from agent_exec.host.posix.keeper.tree import boot_id
     from agent_exec.host.posix.listening import is_listened_on
     from agent_exec.host.posix.poller import Poller
@@ -32,7 +32,6 @@ __all__ = [
     "LocalSpawner",
     "Poller",
     "Process",
-    "Recall",
     "Report",
     "Spawner",
     "Watch",
@@ -56,6 +55,7 @@ __all__ = [
     "signal_name",
     "signal_number",
     "tell",
+    "wait_to_read",
 ]
 
 _HOMES = {
@@ -66,7 +66,6 @@ _HOMES = {
     "LocalSpawner": "process.local_spawner",
     "Poller": "poller",
     "Process": "process.process",
-    "Recall": "interrupts",
     "Report": "detached.report",
     "Spawner": "process.spawner",
     "Watch": "detached.control",
@@ -90,5 +89,6 @@ _HOMES = {
     "signal_name": "signals",
     "signal_number": "signals",
     "tell": "detached.report",
+    "wait_to_read": "interrupts",
 }
 __getattr__ = loader(__name__, _HOMES)

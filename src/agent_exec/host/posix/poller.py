@@ -4,6 +4,10 @@ import os
 import select
 from time import monotonic
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_exec.model.cancel import Cancel
+
 READ = select.POLLIN
 WRITE = select.POLLOUT
 HANGUP = select.POLLHUP | select.POLLERR
@@ -108,8 +112,27 @@ class Poller:
         return self._poll
 
 
-def wait_for(wanted: list[tuple[int, int]], seconds: float | None) -> list[int]:
-    """Wait until a descriptor has its events, for at most so long; give those that do. -1 is none."""
+def wait_for(
+    wanted: list[tuple[int, int]], seconds: float | None, cancel: "Cancel | None" = None
+) -> list[int]:
+    """Wait until a descriptor has its events, for at most so long; return those that have. -1 is none.
+
+    Once `cancel` is set, a descriptor that stands for it is returned.
+    """
+    if cancel is None:
+        return _wait_for(wanted, seconds)
+    fd: int = getattr(cancel, "fd", -1)
+    if fd >= 0:
+        return _wait_for([*wanted, (fd, READ)], seconds)
+    wake = _Wake()
+    try:
+        with cancel.calling(lambda: os.write(wake.writer, b"!")):
+            return _wait_for([*wanted, (wake.reader, READ)], seconds)
+    finally:
+        wake.close()
+
+
+def _wait_for(wanted: list[tuple[int, int]], seconds: float | None) -> list[int]:
     poller = select.poll()
     for fd, events in wanted:
         if fd >= 0:

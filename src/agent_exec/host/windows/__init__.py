@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from agent_exec.host.windows.handoff_in import Adopted
     from agent_exec.host.windows.hide_argv import hide_arguments
     from agent_exec.host.windows.identity import boot_id, identify, is_alive, send_signal
-    from agent_exec.host.windows.interrupts import Interrupts, Recall, on_terminate
+    from agent_exec.host.windows.interrupts import Interrupts, on_terminate, wait_to_read
     from agent_exec.host.windows.listening import is_listened_on
     from agent_exec.host.windows.local_spawner import LocalSpawner
     from agent_exec.host.windows.lock import FileLock, holder, is_locked
@@ -31,7 +31,6 @@ __all__ = [
     "LocalSpawner",
     "Poller",
     "Process",
-    "Recall",
     "Report",
     "Spawner",
     "Watch",
@@ -55,6 +54,7 @@ __all__ = [
     "signal_name",
     "signal_number",
     "tell",
+    "wait_to_read",
 ]
 
 _HOMES = {
@@ -65,7 +65,6 @@ _HOMES = {
     "LocalSpawner": "local_spawner",
     "Poller": "poller",
     "Process": "process",
-    "Recall": "interrupts",
     "Report": "report",
     "Spawner": "spawner",
     "Watch": "control",
@@ -89,5 +88,6 @@ _HOMES = {
     "signal_name": "signals",
     "signal_number": "signals",
     "tell": "report",
+    "wait_to_read": "interrupts",
 }
 __getattr__ = loader(__name__, _HOMES)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agent_exec.host.ports import Loop
-    from agent_exec.host.windows.interrupts import Interrupts
+    from agent_exec.model.cancel import Cancel
 
 _SYNCHRONIZE = 0x100000
 _MOST = 1 << 16
@@ -126,12 +126,12 @@ class Watch:
         """Whether there is an owner to hear of the end of; without one, look again from time to time."""
         return self._mutex != 0
 
-    def wait(self, seconds: float | None, interrupts: "Interrupts | None" = None) -> bool:
-        """Wait for the owner to hang up, or for an interrupt; False when the time is over."""
-        if not self._over and wait_for(self._mutex, seconds, interrupts):
+    def wait(self, seconds: float | None, cancel: "Cancel | None" = None) -> bool:
+        """Wait for the owner to hang up, or until `cancel` is set; False when the time is over."""
+        if not self._over and wait_for(self._mutex, seconds, cancel):
             _let_go(self._mutex)  # for the next who waits
             self._over = True
-        return self._over or (interrupts is not None and interrupts.caught)
+        return self._over or (cancel is not None and cancel.is_set())
 
     def close(self) -> None:
         """Wait no more; harmless when repeated."""

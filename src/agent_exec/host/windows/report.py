@@ -7,7 +7,7 @@ from agent_exec.host.windows.interrupts import wait_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from agent_exec.host.windows.interrupts import Interrupts
+    from agent_exec.model.cancel import Cancel
 
 
 class Report:
@@ -25,10 +25,10 @@ class Report:
             os.close(self.fd)
             self.fd = -1
 
-    def hear(self, seconds: float | None, interrupts: "Interrupts | None" = None) -> bytes | None:
-        """Give what is told next; nothing when the time is over or an interrupt came, None at the end."""
+    def hear(self, seconds: float | None, cancel: "Cancel | None" = None) -> bytes | None:
+        """Return the next message; nothing when the time is over or `cancel` is set, None at the end."""
         try:
-            told = namedpipe.read(self._reader, 4096, lambda event: wait_for(event, seconds, interrupts))
+            told = namedpipe.read(self._reader, 4096, lambda event: wait_for(event, seconds, cancel))
         except OSError:
             return None
         return told or b""

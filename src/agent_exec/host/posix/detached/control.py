@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agent_exec.host.ports import Loop
-    from agent_exec.host.posix.interrupts import Interrupts
+    from agent_exec.model.cancel import Cancel
 
 LONGEST_LINE = 512
 """What the system writes in one piece wherever POSIX holds."""
@@ -104,12 +104,11 @@ class Watch:
         """Whether there is a pipe to hear of the end by; without one, look again from time to time."""
         return self._fd >= 0
 
-    def wait(self, seconds: float | None, interrupts: "Interrupts | None" = None) -> bool:
-        """Wait for the owner to hang up, or for an interrupt; False when the time is over."""
-        from agent_exec.host.posix.poller import READ, wait_for
+    def wait(self, seconds: float | None, cancel: "Cancel | None" = None) -> bool:
+        """Wait for the owner to hang up, or until `cancel` is set; False when the time is over."""
+        from agent_exec.host.posix.poller import wait_for
 
-        fd = -1 if interrupts is None else interrupts.fd
-        return bool(wait_for([(self._fd, 0), (fd, READ)], seconds))
+        return bool(wait_for([(self._fd, 0)], seconds, cancel))
 
     def close(self) -> None:
         """Wait no more; harmless when repeated."""

@@ -4,7 +4,7 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from agent_exec.host.posix.interrupts import Interrupts
+    from agent_exec.model.cancel import Cancel
 
 
 class Report:
@@ -21,12 +21,11 @@ class Report:
             os.close(self.fd)
             self.fd = -1
 
-    def hear(self, seconds: float | None, interrupts: "Interrupts | None" = None) -> bytes | None:
-        """Give what is told next; nothing when the time is over or an interrupt came, None at the end."""
+    def hear(self, seconds: float | None, cancel: "Cancel | None" = None) -> bytes | None:
+        """Return the next message; nothing when the time is over or `cancel` is set, None at the end."""
         from agent_exec.host.posix.poller import READ, wait_for
 
-        fd = -1 if interrupts is None else interrupts.fd
-        if self._reader in wait_for([(self._reader, READ), (fd, READ)], seconds):
+        if self._reader in wait_for([(self._reader, READ)], seconds, cancel):
             return os.read(self._reader, 4096) or None
         return b""
 
