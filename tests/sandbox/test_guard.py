@@ -426,6 +426,39 @@ def test_a_file_that_leads_to_a_dangerous_repository_is_taken_away(root: Path, l
     assert sh("true", root).ok, "the next command must not be refused"
 
 
+_EVIL = (
+    "mkdir -p F/objects F/refs; echo 'ref: refs/heads/m' >F/HEAD;"
+    "printf '[core]\\nrepositoryformatversion = 0\\nfsmonitor = \"touch %s/ran; false\"\\n' $PWD >F/config"
+)
+"""A repository in F that has git run something."""
+
+
+@pytest.mark.parametrize("path", ["../.git/f", "../.git/modules/f", "/proc/self/cwd/../.git/f"])
+@pytest.mark.parametrize("mode", ["read-only", "commit"])
+def test_a_file_that_leads_into_a_known_repository_is_judged(root: Path, path: str, mode: str) -> None:
+    """Not all in a repository's folder is protected, and some was made before the repository was known."""
+    hidden = _EVIL.replace("F/", f".git/{path.partition('.git/')[2]}/")
+    sh(f"git init -q; {hidden}", root, git=mode)
+    if not (root / ".git").exists():  # judged by then
+        assert "modules" in path
+        repository(root)
+    outcome = sh(
+        f"test {mode} != commit || {{ {hidden}; }}; mkdir s; echo 'gitdir: {path}' >s/.git", root, git=mode
+    )
+    subprocess.run(["git", "status"], cwd=root / "s", capture_output=True, check=False)
+    assert not (root / "ran").exists(), outcome
+    if path.startswith("/proc") or mode == "commit":
+        assert told(outcome, root)["s/.git"], outcome
+
+
+@pytest.mark.parametrize("line", ["true", "mv .git/modules/f .git/f; ln -s ../f .git/modules/f"])
+def test_a_repository_with_a_module_that_runs_something_is_taken_away(root: Path, line: str) -> None:
+    """`git submodule update --init` takes a module for its own that is there already."""
+    outcome = sh(f"git init -q; {_EVIL.replace('F/', '.git/modules/f/')}; {line}", root)
+    assert told(outcome, root)[".git"], outcome
+    assert not (root / ".git").exists()
+
+
 def test_a_root_does_not_become_a_repository_itself(root: Path) -> None:
     made = "mkdir objects refs sub .vscode; echo 'ref: refs/heads/m' >HEAD; echo 'gitdir: ..' >sub/.git"
     outcome = sh(

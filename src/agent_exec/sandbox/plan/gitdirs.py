@@ -110,12 +110,12 @@ def guard(
     )
 
 
-def danger(git: str, roots: "Sequence[str]", known: "Sequence[str]" = (), worktree: str = "") -> str:
+def danger(git: str, roots: "Sequence[str]", known: "Sequence[str]" = ()) -> str:
     """Return what would make git run something of a command's choosing in a repository, "" if nothing would.
 
     `git` is a repository's folder, or the file that stands for it. A plain
     clone or a fresh `git init` is not dangerous. The `known` repositories are
-    protected. A `worktree` is what points to the folder.
+    protected, but not all that lies in their folders is.
     """
     if os.path.islink(git):
         return "a link"
@@ -129,12 +129,12 @@ def danger(git: str, roots: "Sequence[str]", known: "Sequence[str]" = (), worktr
         pointed = _settled(os.path.dirname(git), target, roots)
         if not pointed:
             return "a path that can be changed"
-        return danger(pointed, roots, known, os.path.dirname(git)) if _made(pointed, roots, known) else ""
+        return danger(pointed, roots, known) if _made(pointed, roots, known) else ""
     for name in ("config", "config.worktree"):
         file = os.path.join(git, name)
         if os.path.lexists(file):
             try:
-                found = running(read_small(file), git, worktree)
+                found = running(read_small(file), git, _worktree(git, roots))
             except OSError:
                 return f"{name}, which cannot be read"
             if found:
@@ -159,21 +159,48 @@ def danger(git: str, roots: "Sequence[str]", known: "Sequence[str]" = (), worktr
         names = []
     except OSError:
         return "hooks, which cannot be read"
-    return next((f"hooks/{name}" for name in names if not name.endswith(".sample")), "")
+    for name in names:
+        if not name.endswith(".sample"):
+            return f"hooks/{name}"
+    for one in inner(git, links=True):  # git goes there for a submodule that is not checked out yet
+        if found := danger(one, roots, (*known, git)):
+            return f"{found} in {os.path.relpath(one, git)}"
+    return ""
+
+
+def _worktree(git: str, roots: "Sequence[str]") -> str:
+    """Return the working tree that a repository's folder names, if its `.git` leads back; "" for others."""
+    try:
+        settings = parse(read_small(os.path.join(git, "config")))
+    except OSError:
+        return ""
+    for section, name, value in settings:
+        if (section, name) == ("core", "worktree"):
+            tree = os.path.realpath(os.path.join(git, value))
+            try:
+                if _pointed(os.path.join(tree, ".git"), tree, roots, "gitdir:") == git:
+                    return tree
+            except InvalidArgument:
+                continue
+    return ""
 
 
 def _settled(base: str, target: str, roots: "Sequence[str]") -> str:
-    """Return where a path that a repository names leads, "" if that cannot be said for good."""
+    """Return where a path that a repository names leads, "" if that cannot be said for good.
+
+    Links in /proc lead elsewhere for each process, and so do those of /dev that lead there.
+    """
+    path = os.path.normpath(os.path.join(base, target))
     try:
-        return "" if "\0" in target else settle(os.path.join(base, target), roots, "git")[0]
+        lost = "\0" in target or inside(path, "/proc") or inside(path, "/dev")
+        return "" if lost else settle(os.path.join(base, target), roots, "git")[0]
     except InvalidArgument:
         return ""
 
 
 def _made(folder: str, roots: "Sequence[str]", known: "Sequence[str]") -> bool:
     """True if a repository's folder may be the work of a command."""
-    inner = any(inside(folder, root) for root in roots) and os.path.isdir(folder)
-    return inner and not any(inside(folder, one) for one in known)
+    return folder not in known and any(inside(folder, root) for root in roots) and os.path.isdir(folder)
 
 
 def unprotectable(git: str, roots: "Sequence[str]") -> str:
@@ -187,18 +214,18 @@ def unprotectable(git: str, roots: "Sequence[str]") -> str:
     return ""
 
 
-def inner(git: str) -> "Iterator[str]":
+def inner(git: str, *, links: bool = False) -> "Iterator[str]":
     """Return the folders of repositories inside a repository's own folder: of worktrees and of modules."""
-    for name in _listed(os.path.join(git, "worktrees")):
+    for name in _listed(os.path.join(git, "worktrees"), links=links):
         yield os.path.join(git, "worktrees", name)
     waiting = [os.path.join(git, "modules")]
     while waiting:
         here = waiting.pop()
-        for name in _listed(here):
+        for name in _listed(here, links=links):
             path = os.path.join(here, name)
-            if os.path.lexists(os.path.join(path, "HEAD")):
+            if os.path.lexists(os.path.join(path, "HEAD")) or os.path.islink(path):
                 yield path
-                yield from inner(path)
+                yield from () if os.path.islink(path) else inner(path, links=links)
             else:
                 waiting.append(path)
 
@@ -218,10 +245,11 @@ def parts(folder: str, used: "Sequence[str] | None" = None) -> "Iterator[str]":
             yield path
 
 
-def _listed(folder: str) -> list[str]:
+def _listed(folder: str, *, links: bool = False) -> list[str]:
+    """Return the names of the folders in a folder, and if asked, of links to folders."""
     try:
         with os.scandir(folder) as listed:
-            return sorted(entry.name for entry in listed if entry.is_dir(follow_symlinks=False))
+            return sorted(entry.name for entry in listed if entry.is_dir(follow_symlinks=links))
     except OSError:
         return []
 
