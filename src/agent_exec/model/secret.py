@@ -8,10 +8,28 @@ HARMLESS = frozenset(
 )
 """Names that look like secrets and hold none."""
 
-_ENDS = ("_AUTH", "_AUTH_IDENT", "_DSN", "_PAT", "_PWD", "PW", "PEM", "_CONNECTION_STRING", "_CONN_STR")
+_ENDS = (
+    "_AUTH",
+    "_AUTH_HEADER",
+    "_AUTH_IDENT",
+    "_DSN",
+    "_PAT",
+    "_PWD",
+    "PW",
+    "PEM",
+    "_CONNECTION_STRING",
+    "_CONN_STR",
+)
 _HEADS = ("BW_SESSION", "OP_SESSION")
 _TOKEN = 20
 """From how many characters on the user of an address is rather a token."""
+_MARKS = (
+    *"ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- sk-ant-api03- sk-proj- sk_live_ hf_ npm_ AKIA".split(),
+    *("Basic ", "Bearer "),
+)
+"""What tokens of well-known services begin with, and the words before one in a header."""
+_REST = 16
+"""How many letters and digits follow at least."""
 _WORDS = frozenset(("JWT", "DSN", "PAT", "OTP", "MNEMONIC"))
 
 
@@ -26,7 +44,14 @@ def is_secret(name: str, value: str = "") -> bool:
         or upper.startswith(_HEADS)
         or not _WORDS.isdisjoint(upper.split("_"))
         or has_password(value)
+        or has_token(value)
     )
+
+
+def has_token(text: str) -> bool:
+    """True if a text holds a token of a service that marks them, or a header that carries one."""
+    found = (text.partition(mark)[2][:_REST] for mark in _MARKS if mark in text)
+    return any(len(rest) == _REST and rest.isalnum() for rest in found)
 
 
 def has_password(value: str) -> bool:

@@ -68,10 +68,15 @@ projects/a/.git/config .agent-exec-token .config/agent-exec/rules.toml .local/sh
 .config/glab-cli/config.yml .config/gcloud/credentials.db .config/op/config .config/git/credentials .git-credentials .pypirc
 .vault-token .julia/servers/x/auth.toml miniconda3/.condarc .dotnet/corefx/cryptography/x509stores/my/x go/src/x/.env
 .wasmer/wasmer.toml .luarocks/upload_config.lua .conan/remotes.json .npm/_logs/x.log .conda/.condarc .unheard-of/token
+.local/share/gem/credentials .npm-global/etc/npmrc .nvm/versions/node/v20/etc/npmrc .asdf/installs/nodejs/20/etc/npmrc
+.volta/tools/image/node/20/etc/npmrc .local/share/fnm/node-versions/v20/installation/etc/npmrc
+.local/share/mise/installs/node/20/etc/npmrc .venv/pip.conf .virtualenvs/a/pip.conf .pyenv/versions/3.12/pip.conf
+.local/share/uv/tools/a/pip.conf .local/share/pipx/venvs/a/pip.conf .cache/pypoetry/virtualenvs/a/pip.conf
+miniconda3/condarc miniconda3/condarc.d/a.yml miniconda3/envs/a/.condarc micromamba/.mambarc
 """.split()
 """Where people keep secrets, relative to the home folder."""
 
-KEPT = ".pyenv/version .cargo/registry/x .m2/repository/x miniconda3/bin/x .nvm/x .cache/pip/x go/pkg/mod/x".split()
+KEPT = ".pyenv/version .pyenv/versions/3.12/bin/x .nvm/versions/node/v20/bin/x .cargo/registry/x .m2/repository/x miniconda3/bin/x .nvm/x .cache/pip/x go/pkg/mod/x".split()
 
 
 @pytest.fixture(params=("ours", "nobody")[: 1 + ORDINARY])
@@ -249,7 +254,9 @@ def test_a_copy_of_plain_configuration(house: House) -> None:
     house.put(
         ".gitconfig",
         "[user]\n\tname = Me\n\tsigningkey = ABC\n[http]\n\textraheader = Authorization: x\n"
-        '[url "https://me:CANARY@host/"]\n\tinsteadOf = CANARY:\n[github]\n\tpat = CANARY\n[alias]\n\tst = status\n',
+        '[url "https://me:CANARY@host/"]\n\tinsteadOf = CANARY:\n[github]\n\tpat = CANARY\n[alias]\n\tst = status\n'
+        '[http]\n\tproxy = me:CANARY@host:3128\n[alias]\n\tx = "!curl -H ghp_0123456789CANARY0123 y"\n'
+        '[a]\n\ttoken = """\nCANARY\n"""\n\turl = git@host:x\n',
     )
     told = house.run("cat ~/.gitconfig")
     assert told.splitlines() == [
@@ -260,7 +267,22 @@ def test_a_copy_of_plain_configuration(house: House) -> None:
         "[github]",
         "[alias]",
         "\tst = status",
+        *("[http]", "[alias]", "[a]", "\turl = git@host:x"),
     ]
+
+
+def test_an_environment_that_comes_is_looked_into(boxes: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a pattern stands for is looked for again when a folder on its way has changed."""
+    with folder_elsewhere() as folder:
+        house = House(folder / "home", None)
+        monkeypatch.setenv("HOME", str(house.home))
+        profile = Profile("workspace-write", [str(house.root)])
+        for name in ("a", "b"):
+            house.put(f".virtualenvs/{name}/bin/x")
+            house.put(f".virtualenvs/{name}/pip.conf")
+            out = agent_exec.run(["grep", "-rl", "CANARY", str(house.home)], sandbox=profile)
+            assert not [path for path in out.stdout_text.split() if "pip.conf" in path], name
+            assert f"{house.home}/.virtualenvs/{name}/bin/x" in out.stdout_text.split()
 
 
 def test_a_worktree_and_a_part_of_a_repository(house: House) -> None:

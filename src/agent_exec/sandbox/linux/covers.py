@@ -178,14 +178,20 @@ def read_text(name: str, source: int | None = None) -> bytes | None:
 def _harmless(lines: "Iterable[bytes]") -> "Iterator[bytes]":
     """Return the lines without secrets, what continues those, and what stands in a section that looks so."""
     section = goes_on = False
+    quotes = ""
     for line in lines:
-        word = line.strip()
-        if word.startswith(b"["):
-            section = _is_secret(word.decode("utf-8", "replace"))
-        secret = section or goes_on or _is_secret(word.decode("utf-8", "replace"))
-        goes_on = secret and word.endswith(b"\\")
+        word = line.strip().decode("utf-8", "replace")
+        if quotes:  # a text of many lines
+            quotes = "" if quotes in word else quotes
+            continue
+        if word.startswith("["):
+            section = _is_secret(word)
+        secret = section or goes_on or _is_secret(word)
+        goes_on = secret and word.endswith("\\")
         if not secret:
             yield line
+        else:
+            quotes = next((mark for mark in ('"""', "'''") if word.count(mark) % 2), "")
 
 
 def _is_secret(line: str) -> bool:
@@ -193,11 +199,13 @@ def _is_secret(line: str) -> bool:
     if "SIGNINGKEY" in upper:
         return False
     _, address, rest = line.partition("://")
+    users = (word.rpartition("@")[0] for word in line.replace("=", " ").split())
     return (
         any(part in upper for part in PARTS)
         or "EXTRAHEADER" in upper
         or is_secret(line.partition("=")[0].strip(" \t\"'"), line)
         or bool(address and "@" in rest.partition("/")[0])
+        or any(":" in user for user in users)  # user:password@host, without a scheme
     )
 
 

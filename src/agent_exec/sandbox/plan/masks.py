@@ -4,6 +4,7 @@ import os
 
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.sandbox.plan.paths import outermost
+from agent_exec.sandbox.plan.secrets import STARRED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def find_masks(
             bases = ("/",)
         for base in bases:
             paths = (
-                expand(base, path, most=MOST_MASKS, entries=bound)
+                expand(base, path, most=MOST_MASKS, entries=bound, look=look if written in STARRED else None)
                 if is_pattern(path)
                 else [os.path.join(base, path)]
             )
@@ -43,8 +44,8 @@ def find_masks(
 
 
 def is_fixed(written: str) -> bool:
-    """True if an entry of deny_read names one path, whatever the roots are and hold."""
-    return written.startswith(("~/", "/")) and not is_pattern(written)
+    """True if what an entry of deny_read stands for is known from a look, whatever the roots are and hold."""
+    return written in STARRED or (written.startswith(("~/", "/")) and not is_pattern(written))
 
 
 def is_pattern(path: str) -> bool:
@@ -70,11 +71,12 @@ def matches(name: str, pattern: str) -> bool:
     return not pattern[start:].strip("*")
 
 
-def expand(base: str, pattern: str, *, most: int, entries: int) -> list[str]:
+def expand(base: str, pattern: str, *, most: int, entries: int, look: "Look | None" = None) -> list[str]:
     """Give the paths below a folder that a pattern stands for; `**` is any number of folders, not of links.
 
     Too many matches, too many entries to look at, and folders that cannot be
-    read are refused: what was left out would be readable.
+    read are refused: what was left out would be readable. A `look` remembers
+    which folders were looked into; those that cannot be read are passed over.
     """
     found: list[str] = []
     seen = 0
@@ -96,11 +98,13 @@ def expand(base: str, pattern: str, *, most: int, entries: int) -> list[str]:
         part, rest = parts[0], parts[1:]
         if not is_pattern(part):
             there = os.path.join(here, part)
-            if os.path.lexists(there):
+            if os.path.lexists(there) if look is None else look.lead(there)[1]:
                 waiting.append((there, rest))
             continue
         if part == "**":
             waiting.append((here, rest))
+        if look is not None:
+            look.stamp(look.lead(here)[0])
         try:
             with os.scandir(here) as listed:
                 for entry in listed:
@@ -118,6 +122,8 @@ def expand(base: str, pattern: str, *, most: int, entries: int) -> list[str]:
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
+            if look is not None:
+                continue
             raise InvalidArgument(
                 f"deny_read: {pattern!r} cannot be looked for in {here!r}: {error.strerror}", path=here
             ) from None

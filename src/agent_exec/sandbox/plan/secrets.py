@@ -101,6 +101,9 @@ _SYSTEM = _below(
 """
 )
 
+_CONDA = "miniconda3 miniconda anaconda3 anaconda miniforge3 mambaforge micromamba .micromamba .conda".split()
+"""Where conda is installed, or keeps its environments."""
+
 _HOME = _below(
     """
 .ssh .aws .azure .gnupg .kube .git-credentials .netrc _netrc .pypirc .vault-token .password-store .npmrc
@@ -130,6 +133,7 @@ _HOME = _below(
 .pub-cache: credentials.json
 .cargo: credentials credentials.toml
 .gem: credentials
+.local/share: gem/credentials
 .bundle: config
 .m2: settings.xml settings-security.xml
 .gradle: gradle.properties init.gradle
@@ -160,15 +164,37 @@ _HOME = _below(
 .local/share: keyrings kwalletd atuin fish opencode goose TelegramDesktop mkcert rbw gopass
 .local/share: uv/credentials agent-exec
 .local/state: agent-exec
-miniconda3: .condarc
-miniconda: .condarc
-anaconda3: .condarc
-anaconda: .condarc
-miniforge3: .condarc
-mambaforge: .condarc
-micromamba: .condarc
+.npm-global: etc/npmrc
+.npm-packages: etc/npmrc
+.venv: pip.conf
 """
+) + tuple(
+    f"{folder}/{name}" for folder in _CONDA for name in ".condarc condarc condarc.d .mambarc pip.conf".split()
 )
 
-SECRETS = tuple(dict.fromkeys((*(f"~/{path}" for path in _HOME), *_SYSTEM)))
+STARRED = frozenset(
+    f"~/{path}"
+    for path in (
+        *(
+            f"{where}/etc/npmrc"
+            for where in (
+                ".nvm/versions/node/* .nodenv/versions/* .asdf/installs/nodejs/* .volta/tools/image/node/*"
+                " .local/share/mise/installs/node/* .fnm/node-versions/*/installation"
+                " .local/share/fnm/node-versions/*/installation"
+            ).split()
+        ),
+        *(
+            f"{where}/pip.conf"
+            for where in (
+                ".virtualenvs/* .venvs/* .pyenv/versions/* .local/share/virtualenvs/* .local/share/uv/tools/*"
+                " .local/share/pipx/venvs/* .local/pipx/venvs/* .cache/pypoetry/virtualenvs/*"
+                " .local/share/pdm/venvs/* .local/share/hatch/env/virtual/*/*/*"
+            ).split()
+        ),
+        *(f"{where}/envs/*/.condarc" for where in _CONDA),
+    )
+)
+"""Settings of each toolchain or environment in a folder of them, which may hold tokens of registries."""
+
+SECRETS = tuple(dict.fromkeys((*(f"~/{path}" for path in _HOME), *sorted(STARRED), *_SYSTEM)))
 """What opens other doors: never shown, whatever else is."""
