@@ -102,7 +102,7 @@ def calls(act: Callable[[], object]) -> dict[str, dict[str, Any]]:
         others[-1](frame, event, argument)
 
     own = Trace()
-    threading.setprofile(begin)  # type: ignore[arg-type]
+    threading.setprofile(begin)
     sys.setprofile(own)
     try:
         act()

@@ -5,73 +5,44 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     if sys.platform == "win32":
-        from agent_exec.host.windows import (
-            Adopted,
-            Control,
-            FileLock,
-            Interrupts,
-            LocalSpawner,
-            Poller,
-            Process,
-            Report,
-            Spawner,
-            Watch,
-            ask,
-            boot_id,
-            detach,
-            end_orphans,
-            hide_arguments,
-            holder,
-            identify,
-            inherited_environment,
-            is_alive,
-            is_listened_on,
-            is_locked,
-            on_terminate,
-            own_environment,
-            own_processes,
-            prepare,
-            send_signal,
-            shell,
-            signal_name,
-            signal_number,
-            tell,
-            wait_to_read,
-        )
+        from agent_exec.host.windows.ancestors import own_processes
+        from agent_exec.host.windows.control import Control, Watch, ask
+        from agent_exec.host.windows.detached import detach
+        from agent_exec.host.windows.environment import inherited_environment, own_environment, shell
+        from agent_exec.host.windows.handoff_in import Adopted
+        from agent_exec.host.windows.hide_argv import hide_arguments
+        from agent_exec.host.windows.identity import boot_id, identify, is_alive, send_signal
+        from agent_exec.host.windows.interrupts import Interrupts, on_terminate, wait_to_read
+        from agent_exec.host.windows.listening import is_listened_on
+        from agent_exec.host.windows.local_spawner import LocalSpawner
+        from agent_exec.host.windows.lock import FileLock, holder, is_locked
+        from agent_exec.host.windows.orphans import end_orphans
+        from agent_exec.host.windows.poller import Poller
+        from agent_exec.host.windows.process import Process
+        from agent_exec.host.windows.program import prepare
+        from agent_exec.host.windows.report import Report, tell
+        from agent_exec.host.windows.signals import signal_name, signal_number
+        from agent_exec.host.windows.spawner import Spawner
     else:
-        from agent_exec.host.posix import (
-            Adopted,
-            Control,
-            FileLock,
-            Interrupts,
-            LocalSpawner,
-            Poller,
-            Process,
-            Report,
-            Spawner,
-            Watch,
-            ask,
-            boot_id,
-            detach,
-            end_orphans,
-            hide_arguments,
-            holder,
-            identify,
-            inherited_environment,
-            is_alive,
-            is_listened_on,
-            is_locked,
-            on_terminate,
-            own_environment,
-            own_processes,
-            prepare,
-            send_signal,
-            shell,
-            signal_name,
-            signal_number,
-            tell,
-            wait_to_read,
-        )
+        from agent_exec.host.posix.ancestors import own_processes
+        from agent_exec.host.posix.detached.control import Control, Watch, ask
+        from agent_exec.host.posix.detached.hide_argv import hide_arguments
+        from agent_exec.host.posix.detached.lock import FileLock, holder, is_locked
+        from agent_exec.host.posix.detached.orphans import end_orphans
+        from agent_exec.host.posix.detached.report import Report, tell
+        from agent_exec.host.posix.detached.start import detach
+        from agent_exec.host.posix.environment import inherited_environment, own_environment, shell
+        from agent_exec.host.posix.identity import identify, is_alive, send_signal
+        from agent_exec.host.posix.interrupts import Interrupts, wait_to_read
+        from agent_exec.host.posix.keeper.tree import boot_id
+        from agent_exec.host.posix.listening import is_listened_on
+        from agent_exec.host.posix.poller import Poller
+        from agent_exec.host.posix.process.handoff_in import Adopted
+        from agent_exec.host.posix.process.local_spawner import LocalSpawner
+        from agent_exec.host.posix.process.process import Process
+        from agent_exec.host.posix.process.spawner import Spawner
+        from agent_exec.host.posix.program import prepare
+        from agent_exec.host.posix.signals import on_terminate, signal_name, signal_number
 elif sys.platform == "win32":
     from agent_exec.host.windows import __getattr__ as __getattr__
 else:
