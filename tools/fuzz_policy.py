@@ -5,7 +5,7 @@
 Lines are generated from a grammar that joins its pieces in odd ways, and by
 mutation of the lines in tests/policy. Each is judged by the broadest policy
 (all is allowed but `canary`) and by the smallest (only `canary` is denied).
-What passes is run by bash and by dash, in a folder that is thrown away, under
+What passes is run by bash, dash and zsh, in a folder that is thrown away, under
 limits, with a `canary` that leaves a mark. A line that passed and left the
 mark is a failure. The same seed gives the same lines.
 """
@@ -34,9 +34,9 @@ CANARY = "canary"
 SECONDS = 3
 """How long a line may run."""
 PROGRAMS = """
-    sh bash dash ls cat true false head tail wc sort uniq tr cut seq sleep basename dirname date env timeout
-    nice nohup xargs find sed awk grep printf echo test expr tee touch mkdir diff cmp comm paste fold rev tac
-    stdbuf setsid
+    sh bash dash zsh ls cat true false head tail wc sort uniq tr cut seq sleep basename dirname date env
+    timeout nice nohup xargs find sed awk grep printf echo test expr tee touch mkdir diff cmp comm paste
+    fold rev tac stdbuf setsid
 """.split()
 NOBODY = 61934
 """Who runs the lines when root runs this: the limit of processes does not hold for root."""
@@ -354,7 +354,7 @@ def fuzz(seed: int, lines: int, start: int = 0, *, until: float | None = None) -
     smallest = Policy([denied])
     facts = Facts("/nowhere")
     known = corpus()
-    shells = [shell for shell in ("bash", "dash") if shutil.which(shell)]
+    shells = [shell for shell in ("bash", "dash", "zsh") if shutil.which(shell)]
     tally = Tally()
     with Cage() as cage:
         for number in range(start, start + lines):

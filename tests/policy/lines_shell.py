@@ -3,6 +3,27 @@
 from typing import Final
 
 SINGING: Final[dict[str, list[str]]] = {
+    "zsh": [
+        "=canary",
+        "env =canary",
+        "x=1 =canary",
+        "f=canary; =$f",
+        "find . -maxdepth 0 -exec =canary ';'",
+        "ls &!canary",
+        "ls &! canary",
+        "ls &|canary",
+        "ls & - canary",
+        "exec - canary",
+        "time - canary",
+        "( - canary; true )",
+        "trap '- canary' EXIT",
+        "print -v 'a[$(canary)]' x",
+        "zformat -f 'a[$(canary)]' x",
+        "zparseopts -a 'a[$(canary)]' x",
+        "zstyle -s x y 'a[$(canary)]'",
+        "functions=(ls canary); ls",
+        "functions+=(ls canary); ls",
+    ],
     "structure": [
         "canary",
         " canary",

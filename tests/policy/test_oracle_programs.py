@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 import agent_exec
+from agent_exec.policy.facts import Facts
+from agent_exec.policy.policy import Policy
+from agent_exec.policy.rule import Rule
 from policy import songs_folder, songs_languages, songs_programs
-from policy.canary import judge, sings
+from policy.canary import CANARY, judge, sings
 
 LINES = songs_programs.LINES | songs_languages.LINES | songs_folder.LINES
 SETUPS = songs_programs.SETUPS | songs_languages.SETUPS | songs_folder.SETUPS
@@ -52,6 +55,23 @@ def test_what_sings_is_not_allowed(tmp_path: Path, group: str) -> None:
             heard.append(line)
     assert [line for line in heard if judge(line).kind == "allow"] == []
     assert group not in ENOUGH or len(heard) >= len(run) * 3 // 4, set(run) - set(heard)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git config alias.x '!canary'; git x",
+        "git config --global core.fsmonitor canary; git status",
+        "git send-pack --exec=canary .",
+        "echo canary | bash /dev/stdin",
+        "echo canary | python3 /dev/fd/0",
+        "perl -i -pe 's/a/`canary`/e' f",
+        "ed f <<< '!canary'",
+        "shuf f -o q; sh q",
+    ],
+)
+def test_a_denied_program_is_found_where_no_rule_knows_the_one_that_runs_it(line: str) -> None:
+    assert not Policy([Rule([CANARY], "deny")]).judge(line, Facts("/nowhere")).unmatched
 
 
 def test_no_line_is_allowed_wherever_it_is_run() -> None:

@@ -46,20 +46,21 @@ TOKENS = [
 ]
 
 
-def heard(folder: Path, line: str) -> bool:
-    return any(sings(folder / shell, line, shell) for shell in SHELLS)
+def heard(folder: Path, line: str, shells: "list[str]" = SHELLS) -> bool:
+    return any(sings(folder / shell, line, shell) for shell in shells)
 
 
 @pytest.mark.parametrize("group", SINGING)
 def test_a_line_that_runs_the_canary_is_never_allowed(tmp_path: Path, group: str) -> None:
     lines = SINGING[group]
-    silent = [line for at, line in enumerate(lines) if not heard(tmp_path / str(at), line)]
+    shells = SHELLS if group != "zsh" else ["zsh"]
+    able = len(SHELLS) == 2 and all(map(shutil.which, shells))
+    silent = [line for at, line in enumerate(lines) if able and not heard(tmp_path / str(at), line, shells)]
     allowed = [line for line in lines if judge(line).kind == "allow"]
     assert allowed == []
     # What jobs run when no rule knows it, although one denies the canary.
     assert [line for line in lines if unmatched(line)] == []
-    if len(SHELLS) == 2:
-        assert len(silent) <= len(lines) // 10, f"the corpus is empty talk: {silent}"
+    assert len(silent) <= len(lines) // 10, f"these run nothing in any shell: {silent}"
 
 
 def unmatched(line: str) -> bool:

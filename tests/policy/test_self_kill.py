@@ -87,6 +87,13 @@ FREE = Policy([Rule([], "allow")])
         "fuser -k /",
         "fuser -km /home",
         "fuser --kill .",
+        "kill -9 -0 1",
+        "kill -- -$PPID",
+        'kill "${PPID:-1}"',
+        "killall -ume",
+        "killall --user=me",
+        "pkill -u 0 .",
+        "loginctl poweroff",
     ],
 )
 def test_our_own_are_not_ended(line: str) -> None:

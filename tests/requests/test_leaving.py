@@ -36,6 +36,8 @@ def test_a_plain_command_about_files_elsewhere(root: Path, outside: Path) -> Non
         "id root",
         "uname -a",
         "ls",
+        "ls -lrt --all /etc",
+        "df --portability -k",
     ):
         assert standing(line, str(root), [str(root)], PATH) == tuple(line.split()), line
     assert standing("cat file", str(outside), [str(root)], PATH) == ("cat", "file")
@@ -109,7 +111,9 @@ def test_programs_that_do_more_than_their_words_say(root: Path, line: str) -> No
             "date --fil=new",
             "hostname -F new",
         ),
-        *("wc --files0-from=new", "du --files0-f=new", "du --exclude-from=new"),
+        *("wc --files0-from=new", "du --files0-f=new", "du --exclude-from=new", "who new"),
+        *("diff --to-file=new /etc/hosts", "diff --to-f=new /etc/hosts", "diff -uXnew /etc /usr"),
+        *("date -ufnew", "hostname -bFnew", "touch -crnew /etc/hosts", "du -hXnew /etc"),
     ],
 )
 def test_files_that_a_confined_command_can_change(root: Path, outside: Path, line: str) -> None:

@@ -1,29 +1,21 @@
-"""What the judge is told of here and now: our own processes, and a repository that git would take for one."""
+"""Collects the facts that the policy needs: our own processes, and a repository that is no `.git`."""
 
 import os.path
-
-from agent_exec.policy.facts import Facts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent_exec.model.identity import Kin
+    from agent_exec.policy.facts import Facts
 
-_ENDING = (
-    "kill",
-    "shutdown",
-    "poweroff",
-    "reboot",
-    "halt",
-    "telinit",
-    "systemctl",
-    "loginctl",
-    "init 0",
-    "init 6",
-    "fuser",
+_ENDING = tuple(
+    "kill killall killall5 shutdown poweroff reboot halt telinit systemctl loginctl fuser".split()
 )
-_QUOTES = str.maketrans("", "", "'\"\\")
+"""How the words end that name a program which ends processes; an option may be joined before it."""
+_LEVELS = frozenset("016sS")
+"""Run levels in which the processes of users do not go on."""
+_APART = str.maketrans({**dict.fromkeys("!#$%&()*+,./:;<=>?@[]^`{|}~", " "), **dict.fromkeys("'\"\\", "")})
 
 
 def facts_here(
@@ -31,8 +23,10 @@ def facts_here(
     cwd: str | None = None,
     sets: "Sequence[str]" = (),
     writes: "Sequence[str]" = (),
-) -> Facts:
-    """Return what holds here for a command; only what can matter for it is looked for."""
+) -> "Facts":
+    """Return the facts about a command that can matter for it."""
+    from agent_exec.policy.facts import Facts
+
     kin: tuple[Kin, ...] = ()
     if dangerous_to_us(command):
         from agent_exec.host import own_processes
@@ -44,10 +38,12 @@ def facts_here(
 
 
 def dangerous_to_us(command: "tuple[str, ...] | str") -> bool:
-    """True if a command may be one that ends processes: only then is it worth knowing who we are."""
+    """True if a command may be one that ends processes, so that ours must be known to judge it."""
     text = command if isinstance(command, str) else " ".join(command)
-    plain = text.translate(_QUOTES)
-    return any(word in plain for word in _ENDING)
+    names = text.translate(_APART).split()
+    if any(name.endswith(_ENDING) for name in names):
+        return True
+    return "init" in names and not _LEVELS.isdisjoint(names)
 
 
 def _disguised(folder: str) -> bool:

@@ -1,8 +1,9 @@
-"""Which command may leave the sandbox again without being asked for: one that nothing inside can change.
+"""Decides which commands may leave the sandbox again unasked: those that no confined command can change.
 
-The judge has no part in this: it is manners, and what leaves the sandbox is
-behind no other wall. A line is read here only if nothing in it is special to
-any shell, and a program only if it is known to do no more than its words say.
+The policy takes no part in this: it is advice, and no other check follows
+once a command is outside the sandbox. A line is accepted only if no character
+in it is special to any shell, and a program only if it is known to do no more
+than its words say.
 """
 
 import os
@@ -12,17 +13,17 @@ from agent_exec.sandbox.plan.paths import inside, settle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from agent_exec.sandbox.profile import Profile
 
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./- ")
-"""What means itself to every shell, apart from blanks; `=` and `%` do not at the beginning of a word."""
+"""Characters that no shell treats specially, except `=` and `%` at the start of a word, and the space."""
 
 _OF_FILES = frozenset(
     """
     cat cksum cmp df diff du head ls md5sum mkdir readlink realpath rmdir sha1sum sha256sum sha512sum stat
-    tail touch wc
+    tail touch wc who
     """.split()
 )
 """Programs whose operands are files, which they read, or make empty."""
@@ -30,23 +31,26 @@ _OF_FILES = frozenset(
 _OF_NOTHING = frozenset(
     """
     arch date dig free getent groups host hostname id lsblk lscpu lsof nproc nslookup ping ps ss uname uptime
-    who whoami
+    whoami
     """.split()
 )
-"""Programs that tell something about the machine or the network."""
+"""Programs that print something about the machine or the network."""
 
-_FILE_LETTERS = ("D", "F", "X", "f", "k", "r")
-_FILE_OPTIONS = (*(f"-{letter}" for letter in _FILE_LETTERS), "--d", "--e", "--f", "--r")
-"""How those options begin that take a file, in some of these programs; it need not be there yet."""
+_FILE_LETTERS: "dict[str, str]" = dict(
+    pair.split(":") for pair in "date:fr dig:fk du:X diff:X hostname:F lscpu:s lsof:Dkm ss:DF touch:r".split()
+)
+"""Short options whose value, attached or in the next word, is a file that need not exist yet."""
+_FILE_OPTIONS = ("--d", "--e", "--f", "--r", "--s", "--t")
+"""How the long options begin that take a file, in some of these programs."""
 
 
 def standing(line: str, cwd: str, roots: "Sequence[str]", path: str | None) -> tuple[str, ...] | None:
-    """Return the words of a command that a yes may be remembered for; None if it is asked for each time.
+    """Return the words for which an approval may be remembered; None if approval is needed each time.
 
-    `roots` are the folders that a confined command may write to, `path` is
-    where the shell looks for programs, None if that is not known. The command
-    is simple, its program does what its words say and no more, and no file
-    that it names can be changed or replaced from inside of the sandbox.
+    `roots` are the folders that a confined command may write to; `path` is
+    the PATH of the shell, None if unknown. The command is simple, its program
+    does no more than its words say, and no file that it names can be changed
+    or replaced from inside the sandbox.
     """
     words = tuple(line.split(" "))
     if not _LETTERS.issuperset(line) or any(word[:1] in ("", "=", "%") for word in words):
@@ -57,18 +61,15 @@ def standing(line: str, cwd: str, roots: "Sequence[str]", path: str | None) -> t
     if found is None or name not in _OF_FILES | _OF_NOTHING or os.path.basename(found) != name:
         return None
     for before, word in zip(words, operands, strict=False):
-        if word.startswith("-"):
-            is_file = word.startswith(_FILE_OPTIONS) and (name in _OF_NOTHING or "=" in word)
-        else:
-            is_file = name in _OF_FILES or before.startswith("--") or before.endswith(_FILE_LETTERS)
-        for file in (os.path.join(cwd, named) for named in _names(word)):
-            if (is_file or "/" in word or os.path.lexists(file)) and not _outside(file, roots):
+        for value, is_file in _values(name, before, word):
+            file = os.path.join(cwd, value)
+            if (is_file or "/" in value or os.path.lexists(file)) and not _outside(file, roots):
                 return None
     return words
 
 
 def writable(profile: "Profile | None") -> tuple[str, ...]:
-    """Return the folders that commands may write to: all of the machine, if nothing confines them."""
+    """Return the folders that commands may write to: `/` if they are not confined."""
     if profile is None or profile.name == "full-access":
         return ("/",)
     if profile.name == "read-only":
@@ -78,15 +79,15 @@ def writable(profile: "Profile | None") -> tuple[str, ...]:
 
 
 def within(path: str, roots: "Sequence[str]") -> bool:
-    """True if a file lies in one of these folders, or is reached through one of them."""
+    """True if a file lies in one of these folders, or its path leads through one."""
     return not _outside(os.path.abspath(path), roots)
 
 
 def keep_out(files: "Sequence[str]", profile: "Profile | None") -> None:
-    """Raise InvalidArgument if a file that decides what commands may do lies where they may write.
+    """Raise InvalidArgument if a file that decides what commands may do lies where commands may write.
 
-    A bind keeps such a file as it is only until somebody replaces it, as
-    editors do, and as we do when a rule is added.
+    A bind mount protects such a file only until it is replaced, as editors
+    do, and as we do when a rule is added.
     """
     if profile is None or profile.name != "workspace-write":
         return
@@ -101,7 +102,7 @@ def keep_out(files: "Sequence[str]", profile: "Profile | None") -> None:
 
 
 def _program(word: str, roots: "Sequence[str]", path: str | None) -> str | None:
-    """Return the program that a word means, if nothing in the roots can come before it."""
+    """Return the path of the program that a word names, if no file in the roots can take its place."""
     if "/" in word:
         return word if os.path.isabs(word) and _outside(word, roots) and os.access(word, os.X_OK) else None
     for folder in (path or "").split(os.pathsep):
@@ -113,15 +114,24 @@ def _program(word: str, roots: "Sequence[str]", path: str | None) -> str | None:
     return None
 
 
-def _names(word: str) -> "Sequence[str]":
-    """Return what in a word may be the name of a file: all of it, or the value of an option."""
-    if not word.startswith("-"):
-        return (word, word.partition("=")[2] or word)
-    return [value for value in (word.partition("=")[2], word[2:] if word[1:2] != "-" else "") if value]
+def _values(name: str, before: str, word: str) -> "Iterator[tuple[str, bool]]":
+    """Yield each part of a word that may name a file, and whether it does even if there is none yet."""
+    letters = _FILE_LETTERS.get(name, "")
+    value = word.partition("=")[2]
+    if word.startswith("--"):
+        if value:
+            yield value, word.startswith(_FILE_OPTIONS)
+    elif word.startswith("-"):
+        for at in range(2, len(word)):
+            yield word[at:], word[at - 1] in letters
+    else:
+        is_file = name in _OF_FILES or before.startswith("--") or before[-1:] in letters
+        yield word, is_file
+        yield value or word, is_file
 
 
 def _outside(path: str, roots: "Sequence[str]") -> bool:
-    """True if a path leads out of all roots, now and whatever is changed in them."""
+    """True if a path lies outside all roots, whatever is changed in them."""
     if ".." in path.split("/") or any(inside(os.path.normpath(path), root) for root in roots):
         return False
     try:

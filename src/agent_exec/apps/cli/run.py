@@ -73,12 +73,13 @@ def run(
 
 def _judge(asked: "Parsed", argv: list[str], sets: list[str]) -> None:
     """Refuse what the rules in force refuse; nobody can be asked here."""
+    from agent_exec.requests.here import dangerous_to_us
     from agent_exec.settings import rules_file
 
     rules = rules_file(asked.options.get("rules"))
     judged = rules is not None or os.environ.get("AGENT_EXEC_APPROVAL_POLICY")
-    if not judged and not any("kill" in word for word in argv):
-        return  # nothing to judge by, and no harm to us in it
+    if not judged and not dangerous_to_us(tuple(argv)):
+        return  # no rules, and no harm to our own processes
     from agent_exec.settings import open_gate
 
     open_gate(rules).admit(argv, os.path.realpath(asked.options.get("cwd") or here()), sets)

@@ -229,7 +229,8 @@ LOOKERS: "dict[str, Looker]" = {
     **dict.fromkeys(
         """
     bind complete compgen compopt enable fc history let jobs (( [[ autoload zmodload functions
-    emulate noglob nocorrect repeat sched
+    emulate noglob nocorrect repeat sched print vared getln zparseopts zstyle zformat zcompile zpty zle
+    sysread strftime bindkey setopt unsetopt integer float private
     """.split(),
         _never,
     ),

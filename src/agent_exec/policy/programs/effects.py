@@ -77,6 +77,11 @@ def unversioned(name: str) -> str:
     return name.rstrip("0123456789.").rstrip("-") or name
 
 
+def is_input(path: str) -> bool:
+    """True if a path is what a command reads from a pipe or a redirection, as /dev/stdin is."""
+    return path.startswith(("/dev/stdin", "/dev/fd/", "/proc/self/fd/"))
+
+
 def may_be_option(word: Word) -> bool:
     """Tell whether an unknown word may turn out to be an option, or several words."""
     return word.text is None and (not word.single or not word.head or word.head.startswith("-"))

@@ -3,12 +3,11 @@
 import re
 
 from agent_exec.policy.programs.effects import NEVER, Sight, may_be_option, names_option
+from agent_exec.policy.shell.word import Word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from agent_exec.policy.shell.word import Word
 
 _COMMANDS = frozenset(
     """
@@ -112,8 +111,10 @@ def git(words: "Sequence[Word]") -> Sight:
     if command in _HARD:
         sight.require(len(words) - 1, f"git {command} runs other programs")
     elif command not in _COMMANDS:
-        return sight.require(at, f"git {command} may be an alias, or a program of its own", guard=False)
+        sight.require(at, f"git {command} may be an alias, or a program of its own", guard=False)
     elif command in _SOFT or (command == "config" and not _reads(words[at + 1 :])):
+        settings = [word.text.removeprefix("!").split() for word in words[at + 1 :] if word.text]
+        sight.named += [tuple(map(Word, setting)) for setting in settings]
         sight.require(len(words) - 1, f"git {command} may run or set up other programs", guard=False)
     for place in range(at + 1, len(words)):
         _argument(sight, command, words, place)

@@ -1,6 +1,6 @@
 """Shells and interpreters: their code is read where it can be, and otherwise needs a rule that names it."""
 
-from agent_exec.policy.programs.effects import NEVER, Options, Sight, may_be_option, name_of
+from agent_exec.policy.programs.effects import NEVER, Options, Sight, is_input, may_be_option, name_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def shell(words: "Sequence[Word]") -> Sight:
     at = options.at
     text = words[at].text if at < len(words) else None
     ended = words[at - 1].text == "--"
-    if text is None or (not ended and (text == "-" or text.startswith("+"))):
+    if text is None or is_input(text) or (not ended and (text == "-" or text.startswith("+"))):
         return sight.require(NEVER, _INPUT.format(name))
     if options.has("-c"):
         sight.transparent = True
@@ -89,12 +89,13 @@ def _interpreter(
                 return sight.require(at + 1, _FILE.format(name), guard=False)
             if text in questions and len(words) == 2:
                 return sight
-            if text == "-":
+            if text == "-" or is_input(text):
                 return sight.require(NEVER, _INPUT.format(name))
             if text in harmless:
                 continue
             if text.startswith("-"):
-                return sight.require(len(words) - 1, _INLINE.format(name), guard=_inline(text, inline))
+                guard = any(_inline(one.text or "", inline) for one in words[at:])
+                return sight.require(len(words) - 1, _INLINE.format(name), guard=guard)
             if text in verbs:
                 continue
             if verbs:
@@ -107,7 +108,9 @@ def _interpreter(
 
 def _inline(text: str, inline: list[str]) -> bool:
     """Tell whether joined short options have code in them."""
-    return text.startswith("--") or any(one[1:] in text for one in inline if len(one) == 2)
+    return text.startswith("--") or (
+        text.startswith("-") and any(one[1:] in text for one in inline if len(one) == 2)
+    )
 
 
 _ABOUT = f"{_ASKING} -V -h"
@@ -152,7 +155,7 @@ LOOKERS: "dict[str, Looker]" = {
     **dict.fromkeys(
         """
     osascript guile racket scheme sbcl clisp ecl ghci runghc ocaml swift scala groovy
-    kotlin iex elixir erl octave gnuplot maxima gp m4 dc ed red ex qjs d8 jshell clojure bb janet
+    kotlin iex elixir erl octave gnuplot maxima gp m4 dc ex qjs d8 jshell clojure bb janet
     raku crystal nim pike
     """.split(),
         _interpreter("-e -c -E -f --eval --exec -x"),

@@ -147,7 +147,7 @@ LOOKERS: "dict[str, Looker]" = {
     emacsclient nano pico micro kak hx helix jed joe mg ne mcedit editor sensible-editor select-editor
     vipw vigr visudo sudoedit crontab-e mc ranger nnn vifm tig lazygit gitk w3m lynx links elinks
     sqlite3 sqlite psql mysql mariadb mongo mongosh redis-cli ftp lftp sftp mail mailx mutt neomutt
-    rename prename perl-rename file-rename exim sendmail nmap
+    rename prename perl-rename file-rename exim sendmail nmap ed red
     """.split(),
         whole("can run commands"),
     ),

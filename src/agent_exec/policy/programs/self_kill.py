@@ -54,7 +54,10 @@ def _systemctl(words: "Sequence[Word]", _kin: "Sequence[Kin]") -> str | None:
 
 
 def _loginctl(words: "Sequence[Word]", _kin: "Sequence[Kin]") -> str | None:
-    ends = any((word.text or "").startswith(("terminate-", "kill-")) for word in words[1:])
+    ends = any(
+        (word.text or "").startswith(("terminate-", "kill-", "poweroff", "reboot", "halt"))
+        for word in words[1:]
+    )
     return "a session of the user" if ends else None
 
 
@@ -79,13 +82,13 @@ def _kill(words: "Sequence[Word]", kin: "Sequence[Kin]") -> str | None:
             skip = False
             continue
         if text is None:
-            if word.source in ("$PPID", '"$PPID"', "${PPID}", '"${PPID}"'):
+            if "PPID" in word.source:
                 return "the process above it"
             continue
         if text in _VALUED.split():
             skip, first = True, False
             continue
-        if text in ("-l", "-L", "-0") or text.startswith(("-l", "-L", "--list", "--table")):
+        if text.startswith(("-l", "-L", "--list", "--table")) or (first and text == "-0"):
             return None
         if text == "--":
             first = False
@@ -139,7 +142,12 @@ def _selected(one: "Kin", values: "dict[str, str]") -> bool:
     """Tell whether a process is among those that the options of pkill leave."""
     for option, value in values.items():
         wanted = value.split(",")
-        if option in ("-u", "-U", "--euid", "--uid") and one.user and one.user not in wanted:
+        if (
+            option in ("-u", "-U", "--euid", "--uid")
+            and one.user
+            and one.user not in wanted
+            and not value.isdecimal()
+        ):
             return False
         if option in ("-g", "--pgroup") and one.group is not None and str(one.group) not in wanted:
             return False
@@ -172,7 +180,11 @@ def _killall(words: "Sequence[Word]", kin: "Sequence[Kin]") -> str | None:
             continue
         if text is None:
             continue
-        if text in ("-u", "--user"):
+        if text.startswith("--user=") or (text.startswith("-u") and len(text) > 2):
+            user = text.partition("=")[2] or text[2:]
+            if any(one.user == user for one in kin):
+                return f"every process of {user}"
+        elif text in ("-u", "--user"):
             skip = True
         elif text in ("-s", "--signal", "-o", "-y", "-n"):
             skip = True

@@ -215,6 +215,7 @@ LOOKERS: "dict[str, Looker]" = {
     "time": _wrapper("-f --format", "-p --portability -v --verbose -q --quiet -l"),
     "coproc": _wrapper(own=True),
     "command": _wrapper("", "-p"),
+    "-": _wrapper(),  # of zsh
     "builtin": _wrapper(),
     "exec": _wrapper("-a", "-c -l"),
     "busybox": _wrapper(),

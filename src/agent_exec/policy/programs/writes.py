@@ -172,7 +172,7 @@ _WRITERS: "dict[str, Callable[[Sequence[Word]], list[Word]]]" = {
         "patch gpatch unzip cpio pax rsync scp 7z 7za rename prename mmv unrar".split(), _anything
     ),
     **dict.fromkeys(["tar", "gtar", "bsdtar"], _tar),
-    **dict.fromkeys(["sort", "gsort", "curl", "wget"], _output),
+    **dict.fromkeys("sort gsort curl wget shuf iconv gcc cc objcopy".split(), _output),
     **dict.fromkeys(["sed", "gsed"], _in_place),
     "uniq": _second,
     "dd": _dd,

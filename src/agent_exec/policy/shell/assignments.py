@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 _PLACE = re.compile(r"\[[0-9]+\]\+?=", re.ASCII)
 _FLAGS = re.compile(r"[-+][aAgprxfFlutv]+|--", re.ASCII)
 
+_ZSH_TABLES = frozenset("aliases galiases saliases functions commands options".split())
+"""Lists that are tables of the shell in zsh."""
+
 
 class Assignments:
     """Reads assignments, alone, before a command, or after a word that declares variables."""
@@ -48,6 +51,8 @@ class Assignments:
         value = Word("")
         for one in rest:
             if one.type == "array":
+                if name in _ZSH_TABLES:
+                    self._reading.doubt(f"zsh runs what is in {name}", text)
                 self._array(one)
                 return Word(name, source=text)
             value = self._words.read(one)

@@ -290,7 +290,8 @@ class _Line:
             self._reading.doubt("the name of the program is not understood", self._text(node))
             return Word(None, source=self._text(node), single=False)
         word = self._words.read(node.children[0])
-        if word.source in _RESERVED:
+        # To zsh, a dash and the mark after & are no names: the program comes after them.
+        if word.source in _RESERVED or word.source == "-" or word.source[:1] == "!":
             self._reading.doubt(f"{word.source!r} is not understood here", self._text(node))
         return word
 

@@ -86,7 +86,7 @@ class Words:
             return self._unclear(node, "a word in a word is not understood")
         if not _UNQUOTED.fullmatch(text) or text.startswith("#"):
             return self._unclear(node, "the word is not understood")
-        if text.startswith("~"):
+        if text.startswith("~") or (text[0] == "=" and text.strip("=")):  # zsh: =NAME is a program's path
             return Word(None, source=text)
         if found := _SPREAD.search(_masked(text)):
             return Word(None, source=text, head=_unescape(text[: found.start()]), single=False)
