@@ -16,15 +16,15 @@ _ASKING = (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT)
 class Interrupts(Cancel):
     """A Cancel that is set, from now on, by each signal that asks this process to end.
 
-    `fd` becomes readable then, and stays so. For the one thread of a program
+    Its pipe becomes readable then, and stays so. For the one thread of a program
     that has to print something before it ends.
     """
 
-    __slots__ = ("fd",)
+    __slots__ = ("_wakeup",)
 
     def __init__(self) -> None:
         super().__init__()
-        self.fd, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._wakeup, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         for number in _ASKING:
             if _signal.getsignal(number) is not _signal.SIG_IGN:  # as nohup does, and means
                 _signal.signal(number, self._note)

@@ -121,7 +121,7 @@ def wait_for(
     """
     if cancel is None:
         return _wait_for(wanted, seconds)
-    fd: int = getattr(cancel, "fd", -1)
+    fd: int = getattr(cancel, "_wakeup", -1)
     if fd >= 0:
         return _wait_for([*wanted, (fd, READ)], seconds)
     wake = _Wake()
