@@ -149,3 +149,80 @@ def test_answers_are_sent_at_once(listen: Callable[[], socket.socket]) -> None:
 
     asyncio.run(look())
     assert found == [1]
+
+
+def test_a_stranger_is_parsed_up_to_its_head_only() -> None:
+    """A body in tiny chunks costs a parser seconds; the rest is passed on, in order, once the token was shown."""
+
+    class Server(asyncio.Protocol):
+        def __init__(self) -> None:
+            self.heard = b""
+            self.lost = False
+            made.append(self)
+
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            assert isinstance(transport, asyncio.Transport)
+            self.transport = transport
+
+        def data_received(self, data: bytes) -> None:
+            self.heard += data
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            self.lost = True
+
+    made: list[Server] = []
+    chunks = b"1\r\na\r\n" * 50_000
+
+    async def talk(end: bytes, *, admitted: bool) -> None:
+        head = b"POST / HTTP/1.1" + end[: len(end) // 2] + b"Host: a" + end
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.setblocking(False)
+            visitors = Visitors(1)
+            server = await visitors.receive(listener, Server)
+            with silent(listener.getsockname()[1]) as wire:
+                for at in range(len(head)):
+                    wire.sendall(head[at : at + 1])
+                sending = asyncio.create_task(asyncio.to_thread(wire.sendall, chunks + b"0\r\n\r\n"))
+                await until(lambda: made and made[-1].heard)
+                inner = made[-1]
+                await until(lambda: inner.heard.endswith(end))
+                await asyncio.sleep(0.05)  # time enough to be wrong
+                assert inner.heard == head
+                if admitted:
+                    assert visitors.know(inner.transport)
+                    await sending
+                    await until(lambda: inner.heard.endswith(b"0\r\n\r\n"))
+                    assert inner.heard == head + chunks + b"0\r\n\r\n"
+                    assert not await visitors.discard(inner.transport, None)
+                else:
+                    assert await visitors.discard(inner.transport, None)
+                    await sending
+                    assert inner.heard == head
+                inner.transport.abort()
+                await until(lambda: inner.lost)
+            server.close()
+
+    for end in (b"\r\n\r\n", b"\n\n"):
+        for admitted in (True, False):
+            made.clear()
+            asyncio.run(talk(end, admitted=admitted))
+
+
+async def until(condition: Callable[[], object]) -> None:
+    while not condition():
+        await asyncio.sleep(0.001)
+
+
+def test_a_refusal_is_read_by_who_still_sends(tmp_path: Path) -> None:
+    with over_mcp(*FAKE_HTTP, tmp_path) as server:
+        for kind, body in (
+            ("content-length: 3000000", b"x" * 3_000_000),
+            ("transfer-encoding: chunked", b"5\r\nhello\r\n" * 200_000 + b"0\r\n\r\n"),
+        ):
+            with silent(server.port) as wire:
+                wire.sendall(f"POST /mcp HTTP/1.1\r\nhost: localhost\r\n{kind}\r\n\r\n".encode())
+                for at in range(0, len(body), 100_000):
+                    wire.sendall(body[at : at + 100_000])
+                assert b" 401 " in wire.recv(100)

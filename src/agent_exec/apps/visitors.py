@@ -1,4 +1,4 @@
-"""Who is at the door of a server: strangers, who have shown no token yet, never keep a known client out."""
+"""Connections of a server: those that have not shown the token yet never keep a known client out."""
 
 import asyncio
 
@@ -20,13 +20,22 @@ is read before others can push it out."""
 _WAITING = 512
 """Connections that wait to be accepted; beyond that, the system has clients try again."""
 
+_HELD = 1 << 16
+"""Bytes kept of what follows the head of a request whose token is still to be checked."""
+
+
+_HEAD_ENDS = (b"\n\r\n", b"\n\n")
+_LAST_CHUNK = b"0\r\n\r\n"
+
 
 class Visitors:
     """The open connections of one server, all in one event loop.
 
     A stranger is hung up on after PATIENCE seconds, or when there are more
-    than STRANGERS of them and it is the oldest. Known clients have `most`
-    places of their own.
+    than STRANGERS of them and it is the oldest. Nothing that a stranger sends
+    is parsed beyond the head of its first request: a body in tiny chunks
+    costs the parser, and all other clients, seconds. Known clients have
+    `most` places of their own.
     """
 
     def __init__(self, most: int) -> None:
@@ -36,7 +45,7 @@ class Visitors:
         self._timer: asyncio.TimerHandle | None = None
 
     async def receive(
-        self, listener: "socket.socket", make: "Callable[[], asyncio.BaseProtocol]"
+        self, listener: "socket.socket", make: "Callable[[], asyncio.Protocol]"
     ) -> asyncio.Server:
         """Accept connections, each of them a stranger at first, served by a protocol of its own."""
         loop = asyncio.get_running_loop()
@@ -65,6 +74,20 @@ class Visitors:
                 return False
         self._strangers.pop(transport, None)
         self._known.add(transport)
+        protocol = transport.get_protocol()
+        if isinstance(protocol, _Newcomer):
+            protocol.admit()
+        return True
+
+    async def discard(self, transport: asyncio.Transport, length: int | None) -> bool:
+        """Wait for the body of a stranger's request, unparsed; False if this is no stranger.
+
+        The length None is that of a body in chunks.
+        """
+        protocol = transport.get_protocol()
+        if not isinstance(protocol, _Newcomer):
+            return False
+        await protocol.discard(length)
         return True
 
     def _expire(self) -> None:
@@ -85,15 +108,77 @@ class Visitors:
 
 
 class _Newcomer(asyncio.Protocol):
-    """Counts a connection, and gives it to the protocol that serves it."""
+    """Passes the head of a first request on to the protocol that serves it; the rest once it is admitted."""
 
-    def __init__(self, visitors: Visitors, make: "Callable[[], asyncio.BaseProtocol]") -> None:
+    def __init__(self, visitors: Visitors, make: "Callable[[], asyncio.Protocol]") -> None:
         self._visitors = visitors
-        self._make = make
+        self._inner = make()
+        self._held: bytearray | None = None  # what follows the head, once that has come
+        self._tail = b""
+        self._left: int | None = 0
+        self._whole: asyncio.Event | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
-        protocol = self._make()
-        transport.set_protocol(protocol)
-        protocol.connection_made(transport)
+        self._transport = transport
+        self._inner.connection_made(transport)
         self._visitors.enter(transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self._whole is not None:
+            self._drop(data)
+        elif self._held is not None:
+            self._hold(data)
+        else:
+            seen = self._tail + data
+            ends = [at + len(end) for end in _HEAD_ENDS if (at := seen.find(end)) >= 0]
+            end = min(ends) - len(self._tail) if ends else len(data)
+            self._tail = seen[-2:]
+            if ends:
+                self._held = bytearray()
+                self._hold(data[end:])
+            self._inner.data_received(data[:end])
+
+    def admit(self) -> None:
+        """Pass on what was held, and leave the connection to its protocol."""
+        self._transport.set_protocol(self._inner)
+        self._transport.resume_reading()
+        if self._held:
+            self._inner.data_received(bytes(self._held))
+
+    async def discard(self, length: int | None) -> None:
+        """Drop what comes until the body has come: so many bytes, or None for chunks, up to the last one."""
+        self._whole = asyncio.Event()
+        self._left = length
+        held, self._held, self._tail = bytes(self._held or b""), bytearray(), b""
+        self._drop(held)
+        self._transport.resume_reading()
+        await self._whole.wait()
+
+    def eof_received(self) -> bool | None:
+        return self._inner.eof_received()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._whole is not None:
+            self._whole.set()
+        self._inner.connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        self._inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._inner.resume_writing()
+
+    def _hold(self, data: bytes) -> None:
+        assert self._held is not None
+        self._held += data
+        if len(self._held) > _HELD:
+            self._transport.pause_reading()
+
+    def _drop(self, data: bytes) -> None:
+        assert self._whole is not None
+        if self._left is not None:
+            self._left -= len(data)
+        self._tail = (self._tail + data)[-len(_LAST_CHUNK) :]
+        if self._tail == _LAST_CHUNK if self._left is None else self._left <= 0:
+            self._whole.set()

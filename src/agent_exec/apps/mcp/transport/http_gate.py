@@ -59,7 +59,7 @@ class Gate:
         send = _escaping(send)
         refused = self._refusal(scope)
         if refused is not None:
-            await _finish(refused, scope, receive, send)
+            await self._refuse(refused, scope, receive, send)
             return
         try:
             if _declared(scope) > LARGEST:
@@ -71,7 +71,7 @@ class Gate:
             return
         except _TooLarge:
             message = f"a request may have {LARGEST} bytes, not more; write large things to a file first"
-            await _finish(refusal(413, message), scope, receive, send)
+            await self._refuse(refusal(413, message), scope, receive, send)
             return
         if body is None:
             return  # the client has gone
@@ -102,6 +102,19 @@ class Gate:
         ):
             return refusal(404, f"the protocol is at {PATH}, or {PATH}/NAME")
         return None
+
+    async def _refuse(self, answer: Response, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Answer once the rest of the request has come: a client cut off while it sends reads nothing."""
+        if b"100-continue" not in [value.lower() for field, value in scope["headers"] if field == b"expect"]:
+            length = None if _fields(scope, b"transfer-encoding") else _declared(scope)
+            left = 4 * LARGEST
+            with move_on_after(PATIENCE / 10):
+                while left > 0 and not await self._visitors.discard(scope["state"][TRANSPORT], length):
+                    message = await receive()
+                    left -= len(message.get("body", b""))
+                    if not message.get("more_body", False):
+                        break
+        await answer(scope, receive, send)
 
     def _known(self, field: str) -> bool:
         """Whether a field `host` names us; by an address nobody can be led here who did not want to come."""
@@ -214,16 +227,3 @@ def _escaping(send: "Send") -> "Send":
         await send(message)
 
     return sent
-
-
-async def _finish(answer: Response, scope: "Scope", receive: "Receive", send: "Send") -> None:
-    """Answer, once what the client still sends has come: who is cut off while it speaks hears nothing."""
-    if b"100-continue" not in [value.lower() for field, value in scope["headers"] if field == b"expect"]:
-        left = 4 * LARGEST
-        with move_on_after(PATIENCE / 10):
-            while left > 0:
-                message = await receive()
-                left -= len(message.get("body", b""))
-                if not message.get("more_body", False):
-                    break
-    await answer(scope, receive, send)
