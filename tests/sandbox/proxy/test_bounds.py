@@ -1,5 +1,6 @@
 """Nobody takes more than their share: of time, of bytes, of connections."""
 
+import resource
 import socket
 import threading
 import time
@@ -132,6 +133,25 @@ def test_one_too_many_waits_until_there_is_room() -> None:
         assert third.recv(12) == b"HTTP/1.1 200"
         second.close()
         third.close()
+
+
+def test_one_box_does_not_take_the_places_of_another() -> None:
+    """All proxies of a process share its descriptors, and each has some places that no other can take."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with (
+        origin(echo) as server,
+        served(f"127.0.0.1:{server.port}", limits=Limits(head_seconds=1000)) as greedy,
+        served(f"127.0.0.1:{server.port}") as other,
+    ):
+        rule = ("127.0.0.1", server.port)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 512), hard))
+        try:
+            held = [greedy.connect() for _ in range(80)]
+            held += [other.opened(*rule) for _ in range(4)]
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            for client in held:
+                client.close()
 
 
 def test_the_log_is_bounded_and_denials_are_told_once() -> None:

@@ -171,7 +171,8 @@ def test_a_second_greeting_is_read_too() -> None:
     first = hello(server_name(GOOD.encode()))
     change = record(b"\1", 20)
     finished = record(b"\1" + bytes(39), 22)  # encrypted: it only looks like one
-    for between in (b"", change, change + change):
+    warning = record(b"\1\x5a", 21)  # which servers pass over
+    for between in (b"", change, change + change, warning, change + warning):
         with tunnels(GOOD) as (server, proxy, heard):
             with proxy.opened(GOOD, server.port) as client:
                 client.sendall(first)
@@ -217,6 +218,8 @@ def test_a_second_greeting_behind_early_data() -> None:
         record(b"\x01" + sized(3, bytes(34) + b"\xff")),
         record(b"\x01" + (MAX_HELLO + 1).to_bytes(3) + bytes(100)),
         record(b"\x01\0\1\0") + record(b"\1", 20),
+        record(b"\1\x5a", 21) + hello(server_name(EVIL.encode())),
+        record(b"\1", 20) + hello(server_name(EVIL.encode())),
         record(b""),
         b"\x16\x03\x01\xff\xff" + bytes(100),
         b"\x80\x2e\x01\x03\x03" + bytes(44),

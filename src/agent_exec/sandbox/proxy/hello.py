@@ -24,7 +24,7 @@ REFUSED = b"\x15\x03\x03\x00\x02\x02\x70"
 
 _HEAD = 5
 _MAX_RECORD = (1 << 14) + 256
-_CHANGE, _HANDSHAKE, _DATA = 20, 22, 23
+_CHANGE, _ALERT, _HANDSHAKE, _DATA = 20, 21, 22, 23
 _HELLO = 1
 _SERVER_NAME, _EARLY_DATA = 0, 42
 
@@ -80,7 +80,8 @@ class Hello(Frame):
         kind, size = head[0], int.from_bytes(head[3:])
         if self._message and kind != _HANDSHAKE:
             raise _refused("something else stands in the middle of it")
-        if kind not in (_CHANGE, _HANDSHAKE, _DATA) or (kind == _DATA and not self._early):
+        # Some servers pass over a warning, and read the greeting that follows it.
+        if kind not in (_CHANGE, _ALERT, _HANDSHAKE, _DATA) or (kind == _DATA and not self._early):
             self.free = True
             return 0
         if size > _MAX_RECORD or (kind == _HANDSHAKE and not size):
@@ -101,7 +102,9 @@ class Hello(Frame):
             if len(head) > 3:
                 raise _refused("it is of SSL 2, which has no name")
             return True
-        if head[0] == _HANDSHAKE and head[1:2] in (b"", b"\x03"):
+        if head[0] in (_CHANGE, _ALERT, _HANDSHAKE) and head[1:2] in (b"", b"\x03"):
+            if head[0] != _HANDSHAKE and len(head) > 1:
+                raise _refused("something else stands before it")
             return True
         if self._must:
             raise Problem("denied", "this is not TLS; list the host with its port, :443, to allow that")

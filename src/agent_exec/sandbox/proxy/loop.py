@@ -30,7 +30,7 @@ PAUSE = 0.1
 SETTLING = 2.0
 ROUNDS = 1000
 FEWEST = 8
-"""How many connections there may be, however few descriptors this process has."""
+"""How many connections a proxy may have, however few descriptors are left by others of this process."""
 
 
 class Limits(Value):
@@ -275,11 +275,12 @@ class Loop:
             self._connections.add(Connection(self, client))
 
     def _has_room(self) -> bool:
-        """Whether one more can be served: a box must not take all descriptors of this process."""
-        if len(self._connections) >= self.limits.connections:
-            return False
+        """True if one more can be served: a box must not take the descriptors of all others."""
+        here = len(self._connections)
+        if here < FEWEST or here >= self.limits.connections:
+            return here < self.limits.connections
         served = sum(len(loop._connections) for loop in _loops)
-        return served < max(FEWEST, _most_descriptors() // 8)  # two for each: a quarter
+        return served < _most_descriptors() // 8  # two for each: a quarter
 
     def _pause(self) -> None:
         """Let clients wait outside until there is room."""
