@@ -38,7 +38,7 @@ ENGINE_USES = {
     "Spawner": {"close", "process"},
 }
 OPENERS = {  # who opens files, and why no path of a model, a client or a command gets there
-    "apps/cli/main.py": "the null device",
+    "apps/main.py": "the null device",
     "apps/mcp/transport/http_token.py": "the operator's option",
     "apps/mcp/install/config_file.py": "the configuration of a client, which the user has us write",
     "apps/mcp/transport/stdio_fds.py": "the null device",
@@ -91,13 +91,23 @@ def test_imports_point_down_only() -> None:
     assert out.returncode == 0, out.stdout + out.stderr
 
 
-def test_a_new_room_without_a_place_fails_at_once(tmp_path: Path) -> None:
-    """The contract is exhaustive: prove it on a copy of the house with one room too many."""
+@pytest.mark.parametrize(
+    ("file", "text", "broken"),
+    [
+        ("utils.py", "", "every room is named"),
+        ("apps/utils.py", "", "apps are strangers to each other"),
+        ("apps/mcp/more.py", "from agent_exec.apps.cli import act", "apps are strangers to each other"),
+        ("apps/cli/more.py", "from agent_exec.apps.mcp import main", "apps are strangers to each other"),
+        ("engine/more.py", "from agent_exec import run", "nothing inside imports the front door"),
+    ],
+)
+def test_what_breaks_a_contract_is_seen(tmp_path: Path, file: str, text: str, broken: str) -> None:
+    """Prove each contract on a copy of the house with one module too many."""
     import shutil
 
     shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    (tmp_path / "src" / "agent_exec" / "utils.py").write_text('"""A room nobody planned."""\n')
+    (tmp_path / "src" / "agent_exec" / file).write_text(f'"""A module that was not planned."""\n{text}\n')
     lint = (
         "import sys; sys.path.insert(0, 'src'); "
         "from importlinter.cli import lint_imports_command as lint; lint()"
@@ -106,7 +116,7 @@ def test_a_new_room_without_a_place_fails_at_once(tmp_path: Path) -> None:
         [sys.executable, "-c", lint], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert out.returncode != 0
-    assert "utils" in out.stdout
+    assert re.search(f"{broken}.* BROKEN|{broken}\n", out.stdout), out.stdout
 
 
 def test_the_front_door_is_sorted_and_true() -> None:
@@ -278,7 +288,7 @@ def test_a_run_imports_nothing_heavy() -> None:
 
 def test_a_command_line_call_loads_no_tools() -> None:
     code = (
-        "from agent_exec.apps.cli.main import main; main(['run', '--root', 'x', '--help']); import sys; "
+        "from agent_exec.apps.main import main; main(['run', '--root', 'x', '--help']); import sys; "
         "import agent_exec.faces.verbs, agent_exec.apps.cli.run; "
         "print(*(m for m in sys.modules if m.startswith('agent_exec.tools')), file=sys.stderr)"
     )

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from agent_exec.apps.cli.options import GLOBAL, SAME_OPTIONS, SAME_VERBS, SHORT, VERBS, Verb
+from agent_exec.apps.options import GLOBAL, SAME_OPTIONS, SAME_VERBS, SHORT, VERBS, Verb
 
 PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
 KINDS = {"many": "may be repeated", "ms": "bare: milliseconds", "s": "bare: seconds"}

@@ -7,8 +7,8 @@ import pytest
 
 import agent_exec
 from agent_exec.apps.cli import help as helping
-from agent_exec.apps.cli.options import GLOBAL, SAME_VERBS, VERBS
-from agent_exec.apps.cli.parse import parse
+from agent_exec.apps.options import GLOBAL, SAME_VERBS, VERBS
+from agent_exec.apps.parse import parse
 from cli import Cli
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from agent_exec.apps.cli.options import GLOBAL, VERBS
-from agent_exec.apps.cli.parse import parse
-from agent_exec.apps.cli.usage import UsageError
+from agent_exec.apps.options import GLOBAL, VERBS
+from agent_exec.apps.parse import parse
+from agent_exec.apps.usage import UsageError
 
 
 @pytest.mark.parametrize(

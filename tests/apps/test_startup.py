@@ -36,7 +36,7 @@ def loaded_by(cli: Cli, *words: str) -> set[str]:
     """Give the modules that are loaded when a call is over."""
     code = (
         f"import sys; sys.path.append({str(SOURCE)!r})\n"
-        "from agent_exec.apps.cli.main import main\n"
+        "from agent_exec.apps.main import main\n"
         "code = main(sys.argv[1:])\n"
         "sys.stderr.write(' '.join(sys.modules))\n"
         "sys.exit(code)"
@@ -74,7 +74,7 @@ def loaded_by(cli: Cli, *words: str) -> set[str]:
 def test_imports(cli: Cli, words: list[str]) -> None:
     job_id = cli("run", "--", "echo", "hello")["job_id"]
     loaded = loaded_by(cli, *(word.replace("{id}", job_id) for word in words))
-    assert "agent_exec.apps.cli.main" in loaded
+    assert "agent_exec.apps.main" in loaded
     assert not loaded & HEAVY
 
 

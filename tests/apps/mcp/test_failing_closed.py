@@ -33,7 +33,7 @@ def fails(sandbox, one, plan, spawner):
 
 Sandbox._try = fails
 sys.argv[0] = "agent-exec"
-from agent_exec.apps.cli.main import main
+from agent_exec.apps.main import main
 main()
 """
 TOOLSETS = pytest.mark.parametrize(

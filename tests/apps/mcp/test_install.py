@@ -533,7 +533,7 @@ def test_without_the_sdk_nothing_is_entered(home: Home, tmp_path: Path) -> None:
     code = (
         "import sys; from importlib import util; real = util.find_spec\n"
         "util.find_spec = lambda name, *more: None if name == 'mcp' else real(name, *more)\n"
-        "from agent_exec.apps.cli.main import main\n"
+        "from agent_exec.apps.main import main\n"
         "sys.exit(main(['mcp', 'install', '--client', 'cursor', '--yes']))"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, env=home.cli.env, check=False)

@@ -84,7 +84,7 @@ def test_too_few_descriptors_are_told(cli: Cli, most: int) -> None:
 
 
 def test_no_other_verb_loads_it(cli: Cli) -> None:
-    code = "import sys; from agent_exec.apps.cli.main import main; main(['list']); print(*sys.modules)"
+    code = "import sys; from agent_exec.apps.main import main; main(['list']); print(*sys.modules)"
     out = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=cli.env, check=True
     )

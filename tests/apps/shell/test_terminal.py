@@ -166,7 +166,7 @@ def test_an_error_of_ours_leaves_the_terminal_as_it_was(
         "from agent_exec.apps.shell.panes.filepane import FilePane\n"
         "def wrong(self): raise RuntimeError('a mistake of ours')\n"
         "FilePane.action_hidden = wrong\n"
-        "from agent_exec.apps.cli.main import main\n"
+        "from agent_exec.apps.main import main\n"
         "main(['shell'])\n"
     )
     terminal = Terminal(folder, tmp_path, nothing_left, f"{sys.executable} {tmp_path}/wrong.py")

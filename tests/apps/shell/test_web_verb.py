@@ -64,7 +64,7 @@ def test_the_port_of_a_server_that_has_ended_can_be_had_again(cli: Cli) -> None:
 
 
 def test_the_words_of_the_command_line_are_the_apps_words(cli: Cli) -> None:
-    from agent_exec.apps.cli.parse import parse
+    from agent_exec.apps.parse import parse
     from agent_exec.apps.shell.web.server import _passed_on
 
     words = ["--theme=light", "--timeout=250ms", "--sandbox-root=a b", "--sandbox-root=-c", "--verbose"]

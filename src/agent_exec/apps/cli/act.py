@@ -1,6 +1,6 @@
-"""Does what a parsed command line asks, all but `run`; gives the answer and the exit status."""
+"""The verbs of the command line that read jobs, rules and sandboxes: each with its answer and exit status."""
 
-from agent_exec.apps.cli.usage import UsageError, store_of
+from agent_exec.apps.usage import UsageError
 from agent_exec.faces import defaults, verbs
 from agent_exec.jobs.record import STATES
 from agent_exec.places import here
@@ -8,9 +8,9 @@ from agent_exec.places import here
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, NoReturn
+    from typing import Any
 
-    from agent_exec.apps.cli.parse import Parsed
+    from agent_exec.apps.parse import Parsed
     from agent_exec.jobs.store import Store
 
 
@@ -20,7 +20,7 @@ def act(asked: "Parsed") -> "tuple[dict[str, Any], int]":
     if asked.verb in _STORELESS:
         told = _STORELESS[asked.verb](asked)
     else:
-        told = _VERBS[asked.verb](asked, store_of(asked))
+        told = _VERBS[asked.verb](asked, asked.store())
     status = 0 if told["ok"] else 1
     if asked.options.get("exit-code"):
         status = verbs.exit_code(told)
@@ -147,18 +147,6 @@ def _sandbox(asked: "Parsed") -> "dict[str, Any]":
     return sandbox(asked)
 
 
-def _mcp(asked: "Parsed") -> "dict[str, Any]":
-    from agent_exec.apps.mcp.main import mcp
-
-    return mcp(asked)
-
-
-def _shell(asked: "Parsed") -> "NoReturn":
-    from agent_exec.apps.shell.main import shell
-
-    shell(asked)
-
-
 def _schema(asked: "Parsed") -> "dict[str, Any]":
     _nothing_more(asked)
     return verbs.schema()
@@ -175,9 +163,7 @@ _VERBS = {
     "gc": _gc,
 }
 _STORELESS: "dict[str, Callable[[Parsed], dict[str, Any]]]" = {
-    "mcp": _mcp,
     "policy": _policy,
     "sandbox": _sandbox,
     "schema": _schema,
-    "shell": _shell,
 }

@@ -1,12 +1,12 @@
 """The help texts, generated from the table of verbs."""
 
-from agent_exec.apps.cli.options import GLOBAL, VERBS
+from agent_exec.apps.options import GLOBAL, VERBS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent_exec.apps.cli.options import Option
+    from agent_exec.apps.options import Option
 
 _WIDTH = 28
 

@@ -2,7 +2,7 @@
 
 import os
 
-from agent_exec.apps.cli.usage import UsageError
+from agent_exec.apps.usage import UsageError
 from agent_exec.faces import policy_verbs as judgement
 from agent_exec.places import here
 
@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from agent_exec.apps.cli.parse import Parsed
+    from agent_exec.apps.parse import Parsed
 
 
 def policy(asked: "Parsed") -> "dict[str, Any]":

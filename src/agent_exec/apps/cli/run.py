@@ -3,7 +3,7 @@
 import os
 import sys
 
-from agent_exec.apps.cli.usage import UsageError, store_of
+from agent_exec.apps.usage import UsageError
 from agent_exec.faces import defaults
 from agent_exec.places import here
 
@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from agent_exec.apps.cli.parse import Parsed
+    from agent_exec.apps.parse import Parsed
     from agent_exec.host import Interrupts
     from agent_exec.jobs.order import Order
     from agent_exec.jobs.run import Launcher
@@ -45,7 +45,7 @@ def run(
     try:
         environment = _environment(asked, hidden, interrupts)
         _judge(asked, argv, environment.given)
-        store = store_of(asked)
+        store = asked.store()
         if interrupts.is_set():
             from agent_exec.model.errors import Interrupted
 
@@ -122,7 +122,7 @@ def _profile(asked: "Parsed") -> "Profile | None":
         return None
     if "leave" in options:
         raise UsageError("--leave and --sandbox contradict each other: all in a box ends with it", "run")
-    from agent_exec.apps.cli.profile import profile
+    from agent_exec.apps.profile import profile
 
     found = profile(asked, "sandbox", "sandbox-root")
     from agent_exec.requests.leaving import keep_out
@@ -133,7 +133,7 @@ def _profile(asked: "Parsed") -> "Profile | None":
 
 def _own(asked: "Parsed") -> list[str]:
     """Give the files that decide what a command may do, and so are not for one to change."""
-    from agent_exec.apps.cli.profile import is_file
+    from agent_exec.apps.profile import is_file
     from agent_exec.settings import rules_file, rules_place
 
     found = [rules_file(asked.options.get("rules")) or rules_place()]
@@ -218,5 +218,5 @@ def _input(asked: "Parsed", hidden: "tuple[str, ...] | None", interrupts: "Inter
     if options["stdin"] == "-":
         if sys.stdin is None:
             raise InvalidArgument("--stdin -: there is no input to read; it is closed")
-        return stdin.from_descriptor(store_of(asked), 0, limit, interrupts)
-    return stdin.from_bytes(store_of(asked), os.fsencode(options["stdin"]), limit)
+        return stdin.from_descriptor(asked.store(), 0, limit, interrupts)
+    return stdin.from_bytes(asked.store(), os.fsencode(options["stdin"]), limit)

@@ -2,8 +2,8 @@
 
 import os
 
-from agent_exec.apps.cli.profile import is_file, profile
-from agent_exec.apps.cli.usage import UsageError
+from agent_exec.apps.profile import is_file, profile
+from agent_exec.apps.usage import UsageError
 from agent_exec.faces import sandbox as face
 from agent_exec.places import here
 
@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from agent_exec.apps.cli.parse import Parsed
+    from agent_exec.apps.parse import Parsed
 
 
 def sandbox(asked: "Parsed") -> "dict[str, Any]":

@@ -2,7 +2,7 @@
 
 import os
 
-from agent_exec.apps.cli.usage import UsageError, end_after
+from agent_exec.apps.usage import UsageError, end_after
 from agent_exec.places import here
 
 TYPE_CHECKING = False
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from agent_exec.apps.cli.parse import Parsed
     from agent_exec.apps.mcp.toolset import Settings, Toolset
     from agent_exec.apps.mcp.transport.http_options import Where
+    from agent_exec.apps.parse import Parsed
 
 MISSING = "the SDK of the protocol is missing: install agent-exec[mcp], in a clone with pip install '.[mcp]'"
 _ADRIFT = (
@@ -115,9 +115,9 @@ def settings_of(
     asked: "Parsed", hidden: "Sequence[str]" = ()
 ) -> "tuple[Callable[[], Settings], Callable[[], object] | None]":
     """Return what tells the settings, and what has to be begun before; boxes cannot read what is `hidden`."""
-    from agent_exec.apps.cli.profile import is_file
-    from agent_exec.apps.cli.profile import profile as make
     from agent_exec.apps.mcp.toolset import Settings, is_wide
+    from agent_exec.apps.profile import is_file
+    from agent_exec.apps.profile import profile as make
     from agent_exec.settings import approval_policy, jobs_root, rules_file, rules_place
 
     options = asked.options

@@ -3,14 +3,14 @@
 import gc
 import os
 
-from agent_exec.apps.cli.usage import UsageError, end_after
+from agent_exec.apps.usage import UsageError, end_after
 from agent_exec.places import here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from agent_exec.apps.cli.parse import Parsed
+    from agent_exec.apps.parse import Parsed
     from agent_exec.apps.shell.settings import Settings
     from agent_exec.sandbox.profile import Profile
 
@@ -77,7 +77,7 @@ def settings_of(asked: "Parsed") -> "Settings":
 
 def _own(asked: "Parsed", start: str) -> list[str]:
     """Return the files that decide what a command may do, and so are not for one to change."""
-    from agent_exec.apps.cli.profile import is_file
+    from agent_exec.apps.profile import is_file
     from agent_exec.faces.slash.permission import CONFIG
     from agent_exec.settings import rules_file, rules_place
 
@@ -91,7 +91,7 @@ def _profile(asked: "Parsed") -> "Profile | None":
         if "sandbox-root" in asked.options:
             raise UsageError("--sandbox-root goes with --sandbox", "shell")
         return None
-    from agent_exec.apps.cli.profile import is_file, profile
+    from agent_exec.apps.profile import is_file, profile
 
     found = profile(asked, "sandbox", "sandbox-root")
     named = is_file(asked.options["sandbox"]) or "sandbox-root" in asked.options

@@ -4,20 +4,20 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from agent_exec.apps.cli.options import GLOBAL, VERBS
-from agent_exec.apps.cli.profile import is_file
-from agent_exec.apps.cli.usage import UsageError
 from agent_exec.apps.mcp.install import config_file as installfile
 from agent_exec.apps.mcp.install.clients import CLIENTS, SCOPES, Here, entry, place
 from agent_exec.apps.mcp.install.config_text import by_hand, edited
 from agent_exec.apps.mcp.install.json_text import Mistake
+from agent_exec.apps.options import GLOBAL, VERBS
+from agent_exec.apps.profile import is_file
+from agent_exec.apps.usage import UsageError
 from agent_exec.faces.answers import answer
 from agent_exec.model.errors import AgentExecError, ApprovalRequired, Interrupted, InvalidConfig
 from agent_exec.places import here
 
 if TYPE_CHECKING:
-    from agent_exec.apps.cli.parse import Parsed
     from agent_exec.apps.mcp.install.config_file import Found
+    from agent_exec.apps.parse import Parsed
 
 OWN = ("client", "scope", "name", "dry-run", "yes")
 """Options of this verb; the others are for the server that is entered."""

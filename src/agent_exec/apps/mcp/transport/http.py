@@ -16,13 +16,13 @@ import anyio
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from agent_exec.apps.cli.usage import UsageError
 from agent_exec.apps.mcp.threads import somehow
 from agent_exec.apps.mcp.transport.http_clients import Clients
 from agent_exec.apps.mcp.transport.http_connection import Connection
 from agent_exec.apps.mcp.transport.http_gate import PATH, Gate
 from agent_exec.apps.mcp.transport.http_token import token_of_file
 from agent_exec.apps.signals import listen_for_signals
+from agent_exec.apps.usage import UsageError
 from agent_exec.apps.visitors import Visitors
 
 if TYPE_CHECKING:

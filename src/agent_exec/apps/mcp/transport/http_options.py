@@ -3,11 +3,11 @@
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from agent_exec.apps.cli.usage import UsageError
+from agent_exec.apps.usage import UsageError
 from agent_exec.settings import token_place
 
 if TYPE_CHECKING:
-    from agent_exec.apps.cli.parse import Parsed
+    from agent_exec.apps.parse import Parsed
 
 HOST = "127.0.0.1"
 PORT = 8765

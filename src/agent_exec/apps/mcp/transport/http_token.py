@@ -6,7 +6,7 @@ import stat
 import sys
 from errno import ELOOP
 
-from agent_exec.apps.cli.usage import UsageError
+from agent_exec.apps.usage import UsageError
 from agent_exec.places import make_folder
 from agent_exec.settings import token_place
 

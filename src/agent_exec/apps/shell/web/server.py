@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Mapping, Sequence
 
-    from agent_exec.apps.cli.parse import Parsed
+    from agent_exec.apps.parse import Parsed
     from agent_exec.apps.shell.settings import Settings
     from agent_exec.faces.slash.permission import ShellPermission
 

@@ -1,20 +1,23 @@
-"""Turns the words of a command line into a verb, its options and its words."""
+"""Parses a command line into a verb, its options and its words."""
 
-from agent_exec.apps.cli.options import BEFORE_COMMAND, GLOBAL, SAME_OPTIONS, SAME_VERBS, SHORT, VERBS
-from agent_exec.apps.cli.usage import UsageError
+import sys
+
+from agent_exec.apps.options import BEFORE_COMMAND, GLOBAL, SAME_OPTIONS, SAME_VERBS, SHORT, VERBS
+from agent_exec.apps.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from agent_exec.apps.cli.options import Option
+    from agent_exec.apps.options import Option
+    from agent_exec.jobs.store import Store
 
 _MOST = 2**63 - 1
 
 
 class Parsed:
-    """A verb with its options by name, as values of their kinds, and its words."""
+    """A verb, its options by name as typed values, and its words."""
 
     __slots__ = ("options", "texts", "verb", "words")
 
@@ -22,12 +25,21 @@ class Parsed:
         self.verb: str | None = None
         self.options: dict[str, Any] = {}
         self.texts: dict[str, str] = {}
-        """The options as they were written."""
+        """The options as text, as the caller wrote them."""
         self.words: list[str] = []
+
+    def store(self) -> "Store":
+        """Return the store of jobs that the options name, or the default one."""
+        from agent_exec.settings import jobs_store
+
+        store = jobs_store(self.options.get("root"))
+        if "verbose" in self.options:
+            sys.stderr.write(f"agent-exec: {self.verb} in {store.root}\n")
+        return store
 
 
 def parse(arguments: "Sequence[str]") -> Parsed:
-    """Read a command line; options may stand before or after the verb, but not after a command."""
+    """Parse a command line; options may come before or after the verb, but not after a command."""
     found = Parsed()
     known = _known(GLOBAL)
     place = 0
@@ -43,7 +55,7 @@ def parse(arguments: "Sequence[str]") -> Parsed:
             found.verb = _verb(word)
             known |= _known(VERBS[found.verb].options)
         elif found.verb == "run" or (found.verb, *found.words) in BEFORE_COMMAND:
-            found.words += arguments[place - 1 :]  # all that follows belongs to the command
+            found.words += arguments[place - 1 :]  # the rest belongs to the command
             break
         else:
             found.words.append(word)
@@ -64,7 +76,7 @@ def _verb(word: str) -> str:
 def _option(
     found: Parsed, known: "dict[str, Option]", word: str, arguments: "Sequence[str]", place: int
 ) -> int:
-    """Take one option, and its value from the next word unless it is joined to it; give the next place."""
+    """Parse one option, and its value from the next word unless joined by `=`; return the next index."""
     name, joined, value = (
         word[2:].partition("=") if word.startswith("--") else (SHORT.get(word, word), "", "")
     )

@@ -1,22 +1,22 @@
-"""Makes the profile of a sandbox from the options that ask for it."""
+"""Builds the profile of a sandbox from command-line options."""
 
 import os
 
-from agent_exec.apps.cli.usage import UsageError
+from agent_exec.apps.usage import UsageError
 from agent_exec.places import here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from agent_exec.apps.cli.parse import Parsed
+    from agent_exec.apps.parse import Parsed
     from agent_exec.sandbox.profile import Profile
 
 
 def profile(asked: "Parsed", option: str, root: str, *, rootless: bool = False) -> "Profile":
-    """Give the profile that the options of these names ask for: one of ours by its name, or that of a file.
+    """Return the profile named by `option`: a built-in one, or one read from a JSON file.
 
-    The roots and hosts that are named stand in the place of the file's own;
-    where there are no roots at all, the current directory is the one. What is
-    `rootless` has those of a file, or none.
+    Roots and hosts given as options replace those of the file; without any
+    roots, the current directory is the root. With `rootless`, only the roots
+    of a file count, or there are none.
     """
     from agent_exec.sandbox.profile import NAMES, Profile
 
@@ -39,7 +39,7 @@ def profile(asked: "Parsed", option: str, root: str, *, rootless: bool = False) 
 
 
 def is_file(named: str) -> bool:
-    """Whether a profile is named by a path."""
+    """True if a profile is named by a path."""
     return "/" in named or named.endswith(".json")
 
 

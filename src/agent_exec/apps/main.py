@@ -1,0 +1,177 @@
+"""The `agent-exec` program: one JSON object on one line, whatever happens."""
+
+import gc
+import os
+import sys
+from time import monotonic
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, NoReturn
+
+    from agent_exec.apps.parse import Parsed
+    from agent_exec.host import Interrupts
+    from agent_exec.jobs.run import Launcher
+
+_SECRET = ("--env", "--stdin")
+_LATER = ("--stdin", "--help", "-h")
+"""Words of `run` that have something else done before a supervisor is started."""
+
+
+def program() -> "NoReturn":
+    """Be the program: serve this process's command line, and end without taking the interpreter apart."""
+    _fill_gaps()
+    status = main()
+    if os.environ.get("AGENT_EXEC_SITE"):
+        sys.exit(status)  # whoever watches this process from inside has things to do at its end
+    os._exit(status)
+
+
+def _fill_gaps() -> None:
+    """Put the null device in place of a closed stdin, stdout or stderr, or our files would come there."""
+    while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(fd)
+
+
+def main(arguments: "Sequence[str] | None" = None) -> int:
+    """Serve a command line, this process's own by default; give the exit status."""
+    began = monotonic()
+    gc.disable()  # a call is over before there is anything to collect
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
+    if words in (["--version"], ["-V"]):
+        from agent_exec.version import __version__
+
+        return _print(f"agent-exec {__version__}\n", 0)
+    try:
+        text, status = _serve(words, began)
+    except BaseException as error:
+        from agent_exec.apps.usage import UsageError
+
+        if isinstance(error, UsageError):
+            of = f" {error.verb}" if error.verb else ""
+            _complain(f"agent-exec{of}: {error}\nTry: agent-exec{of} --help\n")
+            return 2
+        text, status = _refuse(error, words), 1
+    return _print(text, status)
+
+
+def _serve(words: list[str], began: float) -> tuple[str, int]:
+    """Do what the words ask; give what is to be printed, and the exit status."""
+    interrupts, launcher = _launch(words)
+    try:
+        from agent_exec.apps.parse import parse
+
+        asked = parse(words)
+        if "help" in asked.options:
+            from agent_exec.apps.cli import help as helping
+
+            return helping.of_verb(asked.verb) if asked.verb else helping.general(), 0
+        told: dict[str, Any]
+        if asked.verb is None:
+            from agent_exec.apps.usage import UsageError
+
+            raise UsageError("a verb is needed, such as: agent-exec run -- echo hello")
+        if asked.verb == "run":
+            from agent_exec.apps.cli.run import run
+
+            told, status = run(asked, began, interrupts, launcher)
+        else:
+            told, status = _act(asked)
+    finally:
+        if launcher is not None:
+            launcher.close()
+    return _line(told), status
+
+
+def _act(asked: "Parsed") -> "tuple[dict[str, Any], int]":
+    """Pass a parsed command line to the program that has its verb; return the answer and the exit status."""
+    if asked.verb == "shell":
+        from agent_exec.apps.shell.main import shell
+
+        shell(asked)
+    if asked.verb == "mcp":
+        from agent_exec.apps.mcp.main import mcp
+
+        told = mcp(asked)
+        return told, 0 if told["ok"] else 1
+    from agent_exec.apps.cli.act import act
+
+    return act(asked)
+
+
+def _launch(words: list[str]) -> "tuple[Interrupts | None, Launcher | None]":
+    """Have a supervisor started before all else, if one will be needed: it gets ready while we do.
+
+    Values of variables and input may be secrets, and anyone may read the
+    arguments of a process: they are hidden first.
+    """
+    if words[:1] != ["run"]:
+        return None, None
+    if any(word.startswith(_SECRET) for word in words):
+        from agent_exec.host import hide_arguments
+
+        hide_arguments("agent-exec run")
+    launcher = None
+    if not any(word.startswith(_LATER) for word in words):
+        from agent_exec.host import detach
+        from agent_exec.jobs.run import Launcher
+
+        launcher = Launcher(detach)
+    from agent_exec.host import Interrupts
+
+    return Interrupts(), launcher
+
+
+def _line(told: "dict[str, Any]") -> str:
+    from agent_exec.model.jsonline import dump
+
+    return dump(told) + "\n"
+
+
+def _refuse(error: BaseException, words: list[str]) -> str:
+    """Give the answer for what went wrong; of what nobody foresaw, who asks gets the traceback on stderr."""
+    from agent_exec.faces.answers import of_the_system, refusal
+    from agent_exec.model.errors import AgentExecError, Interrupted
+
+    if isinstance(error, KeyboardInterrupt):
+        nothing = words[:1] == ["run"]
+        error = Interrupted(
+            "interrupted before a job was started; nothing was done"
+            if nothing
+            else "interrupted before it was done; look what has been done, and try again"
+        )
+    if isinstance(error, OSError):
+        error = of_the_system(error)
+    if not isinstance(error, AgentExecError):
+        if "--verbose" in words or "-v" in words:
+            sys.excepthook(type(error), error, error.__traceback__)
+        error = AgentExecError(
+            f"an error of agent-exec's own: {error!r}; try again with --verbose to see more, and report it"
+        )
+    return _line(refusal(error))
+
+
+def _print(text: str, status: int) -> int:
+    """Write to stdout, all of it; a reader that has gone is no reason for a traceback."""
+    if sys.stdout is None:
+        _complain("agent-exec: the answer could not be written: stdout is closed\n")
+        return 1
+    view = memoryview(text.encode("utf-8", "surrogateescape"))
+    try:
+        while view:
+            view = view[os.write(1, view) :]
+    except OSError as error:
+        _complain(f"agent-exec: the answer could not be written: {error.strerror}\n")
+        return 1
+    return status
+
+
+def _complain(text: str) -> None:
+    try:
+        os.write(2, text.encode("utf-8", "backslashreplace"))
+    except OSError:
+        return
