@@ -4,6 +4,7 @@ from agent_exec.model.lazy import loader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from agent_exec.engine.awaiting import arun
     from agent_exec.engine.engine import Engine, run, warm
     from agent_exec.engine.run import Run
     from agent_exec.faces.executor.config import CommandExecutorConfig
@@ -70,6 +71,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "apply_patch",
+    "arun",
     "create_agent_toolkit",
     "load_rules",
     "open_jobs",
@@ -115,6 +117,7 @@ _HOMES = {
     "Verdict": "policy.verdict",
     "__version__": "version",
     "apply_patch": "patch.answer",
+    "arun": "engine.awaiting",
     "create_agent_toolkit": "faces.oneshot.kit",
     "load_rules": "requests.rulefile",
     "open_jobs": "settings",

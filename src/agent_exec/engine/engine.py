@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from agent_exec.engine.confinement import Confinement, Plan, Warmable, Watch
     from agent_exec.model.cancel import Cancel
-    from agent_exec.model.command import Launch, OnOutput, Word
+    from agent_exec.model.choices import Leftovers, OnOutput, Word
+    from agent_exec.model.command import Launch
     from agent_exec.model.outcome import Outcome
     from agent_exec.model.output import Keep
 else:
@@ -88,6 +89,19 @@ class Engine:
                 self._start_thread()
             self._loop.post(lambda: self._admit(run))
         return run
+
+    async def arun(self, command: Command, *, sandbox: "Confinement | None" = None) -> "Outcome":
+        """Run a command and await its outcome, under asyncio or trio.
+
+        If the task is cancelled, the command is stopped with all its
+        processes, as `Run.stop` does; a second cancellation kills them at
+        once. The cancellation is raised again when none of them is left.
+        """
+        if not self._threaded:
+            raise InvalidState("an Engine(threaded=False) cannot be awaited; make one with a thread")
+        from agent_exec.engine.awaiting import outcome
+
+        return await outcome(self.start(command, sandbox=sandbox))
 
     def warm(self, sandbox: "Warmable[Plan]", boxes: int = 1) -> "Plan":
         """Have so many boxes wait for commands, now and after each one; return the plan that they are for.
@@ -159,16 +173,11 @@ class Engine:
             raise InvalidState(f"this engine belongs to process {self._owner}; make a new one after a fork")
 
     def _start_thread(self) -> None:
-        from threading import Event, Thread
+        from threading import Event
 
         self._served = Event()
-        thread = Thread(target=self._serve, name="agent-exec", daemon=True)
-        try:
-            thread.start()
-        except (RuntimeError, MemoryError) as error:
-            raise Busy("this machine has no room for another thread; try again when less runs") from error
-        # Only one that runs: nobody must wait for a thread that never began.
-        self._thread = thread
+        # Only a thread that runs: nothing must wait for one that never began.
+        self._thread = start_thread(self._serve, "agent-exec")
 
     def _serve(self) -> None:
         """Drive the loop until the engine is closed."""
@@ -269,27 +278,42 @@ def run(
     tty: bool = False,
     on_output: "OnOutput | None" = None,
     keep: "Keep | None" = None,
-    leftovers: str = "kill",
+    leftovers: "Leftovers" = "kill",
     sandbox: "Confinement | None" = None,
 ) -> "Outcome":
-    """Run a command to its end, confined if there is a profile, and give its outcome.
+    """Run a command to its end, confined if there is a profile, and return its outcome.
 
-    Nothing of it is left when this returns or raises, whatever is raised.
-    Any number of threads may call this at once.
+    `timeout` and `grace` are seconds; the other arguments are those of
+    Command. Nothing of the command is left when this returns or raises,
+    whatever is raised. Any number of threads may call this at once.
     """
-    return run_command(
-        Command(
-            argv,
-            cwd=cwd,
-            env=env,
-            stdin=stdin,
-            tty=tty,
-            limits=Limits(timeout=timeout, grace=grace),
-            keep=keep,
-            leftovers=leftovers,
-            on_output=on_output,
-        ),
-        sandbox=sandbox,
+    command = one_shot(argv, cwd, env, stdin, timeout, grace, tty, on_output, keep, leftovers)
+    return run_command(command, sandbox=sandbox)
+
+
+def one_shot(
+    argv: "Sequence[Word]",
+    cwd: "Word | None",
+    env: "Mapping[str, str] | Mapping[bytes, bytes] | None",
+    stdin: bytes | None,
+    timeout: float | None,
+    grace: float,
+    tty: bool,
+    on_output: "OnOutput | None",
+    keep: "Keep | None",
+    leftovers: "Leftovers",
+) -> Command:
+    """Return the command of a call of `run` or `arun`."""
+    return Command(
+        argv,
+        cwd=cwd,
+        env=env,
+        stdin=stdin,
+        tty=tty,
+        limits=Limits(timeout=timeout, grace=grace),
+        keep=keep,
+        leftovers=leftovers,
+        on_output=on_output,
     )
 
 
@@ -360,20 +384,34 @@ def _warm(sandbox: "Warmable[Plan]", spawner: Spawner, boxes: int) -> "Plan":
     return sandbox.warmed(spawner, boxes)
 
 
+def start_thread(target: "Callable[[], object]", name: str) -> "Thread":
+    """Return a new thread that runs; raise Busy if the machine has none left."""
+    from threading import Thread
+
+    thread = Thread(target=target, name=name, daemon=True)
+    try:
+        thread.start()
+    except (RuntimeError, MemoryError) as error:
+        raise Busy("this machine has no room for another thread; try again when less runs") from error
+    return thread
+
+
 def _nothing(_run: Run) -> None:
     pass
 
 
 def close_shared(*, wait: bool = True) -> None:
-    """Give back what one-shot calls share; the next call makes it anew."""
-    global _shared
-    shared, _shared = _shared, None
-    if shared is not None:
-        shared.close(wait=wait)
+    """Close what one-shot calls share; the next call makes it again."""
+    global _shared, _shared_engine
+    spawner, _shared, engine, _shared_engine = _shared, None, _shared_engine, None
+    if engine is not None:
+        engine.close()
+    if spawner is not None:
+        spawner.close(wait=wait)
 
 
 def shared_spawner() -> Spawner:
-    """Give the spawner of all one-shot calls of this process, made when first needed."""
+    """Return the spawner of all one-shot calls of this process, made when first needed."""
     global _shared  # noqa: PLW0603 - one for each process
     with _sharing:
         if _shared is None:
@@ -382,15 +420,26 @@ def shared_spawner() -> Spawner:
         return _shared
 
 
+def shared_engine() -> Engine:
+    """Return the engine of all `arun` calls of this process, made when first needed."""
+    global _shared_engine  # noqa: PLW0603 - one for each process
+    with _sharing:
+        if _shared_engine is None:
+            _shared_engine = Engine()
+            atexit.register(close_shared, wait=False)
+        return _shared_engine
+
+
 def _forget_shared() -> None:
-    """After a fork: what is shared belongs to the original, and so may the lock."""
-    global _shared, _sharing
-    shared, _shared, _sharing = _shared, None, RLock()
+    """Drop, in a forked child, what belongs to the parent; the lock may be held there."""
+    global _shared, _shared_engine, _sharing
+    shared, _shared, _shared_engine, _sharing = _shared, None, None, RLock()
     if shared is not None:
         shared.close(wait=False)
 
 
 _sharing = RLock()
 _shared: Spawner | None = None
+_shared_engine: Engine | None = None
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_shared)

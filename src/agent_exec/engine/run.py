@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from agent_exec.engine.confinement import Watch
     from agent_exec.engine.loop import Loop, Timer
     from agent_exec.host.ports import Gaze, Process, Spawner
-    from agent_exec.model.command import Command, Launch, Stream
+    from agent_exec.model.choices import Cause, Stream
+    from agent_exec.model.command import Command, Launch
     from agent_exec.model.identity import Identity
     from agent_exec.model.lifecycle import Effect, Event, Phase
-    from agent_exec.model.outcome import Cause, Outcome
+    from agent_exec.model.outcome import Outcome
 
 
 class Run:
     """A command that was started, or waits for a slot.
 
-    Any thread may call its methods. `outcome` waits; everything else returns
-    at once and happens in order.
+    Any thread may call its methods: `wait` and `outcome` wait, others return at once, and act in order.
     """
 
     __slots__ = (

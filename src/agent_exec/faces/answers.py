@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from agent_exec.jobs.record import Record
     from agent_exec.jobs.store import Store
     from agent_exec.jobs.tail import Piece
-    from agent_exec.model.command import Stream
+    from agent_exec.model.choices import Stream
 
     Answer = dict[str, Any]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from agent_exec.jobs.order import Order
     from agent_exec.jobs.store import Store
     from agent_exec.model.cancel import Cancel
-    from agent_exec.model.command import Stream
+    from agent_exec.model.choices import Leftovers, Stream
     from agent_exec.requests.gate import Gate
     from agent_exec.sandbox.profile import Profile
 
@@ -61,7 +61,7 @@ class Jobs:
         timeout: float | None = None,
         grace: float = defaults.GRACE,
         tags: "Sequence[str]" = (),
-        leftovers: str = "kill",
+        leftovers: "Leftovers" = "kill",
         max_log_bytes: int = defaults.QUOTA,
         observe: float | None = defaults.SNAPSHOT_CAP,
         tail_lines: int = defaults.TAIL_LINES,
@@ -172,6 +172,30 @@ class Jobs:
             self._store, job_id, seconds=seconds, lines=tail_lines, size=max_bytes, cancel=cancel
         )
 
+    async def await_end(
+        self,
+        job_id: str,
+        *,
+        seconds: float | None = defaults.WAIT,
+        tail_lines: int = defaults.TAIL_LINES,
+        max_bytes: int = defaults.MAX_BYTES,
+    ) -> "Answer":
+        """Await the end of a job, as `wait` does, under asyncio or trio.
+
+        A cancelled task ends the wait and leaves the job alone.
+        """
+        from agent_exec.engine.awaiting import in_thread
+        from agent_exec.model.cancel import Cancel
+
+        cancel = Cancel()
+
+        def wait() -> "Answer":
+            return self.wait(
+                job_id, seconds=seconds, tail_lines=tail_lines, max_bytes=max_bytes, cancel=cancel
+            )
+
+        return await in_thread(wait, cancel.set)
+
     def kill(
         self, job_id: str, *, signal: str = "TERM", wait: bool = True, cancel: "Cancel | None" = None
     ) -> "Answer":
@@ -249,7 +273,7 @@ def _order(
     timeout: float | None,
     grace: float,
     tags: "Sequence[str]",
-    leftovers: str,
+    leftovers: "Leftovers",
     quota: int,
     sandbox: "Profile | None",
     own: "Sequence[str]",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from agent_exec.jobs.run import Started
     from agent_exec.jobs.store import Store
     from agent_exec.model.cancel import Cancel
-    from agent_exec.model.command import Stream
+    from agent_exec.model.choices import Stream
 
     Answer = dict[str, Any]
 

@@ -6,7 +6,8 @@ Types only: nothing here exists while a program runs.
 from collections.abc import Callable
 from typing import Protocol
 
-from agent_exec.model.command import Launch, Stream
+from agent_exec.model.choices import Stream
+from agent_exec.model.command import Launch
 from agent_exec.model.errors import AgentExecError
 
 

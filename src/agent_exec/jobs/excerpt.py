@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agent_exec.model.command import Stream
+    from agent_exec.model.choices import Stream
 
 _ATTEMPTS = 8
 _LONGEST_CHARACTER = 4

@@ -14,7 +14,7 @@ from agent_exec.logs.stream import STREAMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from agent_exec.model.command import Stream
+    from agent_exec.model.choices import Stream
 
 ARRIVALS = "arrivals"
 _OLDER = "arrivals.older"

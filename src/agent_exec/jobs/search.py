@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from agent_exec.jobs.record import Record
     from agent_exec.jobs.tail import Cursor
-    from agent_exec.model.command import Stream
+    from agent_exec.model.choices import Stream
 
 _BLOCK = 1 << 20
 """So much is read at once; a longer line is looked at in pieces."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from agent_exec.jobs.confined_job import BoxedSpawner
     from agent_exec.jobs.handoff_in import AdoptedSpawner
     from agent_exec.jobs.interleaving import ArrivalWriter
-    from agent_exec.model.command import Stream
+    from agent_exec.model.choices import Stream
     from agent_exec.model.outcome import Outcome
     from agent_exec.model.output import Keep
     from agent_exec.sandbox.report.guard import Guard

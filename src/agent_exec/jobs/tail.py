@@ -8,7 +8,7 @@ from agent_exec.model.errors import InvalidArgument
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_exec.jobs.record import Record
-    from agent_exec.model.command import Stream
+    from agent_exec.model.choices import Stream
 
 
 _LONGEST_CURSOR = 64

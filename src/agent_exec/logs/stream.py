@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent_exec.model.command import Stream
+    from agent_exec.model.choices import Stream
 
 STREAMS: "tuple[Stream, Stream]" = ("stdout", "stderr")
 

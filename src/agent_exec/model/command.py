@@ -7,21 +7,10 @@ from agent_exec.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Literal, Protocol
+    from collections.abc import Mapping, Sequence
 
     from agent_exec.model.box_spec import Box
-
-    Stream = Literal["stdout", "stderr"]
-    OnOutput = Callable[[Stream, bytes], object]
-    OnEvent = Callable[[str, int | str | None], object]
-
-    class PathLike(Protocol):
-        """Anything with a file system path."""
-
-        def __fspath__(self) -> str | bytes: ...
-
-    Word = str | bytes | PathLike
+    from agent_exec.model.choices import Leftovers, OnEvent, OnOutput, Word
 
 LEFTOVERS = ("kill", "leave")
 
@@ -101,7 +90,7 @@ class Command(Value):
         size: Terminal | None = None,
         limits: Limits | None = None,
         keep: Keep | None = None,
-        leftovers: str = "kill",
+        leftovers: "Leftovers" = "kill",
         on_output: "OnOutput | None" = None,
         on_event: "OnEvent | None" = None,
     ) -> None:

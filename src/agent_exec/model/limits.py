@@ -3,6 +3,10 @@
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.value import Value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_exec.model.choices import Overflow
+
 LONGEST = 366 * 86400.0
 """No clock of ours runs longer than a year: longer is a mistake of units."""
 
@@ -25,7 +29,7 @@ class Limits(Value):
         timeout: float | None = None,
         grace: float = 0.5,
         drain: float = 0.1,
-        overflow: str = "cut",
+        overflow: "Overflow" = "cut",
     ) -> None:
         if timeout is not None:
             _seconds("timeout", timeout)

@@ -6,9 +6,8 @@ from agent_exec.model.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Literal
 
-    Cause = Literal["timeout", "stopped", "overflow"]
+    from agent_exec.model.choices import Cause
 
 
 class Outcome(Value):

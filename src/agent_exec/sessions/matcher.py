@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from agent_exec.engine.engine import Engine
-    from agent_exec.model.command import Stream
+    from agent_exec.model.choices import Stream
 
 _AHEAD = 1 << 20
 """How much may be on its way to whoever looks."""

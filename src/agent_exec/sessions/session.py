@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from agent_exec.engine.handoff import HandOver
     from agent_exec.engine.run import Run
     from agent_exec.host.ports import Gaze
-    from agent_exec.model.command import Command, Stream
+    from agent_exec.model.choices import Stream
+    from agent_exec.model.command import Command
     from agent_exec.model.outcome import Outcome
     from agent_exec.sandbox.plan.plan import Plan
     from agent_exec.sandbox.profile import Profile

@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from agent_exec.model.command import Stream
+    from agent_exec.model.choices import Stream
 
 IN_MEMORY = 1 << 16
 WINDOW = 1 << 19

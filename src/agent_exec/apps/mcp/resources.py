@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from agent_exec.faces.jobtools.tools import JobTools
     from agent_exec.faces.session.rendering import Seen
     from agent_exec.faces.session.tools import SessionTools
-    from agent_exec.model.command import Stream
+    from agent_exec.model.choices import Stream
 
 SCHEME = "agent-exec"
 USUAL = 65_536

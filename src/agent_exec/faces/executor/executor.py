@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from agent_exec.faces.executor.journal import Logger
     from agent_exec.faces.executor.result import CommandExecutionResult, CommandValidationResult
-    from agent_exec.model.command import OnOutput
+    from agent_exec.model.choices import OnOutput
     from agent_exec.model.outcome import Outcome
     from agent_exec.sandbox.report.guard import Guard
 
@@ -142,18 +142,18 @@ class CommandExecutor:
         Cancelling ends the command's whole tree: politely, then by force, and
         at once if cancelled again; only then is it cancelled.
         """
-        from agent_exec.faces.executor.asyncio_bridge import arrival, outcome
+        from agent_exec.engine.awaiting import finished
 
         steps = self._steps(command, args, timeout, cwd, on_output, on_limit)
         try:
             step = next(steps)
             while True:
                 try:
-                    done = await (
-                        outcome(self._serving(), step, self._guard())
-                        if isinstance(step, Command)
-                        else arrival(step)
-                    )
+                    done = None
+                    if isinstance(step, Command):
+                        done = await self._serving().arun(step, sandbox=self._guard())
+                    else:
+                        await finished(step)
                 except BaseException as error:
                     step = steps.throw(error)
                 else:

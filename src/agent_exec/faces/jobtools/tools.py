@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from agent_exec.faces.jobs import Jobs
     from agent_exec.jobs.excerpt import Excerpt
     from agent_exec.model.cancel import Cancel
-    from agent_exec.model.command import Stream
+    from agent_exec.model.choices import Stream
     from agent_exec.sandbox.profile import Profile
 
 

@@ -9,7 +9,7 @@ from agent_exec.faces.session.definitions import definitions
 from agent_exec.faces.session.failures import ToolFailure
 from agent_exec.faces.session.running import Sessions
 from agent_exec.faces.session.storage import Storage
-from agent_exec.model.cancel import check_cancel
+from agent_exec.model.cancel import Cancel, check_cancel
 from agent_exec.model.errors import AgentExecError
 from agent_exec.model.output import unfinished
 from agent_exec.model.value import Value
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, Self
 
-    from agent_exec.model.cancel import Cancel
     from agent_exec.requests.gate import Approver, Gate
     from agent_exec.sandbox.profile import Profile
     from agent_exec.sessions.session import Session
@@ -40,6 +39,20 @@ class Result(Value):
         self.text = text
         self.structured = structured
         self.is_error = is_error
+
+
+class _Watched(Cancel):
+    """Cancels a call, and knows the session that the call waits for."""
+
+    __slots__ = ("session",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.session: int | None = None
+
+    def watch(self, name: str, _progress: object) -> None:
+        """Note the session that the call waits for."""
+        self.session = int(name.rpartition(" ")[2])
 
 
 class SessionTools:
@@ -93,6 +106,25 @@ class SessionTools:
             return Result(error.message, is_error=True)
         except AgentExecError as error:
             return Result(f"{name} failed: {error.message}", is_error=True)
+
+    async def acall(self, name: str, given: object) -> Result:
+        """Call a tool as `call` does, and await its answer, under asyncio or trio.
+
+        If the task is cancelled, the call returns early; a session that this
+        call has started is killed, since its number is lost. The cancellation
+        is raised again when that is done.
+        """
+        from agent_exec.engine.awaiting import in_thread
+
+        watched = _Watched()
+
+        def call() -> Result:
+            answer = self.call(name, given, watched)
+            if watched.is_set() and name == "exec_command" and watched.session is not None:
+                self.call("kill_session", {"session_id": watched.session})
+            return answer
+
+        return await in_thread(call, watched.set)
 
     def record(self, session_id: int, file: "Sink") -> None:
         """Write what a session has printed as an asciicast, version 2, to a file opened for text."""

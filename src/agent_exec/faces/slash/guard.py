@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from agent_exec.faces.slash.parser import ShellCommandRequest
-    from agent_exec.model.command import OnOutput
+    from agent_exec.model.choices import OnOutput
 
 TIMEOUT = 300.0
 GRACE = 2.0

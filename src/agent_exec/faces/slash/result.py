@@ -9,7 +9,8 @@ from agent_exec.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from agent_exec.model.outcome import Cause, Outcome
+    from agent_exec.model.choices import Cause
+    from agent_exec.model.outcome import Outcome
 
 PART = 80
 """How many characters of a stream are in the summary."""

@@ -4,7 +4,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections import deque
 
-    from agent_exec.model.command import Stream
+    from agent_exec.model.choices import Stream
 else:
     from _collections import deque  # without the rest of its package
 

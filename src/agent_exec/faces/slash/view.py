@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_exec.faces.slash.parser import ShellCommandRequest
     from agent_exec.faces.slash.result import ShellExecutionResult
-    from agent_exec.model.command import Stream
+    from agent_exec.model.choices import Stream
 
 MAX_BYTES = 2_097_152
 MAX_LINES = 4000

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_exec.host.ports import Loop, Sink
     from agent_exec.host.windows.terminal import Terminal
-    from agent_exec.model.command import Stream
+    from agent_exec.model.choices import Stream
 
 _READ = 1 << 16
 _WRITE = 1 << 16

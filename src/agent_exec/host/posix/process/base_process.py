@@ -11,7 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_exec.host.ports import Handed, Loop, Sink
     from agent_exec.host.posix.terminal.input_wait import Gaze
-    from agent_exec.model.command import Launch, Stream
+    from agent_exec.model.choices import Stream
+    from agent_exec.model.command import Launch
 
 _END_OF_INPUT = b"\x04"
 _STREAMS: "tuple[Stream, Stream]" = ("stdout", "stderr")

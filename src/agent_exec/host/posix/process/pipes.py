@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from agent_exec.host.ports import Loop, Sink
     from agent_exec.host.posix.terminal.peer import Peer
-    from agent_exec.model.command import Stream
+    from agent_exec.model.choices import Stream
 else:
     import _signal
 
