@@ -162,6 +162,18 @@ def test_folders_of_ours_are_made_in_one_place() -> None:
         assert "makedirs" not in map(called_name, calls), f"{module}: use places.make_folder"
 
 
+def test_gates_are_opened_in_one_place() -> None:
+    """So every door obeys the same rules and the same approval policy."""
+    openers = {
+        str(module.relative_to(SOURCE))
+        for module in MODULES
+        if "requests.gate import" in module.read_text()
+        for node in ast.walk(parsed(module))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Gate"
+    }
+    assert openers == {"requests/opening.py"}
+
+
 def test_boxes_are_planned_in_one_place() -> None:
     """Every face gets its plan from one factory, which cannot be called without what is ours."""
     callers: dict[str, set[str]] = {"make_plan": set(), "snapshot": set(), "Guard": set()}

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from agent_exec.faces.executor.lists import CommandLists
     from agent_exec.faces.executor.result import CommandExecutionResult, CommandValidationResult
     from agent_exec.faces.executor.toolhandler import ToolHandler
+    from agent_exec.faces.jobs import open_jobs
     from agent_exec.faces.oneshot.apply_patch import APPLY_PATCH
     from agent_exec.faces.oneshot.definitions import TOOL_DEFINITIONS
     from agent_exec.faces.oneshot.kit import ToolCatalog, create_agent_toolkit
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from agent_exec.requests.gate import Gate, Request
     from agent_exec.requests.rulefile import load_rules
     from agent_exec.sandbox.profile import BoxLimits, Profile
-    from agent_exec.settings import open_jobs
     from agent_exec.version import __version__
 
 __all__ = [
@@ -120,7 +120,7 @@ _HOMES = {
     "arun": "engine.awaiting",
     "create_agent_toolkit": "faces.oneshot.kit",
     "load_rules": "requests.rulefile",
-    "open_jobs": "settings",
+    "open_jobs": "faces.jobs",
     "open_tools": "faces.session.tools",
     "run": "engine.engine",
     "secure_tool": "faces.oneshot.secure",

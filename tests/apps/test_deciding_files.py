@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import agent_exec
+from agent_exec.faces.jobs import open_jobs
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.requests.leaving import keep_out
 from agent_exec.sandbox.profile import Profile
-from agent_exec.settings import open_jobs
 from cli import Cli
 
 

@@ -85,3 +85,10 @@ def test_status_loads_no_supervisor(cli: Cli) -> None:
     assert not {
         name for name in loaded if name.startswith(("agent_exec.engine", "agent_exec.jobs.supervise"))
     }
+
+
+def test_without_rules_a_run_loads_no_judge(cli: Cli, tmp_path: Path) -> None:
+    cli.env = {**cli.env, "XDG_CONFIG_HOME": str(tmp_path / "none")}
+    judge = ("agent_exec.policy", "agent_exec.requests.gate", "agent_exec.requests.rulefile")
+    assert not {name for name in loaded_by(cli, "run", "--", "true") if name.startswith(judge)}
+    assert {name for name in loaded_by(cli, "run", "--", "echo", "kill") if name.startswith(judge)}

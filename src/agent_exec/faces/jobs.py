@@ -8,6 +8,7 @@ from agent_exec.model.command import Command
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.limits import Limits
 from agent_exec.places import here
+from agent_exec.requests.opening import IN_FORCE, open_door
 from agent_exec.requests.variables import Environment
 
 TYPE_CHECKING = False
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from agent_exec.jobs.store import Store
     from agent_exec.model.cancel import Cancel
     from agent_exec.model.choices import Leftovers, Stream
-    from agent_exec.requests.gate import Gate
+    from agent_exec.requests.gate import Approver, Gate
+    from agent_exec.requests.opening import Rules
     from agent_exec.sandbox.profile import Profile
 
     Answer = dict[str, Any]
@@ -263,6 +265,25 @@ class Jobs:
             max_jobs=max_jobs,
             max_bytes=max_bytes,
         )
+
+
+def open_jobs(
+    root: str | None = None,
+    *,
+    rules: "Rules" = IN_FORCE,
+    approver: "Approver | None" = None,
+    approval_policy: str | None = None,
+) -> "Jobs":
+    """Return the durable jobs of a folder, by default the one in force here.
+
+    `rules`, a file of them or a Policy, judge what is to run; by default those
+    in force, and with None no rules do. `approver` is asked where they say so,
+    as `approval_policy` allows.
+    """
+    from agent_exec.settings import jobs_store
+
+    gate, own = open_door(rules, approver, approval_policy)
+    return Jobs(jobs_store(root), gate, own=own)
 
 
 def _order(

@@ -2,10 +2,7 @@
 
 import os
 
-from agent_exec.logs.files import chunks
-from agent_exec.logs.folders import HiddenPath, open_own_file
 from agent_exec.model.errors import InvalidArgument
-from agent_exec.model.secret import is_secret
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,8 +53,8 @@ class Environment:
                     )
                 value = os.fsdecode(found)
             self._set(name, value)
-            secret = name in mask or not equals or is_secret(name, value)
-            self.shown.append(f"{name}={MASKED if secret else value}")
+            masked = name in mask or not equals or _is_secret(name, value)
+            self.shown.append(f"{name}={MASKED if masked else value}")
 
     def _set(self, name: str, value: str) -> None:
         if not name or "\0" in name or "\0" in value:
@@ -67,11 +64,20 @@ class Environment:
             self.given.append(name)
 
 
-def _read(path: str, hidden: "Sequence[str] | None", cancel: "Cancel | None") -> "list[tuple[str, str]]":
-    """Give the variables of a file: one NAME=VALUE a line, blank lines and # comments ignored.
+def _is_secret(name: str, value: str) -> bool:
+    from agent_exec.model.secret import is_secret
 
-    A pipe will do, as long as someone writes to it.
+    return is_secret(name, value)
+
+
+def _read(path: str, hidden: "Sequence[str] | None", cancel: "Cancel | None") -> "list[tuple[str, str]]":
+    """Return the variables of a file: one NAME=VALUE a line, blank lines and # comments ignored.
+
+    The file may be a pipe, as long as something writes to it.
     """
+    from agent_exec.logs.files import chunks
+    from agent_exec.logs.folders import HiddenPath, open_own_file
+
     try:
         fd = open_own_file(path, hidden)
         try:

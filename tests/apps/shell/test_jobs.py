@@ -9,7 +9,7 @@ from textual.widgets import Static
 from agent_exec.apps.shell.app import ShellApp
 from agent_exec.apps.shell.jobs.joblist import JobList, JobRow
 from agent_exec.apps.shell.jobs.jobsscreen import JobsPane, LogScreen
-from agent_exec.settings import open_jobs
+from agent_exec.faces.jobs import open_jobs
 from apps.shell.driving import Person, use
 from cli import Cli
 

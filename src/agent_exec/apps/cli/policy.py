@@ -25,22 +25,26 @@ def policy(asked: "Parsed") -> "dict[str, Any]":
 
 def _explain(asked: "Parsed", words: list[str]) -> "dict[str, Any]":
     from agent_exec.host import own_processes
-    from agent_exec.settings import rules_file
+    from agent_exec.requests.opening import IN_FORCE, rules_file
 
     options = asked.options
     if ("line" in options) == bool(words):
         raise UsageError("explain takes a command, or --line and a shell line", "policy")
     command = options.get("line", words)
     cwd = os.path.realpath(options.get("cwd") or here())
-    return judgement.explain(command, rules=rules_file(options.get("rules")), cwd=cwd, kin=own_processes())
+    return judgement.explain(
+        command, rules=rules_file(options.get("rules", IN_FORCE)), cwd=cwd, kin=own_processes()
+    )
 
 
 def _check(asked: "Parsed", words: list[str]) -> "dict[str, Any]":
-    from agent_exec.settings import rules_file, rules_place
+    from agent_exec.requests.opening import IN_FORCE, rules_file, rules_place
 
     for name in ("line", "cwd"):
         if name in asked.options:
             raise UsageError(f"check takes no --{name}", "policy")
     if len(words) > 1 or (words and "rules" in asked.options):
         raise UsageError("check takes one file of rules", "policy")
-    return judgement.check(words[0] if words else rules_file(asked.options.get("rules")) or rules_place())
+    return judgement.check(
+        words[0] if words else rules_file(asked.options.get("rules", IN_FORCE)) or rules_place()
+    )

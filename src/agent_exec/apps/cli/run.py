@@ -6,6 +6,7 @@ import sys
 from agent_exec.apps.usage import UsageError
 from agent_exec.faces import defaults
 from agent_exec.places import here
+from agent_exec.requests.opening import IN_FORCE, admit_once, rule_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def run(
             os.close(stdin)
     try:
         environment = _environment(asked, hidden, interrupts)
-        _judge(asked, argv, environment.given)
+        admit_once(argv, options.get("cwd") or here(), environment.given, options.get("rules", IN_FORCE))
         store = asked.store()
         if interrupts.is_set():
             from agent_exec.model.errors import Interrupted
@@ -69,20 +70,6 @@ def run(
     if "exit-code" in options:
         return told, verbs.exit_code(told)
     return told, 0 if told["ok"] else 1
-
-
-def _judge(asked: "Parsed", argv: list[str], sets: list[str]) -> None:
-    """Refuse what the rules in force refuse; nobody can be asked here."""
-    from agent_exec.requests.here import dangerous_to_us
-    from agent_exec.settings import rules_file
-
-    rules = rules_file(asked.options.get("rules"))
-    judged = rules is not None or os.environ.get("AGENT_EXEC_APPROVAL_POLICY")
-    if not judged and not dangerous_to_us(tuple(argv)):
-        return  # no rules, and no harm to our own processes
-    from agent_exec.settings import open_gate
-
-    open_gate(rules).admit(argv, os.path.realpath(asked.options.get("cwd") or here()), sets)
 
 
 def _hidden(asked: "Parsed", profile: "Profile | None") -> "tuple[str, ...] | None":
@@ -134,9 +121,8 @@ def _profile(asked: "Parsed") -> "Profile | None":
 def _own(asked: "Parsed") -> list[str]:
     """Give the files that decide what a command may do, and so are not for one to change."""
     from agent_exec.apps.profile import is_file
-    from agent_exec.settings import rules_file, rules_place
 
-    found = [rules_file(asked.options.get("rules")) or rules_place()]
+    found = rule_files(asked.options.get("rules", IN_FORCE))
     if is_file(asked.options["sandbox"]):
         found.append(asked.options["sandbox"])
     return found

@@ -27,17 +27,19 @@ def sandbox(asked: "Parsed") -> "dict[str, Any]":
     if what == ["explain"] and len(words) > 1:
         raise UsageError("one path is explained at a time: agent-exec sandbox explain ~/.netrc", "sandbox")
     from agent_exec.requests.leaving import keep_out
+    from agent_exec.requests.opening import admit_once, rule_files
     from agent_exec.sandbox.plan.ours import ours
-    from agent_exec.settings import jobs_root, rules_file, rules_place
+    from agent_exec.settings import jobs_root
 
     options = asked.options
     named = options.get("profile", "")
     wanted = profile(asked, "profile", "root")
     cwd = os.path.realpath(options.get("cwd") or here())
-    deciding = [rules_file() or rules_place(), *([named] if is_file(named) else [])]
+    deciding = [*rule_files(), *([named] if is_file(named) else [])]
     keep_out(deciding, wanted)
     own = ours(deciding, [jobs_root()])
     if what == ["explain"]:
         path = os.path.normpath(os.path.join(cwd, os.path.expanduser(words[0])))
         return face.explain(wanted, path, own)
+    admit_once(words, cwd)
     return face.run(wanted, words, cwd=cwd, timeout=options.get("timeout") or None, ours=own)

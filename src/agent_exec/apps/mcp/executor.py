@@ -1,7 +1,6 @@
 """The toolset `executor`: allowed programs, a few at once, each run to its end."""
 
 import json
-from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +14,8 @@ from agent_exec.faces.executor.errors import (
 )
 from agent_exec.faces.executor.executor import CommandExecutor
 from agent_exec.faces.executor.toolhandler import ToolHandler
-from agent_exec.faces.executor.validation import checked, words_of
 from agent_exec.faces.jobtools.checking import check
-from agent_exec.model.errors import AgentExecError
+from agent_exec.model.errors import AgentExecError, InvalidState
 from agent_exec.requests.folders import Workspaces
 
 if TYPE_CHECKING:
@@ -37,11 +35,11 @@ class Executor:
     def __init__(self, settings: "Settings") -> None:
         self._longest = max(1.0, settings.max_wait) * 1000
         self._workspaces = Workspaces(settings.roots)
-        self._gate = settings.gate()
         self._executor = CommandExecutor(
             config=CommandExecutorConfig(
                 timeout=self._longest, sandbox=settings.sandbox, own=settings.own, hidden=settings.hidden
-            )
+            ),
+            gate=settings.gate(),
         )
         self._handler = ToolHandler(self._executor, command_timeout_ms=self._longest)
         self._tool = definition(
@@ -58,21 +56,16 @@ class Executor:
 
     def call(self, name: str, arguments: dict[str, Any], call: "Call") -> Result:
         """Run it to its end, which comes soon if the call is cancelled."""
-        deadline = inf
+        within, began = self._longest / 1000 + _MARGIN, monotonic()
         try:
             asked = check(name, self._tool["parameters"], arguments)
             asked = {**asked, "cwd": self._workspaces.resolve(asked.get("cwd") or ".", "cwd")}
             asked["timeout"] = min(asked.get("timeout") or self._longest, self._longest)
-            command, args = checked(asked["command"], asked.get("args"))
-            if self._executor.validate_command(command, args):
-                self._gate.admit(words_of(command, args), asked["cwd"])
-            within = self._longest / 1000 + _MARGIN
-            deadline = monotonic() + within  # from now on: asking took its time
             result = self._handler.handle(name, asked, call, within).to_wire()
         except CommandExecutionError as error:
             return _refused(error.code or "", f"{error.message}{_reason(error)}")
         except AgentExecError as error:
-            if monotonic() >= deadline:
+            if isinstance(error, InvalidState) and monotonic() - began >= within:
                 return _refused(
                     CONCURRENT_LIMIT_EXCEEDED,
                     "others run, and its turn did not come; try again later",

@@ -118,14 +118,15 @@ def settings_of(
     from agent_exec.apps.mcp.toolset import Settings, is_wide
     from agent_exec.apps.profile import is_file
     from agent_exec.apps.profile import profile as make
-    from agent_exec.settings import approval_policy, jobs_root, rules_file, rules_place
+    from agent_exec.requests.opening import IN_FORCE, rule_files
+    from agent_exec.settings import jobs_root
 
     options = asked.options
     folders = options.get("workspace", [])
     for folder in folders:
         if not os.path.isdir(folder):
             raise UsageError(f"--workspace takes a folder that exists; got {folder!r}", "mcp")
-    rules = rules_file(options.get("rules"))
+    rules = options.get("rules", IN_FORCE)
     wide = [folder for folder in folders or [here()] if is_wide(folder)]
     profile = make(asked, "sandbox", "workspace", rootless=bool(wide))
     if hidden:
@@ -144,8 +145,7 @@ def settings_of(
         follows=not is_file(named) or profile.roots in ((), (os.path.realpath(here()),)),
         note=_ADRIFT if wide and profile.name == "workspace-write" and not profile.roots else "",
         rules=rules,
-        approval=approval_policy(),
-        own=(rules or rules_place(), *([os.path.abspath(named)] if is_file(named) else [])),
+        own=(*rule_files(rules), *([os.path.abspath(named)] if is_file(named) else [])),
         jobs=jobs_root(options.get("root")),
         max_wait=max_wait,
         until=until,

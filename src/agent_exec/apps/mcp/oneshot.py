@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from agent_exec.apps.mcp.call import Call
     from agent_exec.apps.mcp.toolset import Settings
     from agent_exec.faces.oneshot.kit import Toolkit
+    from agent_exec.requests.gate import Gate
 
 _TEXT = {"type": "string"}
 _DATA: dict[str, dict[str, Any]] = {
@@ -48,7 +49,8 @@ class Oneshot:
     def __init__(self, settings: "Settings") -> None:
         self._settings = settings
         self._longest = int(max(1.0, settings.max_wait) * 1000)
-        self._kits = [(Workspace(root), _kit(root, settings)) for root in settings.roots]
+        gate = settings.gate()  # one for all workspaces: a yes for this session holds in each
+        self._kits = [(Workspace(root), _kit(root, settings, gate)) for root in settings.roots]
         profile = settings.sandbox
         first, *others = (workspace.root for workspace, _ in self._kits)
         more = f" (or {', '.join(others)}, where cwd says so)" if others else ""
@@ -110,16 +112,12 @@ class Oneshot:
         return arguments
 
 
-def _kit(root: str, settings: "Settings") -> "Toolkit":
-    from agent_exec.apps.mcp.call import Client
-
+def _kit(root: str, settings: "Settings", gate: "Gate") -> "Toolkit":
     return create_agent_toolkit(
         root,
         {"tools": dict.fromkeys((*ToolCatalog, APPLY_PATCH.name), "allow")},
         "read-only" if settings.reads_only else "workspace-write",
-        rules=settings.rules,
-        approver=Client(),
-        approval_policy=settings.approval,
+        gate=gate,
         sandbox=settings.sandbox,
         tools=[APPLY_PATCH],
         own=settings.own,

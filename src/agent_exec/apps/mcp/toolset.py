@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.places import here
+from agent_exec.requests.opening import IN_FORCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from agent_exec.apps.mcp.call import Call
     from agent_exec.requests.gate import Gate
+    from agent_exec.requests.opening import Rules
     from agent_exec.sandbox.profile import Profile
 
 MAX_WAIT = 55.0
@@ -37,10 +39,8 @@ class Settings(NamedTuple):
     """What models are told besides."""
     warning: str = ""
     """What people are told of the start."""
-    rules: str | None = None
-    """The file of rules that judge commands, if there is one."""
-    approval: str | None = None
-    """When somebody is asked, if the environment says so."""
+    rules: "Rules" = IN_FORCE
+    """The rules that judge commands."""
     own: tuple[str, ...] = ()
     """Files that no confined command may change."""
     jobs: str | None = None
@@ -86,7 +86,7 @@ class Settings(NamedTuple):
     def gate(self) -> "Gate":
         """Give the gate that commands pass; the client is asked."""
         from agent_exec.apps.mcp.call import Client
-        from agent_exec.settings import open_gate
+        from agent_exec.requests.opening import open_gate
 
         return open_gate(self.rules, approver=Client())
 

@@ -55,7 +55,8 @@ def settings_of(asked: "Parsed") -> "Settings":
     from agent_exec.apps.shell.settings import Settings
     from agent_exec.faces.slash.guard import TIMEOUT
     from agent_exec.faces.slash.permission import ShellPermission
-    from agent_exec.settings import history_place, rules_file
+    from agent_exec.requests.opening import IN_FORCE
+    from agent_exec.settings import history_place
 
     options = asked.options
     if len(asked.words) > 1:
@@ -65,7 +66,7 @@ def settings_of(asked: "Parsed") -> "Settings":
     return Settings(
         asked.words[0] if asked.words else start,
         ShellPermission.read(start),
-        rules=rules_file(options.get("rules")),
+        rules=options.get("rules", IN_FORCE),
         root=options.get("root"),
         profile=_profile(asked),
         history=history_place(),
@@ -79,9 +80,9 @@ def _own(asked: "Parsed", start: str) -> list[str]:
     """Return the files that decide what a command may do, and so are not for one to change."""
     from agent_exec.apps.profile import is_file
     from agent_exec.faces.slash.permission import CONFIG
-    from agent_exec.settings import rules_file, rules_place
+    from agent_exec.requests.opening import IN_FORCE, rule_files
 
-    found = [rules_file(asked.options.get("rules")) or rules_place(), os.path.join(start, CONFIG)]
+    found = [*rule_files(asked.options.get("rules", IN_FORCE)), os.path.join(start, CONFIG)]
     return [*found, *(one for one in (asked.options.get("sandbox", ""),) if is_file(one))]
 
 
@@ -98,9 +99,9 @@ def _profile(asked: "Parsed") -> "Profile | None":
     if not named:
         return found.replace(roots=())
     from agent_exec.requests.leaving import keep_out
-    from agent_exec.settings import rules_file
+    from agent_exec.requests.opening import IN_FORCE, rule_files
 
-    files = (rules_file(asked.options.get("rules")) or "", asked.options["sandbox"])
+    files = (*rule_files(asked.options.get("rules", IN_FORCE)), asked.options["sandbox"])
     keep_out([file for file in files if is_file(file)], found)
     return found
 

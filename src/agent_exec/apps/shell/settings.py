@@ -5,12 +5,14 @@ import os
 from agent_exec.faces.slash.guard import TIMEOUT
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.value import Value
+from agent_exec.requests.opening import IN_FORCE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent_exec.faces.slash.permission import ShellPermission
+    from agent_exec.requests.opening import Rules
     from agent_exec.sandbox.profile import Profile
 
 THEMES = {
@@ -36,7 +38,7 @@ class Settings(Value):
         folder: str,
         permission: "ShellPermission",
         *,
-        rules: str | None = None,
+        rules: "Rules" = IN_FORCE,
         root: str | None = None,
         profile: "Profile | None" = None,
         history: str | None = None,

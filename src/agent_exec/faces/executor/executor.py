@@ -18,8 +18,16 @@ from agent_exec.faces.executor.slots import Slots
 from agent_exec.faces.executor.validation import checked, unreadable, validate, words_of
 from agent_exec.model.cancel import Cancel, check_cancel
 from agent_exec.model.command import Command
-from agent_exec.model.errors import Broken, InvalidArgument, InvalidState, Missing
+from agent_exec.model.errors import (
+    ApprovalRequired,
+    Broken,
+    CommandDenied,
+    InvalidArgument,
+    InvalidState,
+    Missing,
+)
 from agent_exec.requests.folders import OutsideWorkspace, Workspace
+from agent_exec.requests.opening import IN_FORCE, open_door
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +40,8 @@ if TYPE_CHECKING:
     from agent_exec.faces.executor.result import CommandExecutionResult, CommandValidationResult
     from agent_exec.model.choices import OnOutput
     from agent_exec.model.outcome import Outcome
+    from agent_exec.requests.gate import Approver, Gate
+    from agent_exec.requests.opening import Rules
     from agent_exec.sandbox.report.guard import Guard
 
     Step = Future[None] | Command
@@ -52,15 +62,31 @@ class CommandExecutor:
     `execute_command_async` in a thread that serves all that is awaited and
     ends with `close`. That is where `on_output` and the logger are called.
 
-    The lists are a guard rail and no sandbox: see CommandLists.
+    The lists are a guard rail and no sandbox: see CommandLists. What they
+    allow, `rules` judge too, a file of them or a Policy; by default the user's
+    own do, those in force for `agent-exec run`, and with None no rules do.
+    `approver` is asked where they say so, as `approval_policy` allows. A `gate`
+    that is open already takes the place of the three.
     """
 
-    __slots__ = ("_closed", "_engine", "_journal", "_lock", "_slots", "_workspace", "config")
+    __slots__ = ("_closed", "_engine", "_gate", "_journal", "_lock", "_own", "_slots", "_workspace", "config")
 
-    def __init__(self, logger: "Logger | None" = None, config: CommandExecutorConfig | None = None) -> None:
+    def __init__(
+        self,
+        logger: "Logger | None" = None,
+        config: CommandExecutorConfig | None = None,
+        *,
+        rules: "Rules" = IN_FORCE,
+        approver: "Approver | None" = None,
+        approval_policy: str | None = None,
+        gate: "Gate | None" = None,
+    ) -> None:
         self.config = CommandExecutorConfig() if config is None else config
         if not isinstance(self.config, CommandExecutorConfig):
             raise InvalidArgument(f"config must be a CommandExecutorConfig; got {config!r}")
+        self._gate, self._own = open_door(
+            rules, approver, approval_policy, gate=gate, sandbox=self.config.sandbox, own=self.config.own
+        )
         root = self.config.workspace_root
         self._journal = Journal(logger)
         self._workspace = None if root is None else Workspace(root)
@@ -77,7 +103,7 @@ class CommandExecutor:
     def validate_command(
         self, command: str, args: "Sequence[str] | None" = None
     ) -> "CommandValidationResult":
-        """Say whether a command is allowed.
+        """Return whether the lists allow a command; the rules judge it when it is to run.
 
         A command with blanks is split into words as a shell would do it, and
         `args` follow them. The words that are judged are those that run.
@@ -100,16 +126,16 @@ class CommandExecutor:
 
         `on_output(stream, chunk)` gets the output as it comes. Once
         `cancelled` is set, the command is ended, and this returns; so it does
-        `within` so many seconds, the wait for a slot included. An executor
+        `within` so many seconds of being admitted, the wait for a slot included. An executor
         that was called with `cancelled` must be closed.
         """
         check_cancel(cancelled)
         if within is not None:
             cancelled = cancelled or Cancel()
-        deadline = monotonic() + (_FOREVER if within is None else within)
         steps = self._steps(command, args, timeout, cwd, on_output, on_limit)
         try:
             step = next(steps)
+            deadline = monotonic() + (_FOREVER if within is None else within)
             while True:
                 done = None
                 try:
@@ -234,11 +260,17 @@ class CommandExecutor:
             self._journal.refused(name)
             details = {"command": name, "args": list(given), "error": found.error, "reason": found.reason}
             raise CommandValidationError("Command not allowed", found.code, details)
+        where = self._folder(name, folder)
+        try:
+            self._gate.admit(words, self._seen_from(where))
+        except (ApprovalRequired, CommandDenied):
+            self._journal.refused(name)
+            raise
         return Execution(
             name,
             given,
             words,
-            cwd=self._folder(name, folder),
+            cwd=where,
             timeout=clock / 1000,
             grace=self.config.kill_timeout / 1000,
             limit=self.config.max_output_bytes,
@@ -300,7 +332,7 @@ class CommandExecutor:
         from agent_exec.sandbox.plan.ours import ours
         from agent_exec.sandbox.sandbox import shared_sandbox
 
-        known = ours(self.config.own, self.config.hidden)
+        known = ours(self._own, self.config.hidden)
         return shared_sandbox().guard(self.config.sandbox, shared_spawner(), known)
 
     def _serving(self) -> Engine:

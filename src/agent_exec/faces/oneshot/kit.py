@@ -13,7 +13,7 @@ from agent_exec.faces.oneshot.validate import MAX_OUTPUT_CHARS, SHELL_MODE, TIME
 from agent_exec.model.cancel import check_cancel
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.requests.folders import Workspace
-from agent_exec.requests.gate import Gate
+from agent_exec.requests.opening import IN_FORCE, open_door
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from agent_exec.model.cancel import Cancel
     from agent_exec.model.command import Command
     from agent_exec.model.outcome import Outcome
-    from agent_exec.policy.policy import Policy
-    from agent_exec.requests.gate import Approver
+    from agent_exec.requests.gate import Approver, Gate
+    from agent_exec.requests.opening import Rules
     from agent_exec.sandbox.profile import Profile
     from agent_exec.sandbox.report.guard import Guard
 
@@ -148,9 +148,10 @@ def create_agent_toolkit(
     policy: "Mapping[str, Any] | None" = None,
     write_scope: str = "workspace-write",
     *,
-    rules: "str | os.PathLike[str] | Policy | None" = None,
+    rules: "Rules" = IN_FORCE,
     approver: "Approver | None" = None,
     approval_policy: str | None = None,
+    gate: "Gate | None" = None,
     exec_in_read_only: bool = False,
     sandbox: "Profile | None" = None,
     shell: "Sequence[str] | None" = None,
@@ -158,16 +159,19 @@ def create_agent_toolkit(
     own: "Sequence[str | os.PathLike[str]]" = (),
     hidden: "Sequence[str | os.PathLike[str]]" = (),
 ) -> Toolkit:
-    """Give the tools of one workspace.
+    """Return the tools of one workspace.
 
     `policy` says which tools may be used: {"tools": {"exec_command":
     "allow"}, "default_policy": "deny"}; without it, none. `write_scope` is
     "read-only", in which exec_command is denied unless `sandbox` is a
     read-only profile, by which the kernel confines it, or `exec_in_read_only`,
     "workspace-write" or "unrestricted"; none of them lets a path lead out of
-    the workspace. `rules`, a file of them or a Policy, judge commands;
-    `approver` is asked where they say so, as `approval_policy` allows (what
-    the file says, or "on-request"), and an "always" is added to the file.
+    the workspace. `rules`, a file of them or a Policy, judge commands; by
+    default the user's own do, those in force for `agent-exec run`, and with
+    None no rules do. `approver` is asked where they say so, as
+    `approval_policy` allows ($AGENT_EXEC_APPROVAL_POLICY, what the file says,
+    or "on-request"), and an "always" is added to the file. A `gate` that is
+    open already takes the place of the three.
     `shell` takes the place of the system's: its program and switches, such as
     ["bash", "-c"]. `tools` join the kit; see `secure_tool`. `own` are files
     of yours, beside the rules, that no confined command may change, `hidden`
@@ -177,20 +181,24 @@ def create_agent_toolkit(
     permissions, default = _checked_policy(policy)
     if not isinstance(write_scope, str) or write_scope not in WRITE_SCOPES:
         raise InvalidArgument(f"write_scope must be one of {', '.join(WRITE_SCOPES)}; got {write_scope!r}")
-    if sandbox is not None and isinstance(rules, str | os.PathLike):
-        from agent_exec.requests.leaving import keep_out
-
-        keep_out([os.fspath(rules)], _checked_sandbox(sandbox))
+    gate, protected = open_door(
+        rules,
+        approver,
+        approval_policy,
+        gate=gate,
+        sandbox=_checked_sandbox(sandbox),
+        own=_checked_paths("own", own),
+    )
     context = Context(
         Workspace(root),
         permissions=permissions,
         default_policy=default,
         write_scope=write_scope,
-        gate=_gate(rules, approver, approval_policy),
+        gate=gate,
         shell=_checked_shell(shell),
         exec_in_read_only=bool(exec_in_read_only),
-        sandbox=_checked_sandbox(sandbox),
-        own=_checked_paths("own", (rules, *own) if isinstance(rules, str | os.PathLike) else own),
+        sandbox=sandbox,
+        own=protected,
         hidden=_checked_paths("hidden", hidden),
     )
     return Toolkit(context, _joined(tools))
@@ -226,32 +234,6 @@ def _checked_policy(policy: "Mapping[str, Any] | None") -> "tuple[dict[str, str]
                 f"the policy of {name!r} must be one of {', '.join(PERMISSIONS)}; got {value!r}"
             )
     return permissions, default
-
-
-def _gate(
-    rules: "str | os.PathLike[str] | Policy | None", approver: "Approver | None", approval: str | None
-) -> Gate:
-    """Give the gate before every command; what is approved for good is added to the file of rules."""
-    if isinstance(rules, str | os.PathLike):
-        from agent_exec.policy.policy import Policy
-        from agent_exec.requests.rulefile import add_rules, load_book
-
-        path = os.path.abspath(rules)
-        book = load_book(path)
-        return Gate(
-            Policy(book.rules),
-            approver=approver,
-            approval=approval or book.approval or "on-request",
-            unmatched="run",
-            remember=lambda new: add_rules(path, new),
-        )
-    if rules is not None and not hasattr(rules, "judge"):
-        raise InvalidArgument(f"rules must be the path of a file of rules, or a Policy; got {rules!r}")
-    if rules is None and approval == "untrusted":  # no rules allow nothing, but no policy judges nothing
-        from agent_exec.policy.policy import Policy
-
-        rules = Policy()
-    return Gate(rules, approver=approver, approval=approval or "on-request", unmatched="run")
 
 
 def _checked_paths(name: str, paths: "Sequence[str | os.PathLike[str]]") -> "tuple[str, ...]":

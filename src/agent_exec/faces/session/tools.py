@@ -16,6 +16,7 @@ from agent_exec.model.value import Value
 from agent_exec.model.visible import visible
 from agent_exec.patch.journal import recover
 from agent_exec.places import here
+from agent_exec.requests.opening import IN_FORCE, open_door
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from agent_exec.requests.gate import Approver, Gate
+    from agent_exec.requests.opening import Rules
     from agent_exec.sandbox.profile import Profile
     from agent_exec.sessions.session import Session
     from agent_exec.terminal.recording import Sink
@@ -216,7 +218,7 @@ def open_tools(
     *,
     workspace: str | None = None,
     sandbox: "Profile | None" = None,
-    rules: str | None = None,
+    rules: "Rules" = IN_FORCE,
     approver: "Approver | None" = None,
     approval_policy: str | None = None,
     gate: "Gate | None" = None,
@@ -227,21 +229,20 @@ def open_tools(
     roots: "Sequence[str]" = (),
     longest: float | None = None,
 ) -> SessionTools:
-    """Give the tools of sessions in a workspace, the current directory by default; to be closed.
+    """Return the tools of sessions in a workspace, the current directory by default; close them.
 
-    `rules` is a file of rules that judge commands, `approver` whoever is
-    asked, as `approval_policy` allows (what the file says, or "on-request");
-    `gate` stands in the place of the three. `sandbox` confines every command;
+    `rules`, a file of them or a Policy, judge commands; by default the user's
+    own do, those in force for `agent-exec run`, and with None no rules do.
+    `approver` is asked where they say so, as `approval_policy` allows
+    ($AGENT_EXEC_APPROVAL_POLICY, what the file says, or "on-request"). A
+    `gate` that is open already takes the place of the three. `sandbox` confines every command;
     `own` are more files of yours, beside the rules, that none may change
     then. `limit` is how many sessions there may be at once. `jobs` is the
     folder of the jobs that `detach` makes of sessions; without one it makes none.
     With `roots`, commands start and patches apply in these folders or the
     workspace, and nowhere else. No call waits longer than `longest` seconds.
     """
-    if rules is not None and sandbox is not None:
-        from agent_exec.requests.leaving import keep_out
-
-        keep_out([rules], sandbox)
+    gate, protected = open_door(rules, approver, approval_policy, gate=gate, sandbox=sandbox, own=own)
     recover()
     storage = Storage()
     try:
@@ -249,10 +250,10 @@ def open_tools(
             os.path.realpath(workspace or here()),
             storage.folder,
             terms or arguments.USUAL,
-            gate or _gate(rules, approver, approval_policy),
+            gate,
             sandbox=sandbox,
             limit=limit,
-            own=[os.path.abspath(path) for path in (*(() if rules is None else (rules,)), *own)],
+            own=protected,
             hidden=[storage.above, *(() if jobs is None else (jobs,))],
             jobs=None if jobs is None else os.path.abspath(jobs),
             roots=roots,
@@ -262,27 +263,6 @@ def open_tools(
         storage.close()
         raise
     return SessionTools(sessions, storage)
-
-
-def _gate(rules: str | None, approver: "Approver | None", approval: str | None) -> "Gate":
-    from agent_exec.requests.gate import Gate
-
-    if rules is None and approval != "untrusted":
-        return Gate(None, approver=approver, approval=approval or "on-request")
-    from agent_exec.policy.policy import Policy
-
-    if rules is None:
-        return Gate(Policy(), approver=approver, approval="untrusted")
-    from agent_exec.requests.rulefile import add_rules, load_book
-
-    path = os.path.abspath(rules)
-    book = load_book(path)
-    return Gate(
-        Policy(book.rules),
-        approver=approver,
-        approval=approval or book.approval or "on-request",
-        remember=lambda new: add_rules(path, new),
-    )
 
 
 def _state(told: "dict[str, Any]") -> str:

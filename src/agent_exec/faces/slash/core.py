@@ -12,7 +12,7 @@ from agent_exec.faces.slash.turns import Turns
 from agent_exec.faces.slash.view import ShellOutputView
 from agent_exec.model.errors import AgentExecError, ApprovalRequired
 from agent_exec.model.value import Value
-from agent_exec.requests.gate import Gate
+from agent_exec.requests.opening import open_gate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from agent_exec.faces.slash.guard import AllowedShell
     from agent_exec.faces.slash.permission import ShellPermission
     from agent_exec.faces.slash.turns import OnChange
+    from agent_exec.requests.gate import Gate
     from agent_exec.sandbox.profile import Profile
 
 _TOLD = 400
@@ -54,8 +55,8 @@ class SlashAnswer(Value):
 class SlashCore:
     """Takes typed lines from any thread; runs accepted commands in their order, one at a time.
 
-    `gate` judges each command when it is typed, by default only for harm to
-    ourselves; its approver is called in the thread that submits, which waits
+    `gate` judges each command when it is typed, by default by the rules in
+    force; its approver is called in the thread that submits, which waits
     for the answer. `sandbox` confines every command, to the folder it runs in
     if the profile has no roots; `own` are files that none may change then,
     `hidden` folders that none may see. `on_change(execution)` is called after each
@@ -78,7 +79,7 @@ class SlashCore:
         self,
         permission: "ShellPermission",
         *,
-        gate: Gate | None = None,
+        gate: "Gate | None" = None,
         sandbox: "Profile | None" = None,
         history: History | None = None,
         shell: "AllowedShell | None" = None,
@@ -90,7 +91,7 @@ class SlashCore:
         hidden: "Sequence[str]" = (),
     ) -> None:
         self.permission = permission
-        self.gate = Gate() if gate is None else gate
+        self.gate = open_gate() if gate is None else gate
         self.history = History() if history is None else history
         self.view = ShellOutputView(permission.max_bytes, permission.max_lines)
         self.guard = ShellExecutionGuard(

@@ -168,7 +168,7 @@ def _check_server(asked: "Parsed") -> None:
 
     from agent_exec.apps.mcp.main import MISSING, settings_of, toolsets
     from agent_exec.apps.mcp.transport.http_options import OPTIONS
-    from agent_exec.settings import open_gate
+    from agent_exec.requests.opening import IN_FORCE, open_gate
 
     for name in ("http", *OPTIONS):
         if name in asked.options:
@@ -176,7 +176,7 @@ def _check_server(asked: "Parsed") -> None:
     try:
         toolsets(asked)
         settings_of(asked)
-        open_gate(asked.options.get("rules"))
+        open_gate(asked.options.get("rules", IN_FORCE))
     except AgentExecError as error:
         raise UsageError(error.message, "mcp") from None
     if find_spec("mcp") is None:

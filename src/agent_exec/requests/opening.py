@@ -1,0 +1,139 @@
+"""The one way to open a gate: which rules and which approval policy hold, and which files say so."""
+
+import os
+
+from agent_exec.places import CONFIG, place
+from agent_exec.requests.here import dangerous_to_us
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from agent_exec.policy.policy import Policy
+    from agent_exec.policy.rule import Rule
+    from agent_exec.requests.gate import Approver, Gate
+    from agent_exec.sandbox.profile import Profile
+
+
+class InForce:
+    """The type of IN_FORCE."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "IN_FORCE"
+
+
+if TYPE_CHECKING:
+    Rules = str | os.PathLike[str] | Policy | InForce | None
+
+IN_FORCE = InForce()
+"""A sentinel for the user's own rules: the file that $AGENT_EXEC_RULES names, or rules.toml in its place."""
+
+
+def open_gate(
+    rules: "Rules" = IN_FORCE, *, approver: "Approver | None" = None, approval: str | None = None
+) -> "Gate":
+    """Return the gate that commands pass before they start.
+
+    `rules` are a file or a Policy; by default those in force, if there are
+    any. With None no rules judge, whatever the user's say. The approval policy
+    is `approval`, else $AGENT_EXEC_APPROVAL_POLICY (not with None), else what
+    the file says, else "on-request". An "always" is added to the file, or to
+    the user's own if rules in force are meant and there are none yet.
+    """
+    from agent_exec.requests.gate import Gate
+
+    file = rules_file(rules)
+    policy: Policy | None = None
+    if rules is not None:
+        approval = approval or approval_policy()
+    if file is not None:
+        from agent_exec.policy.policy import Policy
+        from agent_exec.requests.rulefile import load_book
+
+        book = load_book(file)
+        policy = Policy(book.rules)
+        approval = approval or book.approval
+    elif rules is not None and not isinstance(rules, str | os.PathLike | InForce):
+        policy = rules
+    elif approval == "untrusted":  # an empty policy allows nothing, while without a policy nothing is judged
+        from agent_exec.policy.policy import Policy
+
+        policy = Policy()
+    return Gate(
+        policy,
+        approver=approver,
+        approval=approval or "on-request",
+        remember=_remember(rule_files(rules)) if policy is not None else None,
+    )
+
+
+def open_door(
+    rules: "Rules" = IN_FORCE,
+    approver: "Approver | None" = None,
+    approval: str | None = None,
+    *,
+    gate: "Gate | None" = None,
+    sandbox: "Profile | None" = None,
+    own: "Sequence[str]" = (),
+) -> "tuple[Gate, tuple[str, ...]]":
+    """Return a gate, and the files that no confined command may change: those of the rules, and `own`.
+
+    A `gate` that is open already takes the place of the rules. Raise
+    InvalidArgument if the rules lie where commands may write.
+    """
+    files = [] if gate is not None else rule_files(rules)
+    if sandbox is not None and files:
+        from agent_exec.requests.leaving import keep_out
+
+        keep_out(files, sandbox)
+    gate = gate or open_gate(rules, approver=approver, approval=approval)
+    return gate, tuple(os.path.abspath(path) for path in (*files, *own))
+
+
+def admit_once(
+    command: "Sequence[str]", cwd: str, sets: "Sequence[str]" = (), rules: "Rules" = IN_FORCE
+) -> None:
+    """Let a command pass, or raise, as `open_gate(rules).admit` does; load no gate if nothing is judged."""
+    if dangerous_to_us(tuple(command)) or rules_file(rules) is not None or approval_policy():
+        open_gate(rules).admit(command, os.path.realpath(cwd), sets)
+
+
+def approval_policy() -> str | None:
+    """Return $AGENT_EXEC_APPROVAL_POLICY, which goes before what a file of rules says; None if unset."""
+    return os.environ.get("AGENT_EXEC_APPROVAL_POLICY") or None
+
+
+def rules_file(rules: "Rules" = IN_FORCE) -> str | None:
+    """Return the file of these rules, None if there is none; a file that is named may be missing."""
+    if isinstance(rules, InForce) or rules == "":
+        usual = rules_place()
+        return os.environ.get("AGENT_EXEC_RULES") or (usual if os.path.lexists(usual) else None)
+    if rules is None or hasattr(rules, "judge"):
+        return None
+    if isinstance(rules, str | os.PathLike):
+        return os.fspath(rules)
+    from agent_exec.model.errors import InvalidArgument
+
+    raise InvalidArgument(f"rules must be the path of a file of rules, a Policy, or None; got {rules!r}")
+
+
+def rule_files(rules: "Rules" = IN_FORCE) -> list[str]:
+    """Return the files that no command may change, since these rules are in them, or would be."""
+    file = rules_file(rules) or (rules_place() if isinstance(rules, InForce) or rules == "" else None)
+    return [] if file is None else [os.path.abspath(file)]
+
+
+def rules_place() -> str:
+    """Return where the system keeps the user's own rules."""
+    return place("rules.toml", *CONFIG)
+
+
+def _remember(files: "list[str]") -> "Callable[[Sequence[Rule]], Policy] | None":
+    """Return a function that adds rules to the file of a gate; None if it has no file."""
+    if not files:
+        return None
+    from agent_exec.requests.rulefile import add_rules
+
+    return lambda rules: add_rules(files[0], rules)
