@@ -229,6 +229,20 @@ def test_a_wait_is_called_off_in_one_way() -> None:
     assert not loops, "register a callback with Cancel.calling, and wait once"
 
 
+def test_a_job_is_started_in_one_way() -> None:
+    """The program starts a supervisor early, and nothing else: what is judged, confined and sent is the same."""
+    callers: dict[str, set[str]] = {"Launcher": set(), "ahead": set(), "send_order": set()}
+    for module in MODULES:
+        for node in ast.walk(parsed(module)):
+            if isinstance(node, ast.Call) and (name := called_name(node.func)) in callers:
+                callers[name].add(str(module.relative_to(SOURCE)))
+    assert callers == {
+        "Launcher": {"apps/main.py", "jobs/start.py"},
+        "ahead": {"jobs/start.py"},
+        "send_order": {"jobs/start.py", "jobs/handoff_out.py"},
+    }
+
+
 def polls(loop: ast.While) -> bool:
     """True if a loop asks whether something was cancelled, and waits for a short time by a constant's name."""
     calls = [node for node in ast.walk(loop) if isinstance(node, ast.Call)]

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from agent_exec.jobs.record import Record
-from agent_exec.jobs.run import Started
+from agent_exec.jobs.start import Started
 from agent_exec.jobs.wait import wait_for_end
 from bench.home import settle
 from bench.worker import require, serve

@@ -189,6 +189,8 @@ def test_run_does_not_end_those_above_it(cli: Cli) -> None:
     assert told["error"]["code"] == "command_denied"
     for words in (("systemctl", "--help", "poweroff"), ("loginctl", "kill-session", "none")):
         assert cli("run", "--", *words)["error"]["code"] == "command_denied", words
+    told = cli("run", "--", "/no/such/place/shutdown", "now")  # without the word kill in it
+    assert told["error"]["code"] == "command_denied"
     job = cli.start("sleep", "600")
     pid = cli("status", job)["pid"]
     assert cli("run", "--", "kill", pid)["exit_code"] == 0

@@ -286,3 +286,12 @@ def test_no_file_that_a_command_may_not_read_is_read_for_it(cli: Cli, tmp_path: 
         "run", *words, "--stdin-file", "shown", "--env-file", "shown", "--", "sh", "-c", "cat; echo $NAME"
     )
     assert told["stdout"] == "NAME=known\nknown\n"
+
+
+def test_no_output_of_a_job_is_read_for_a_confined_command(cli: Cli, tmp_path: Path) -> None:
+    """A box hides the folder of jobs, also one that an option names."""
+    root = ("--root", tmp_path / "elsewhere")
+    log = cli("run", *root, "--", "echo", "NAME=secret")["stdout_log_path"]
+    for option in ("--stdin-file", "--env-file"):
+        told = cli("run", *root, *WRITE, option, log, "--", "sh", "-c", "cat; env")
+        assert "is hidden by the sandbox" in told["error"]["message"]

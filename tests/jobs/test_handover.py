@@ -18,7 +18,7 @@ from agent_exec.engine.handoff import HandOver
 from agent_exec.engine.run import Run
 from agent_exec.jobs import handoff_out as handover
 from agent_exec.jobs.order import Order
-from agent_exec.jobs.run import Started
+from agent_exec.jobs.start import Started
 from agent_exec.model.command import Command
 from agent_exec.model.errors import InvalidState, LaunchFailed, StoreFailed
 from agent_exec.model.limits import Limits

@@ -24,7 +24,7 @@ import json, os, sys, threading, time
 sys.path.append(sys.argv[1])
 from agent_exec.host import Spawner
 from agent_exec.jobs.order import Order
-from agent_exec.jobs.run import Launcher
+from agent_exec.jobs.start import Launcher
 
 root, count, then, *argv = sys.argv[2:]
 ballast = bytearray(200 << 20)

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
     from agent_exec.apps.parse import Parsed
     from agent_exec.host import Interrupts
-    from agent_exec.jobs.run import Launcher
+    from agent_exec.jobs.start import Launcher
 
 _SECRET = ("--env", "--stdin")
 _LATER = ("--stdin", "--help", "-h")
-"""Words of `run` that have something else done before a supervisor is started."""
+"""Options of `run` that need something done before a supervisor is started."""
 
 
 def program() -> "NoReturn":
@@ -104,7 +104,7 @@ def _act(asked: "Parsed") -> "tuple[dict[str, Any], int]":
 
 
 def _launch(words: list[str]) -> "tuple[Interrupts | None, Launcher | None]":
-    """Have a supervisor started before all else, if one will be needed: it gets ready while we do.
+    """Start a supervisor before all else, if one will be needed: it gets ready while this process parses.
 
     Values of variables and input may be secrets, and anyone may read the
     arguments of a process: they are hidden first.
@@ -118,9 +118,10 @@ def _launch(words: list[str]) -> "tuple[Interrupts | None, Launcher | None]":
     launcher = None
     if not any(word.startswith(_LATER) for word in words):
         from agent_exec.host import detach
-        from agent_exec.jobs.run import Launcher
+        from agent_exec.jobs.start import BOXED, SUPERVISOR, Launcher
 
-        launcher = Launcher(detach)
+        confined = any(word.startswith("--sandbox") for word in words)
+        launcher = Launcher(detach, entry=BOXED if confined else SUPERVISOR)
     from agent_exec.host import Interrupts
 
     return Interrupts(), launcher

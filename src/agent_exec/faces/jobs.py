@@ -3,7 +3,6 @@
 import os
 
 from agent_exec.faces import defaults, verbs
-from agent_exec.faces.tags import check_tags
 from agent_exec.model.command import Command
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.limits import Limits
@@ -80,8 +79,7 @@ class Jobs:
         stays the caller's. `cancel` ends the watching, never the
         job; `on_begin` is told its id as soon as there is one.
         """
-        from agent_exec.engine.engine import shared_spawner
-        from agent_exec.jobs.run import BOXED, SUPERVISOR, Launcher
+        from agent_exec.jobs.start import start
 
         if stdin is not None and stdin_file is not None:
             raise InvalidArgument("stdin and stdin_file contradict each other; give one of them")
@@ -90,33 +88,15 @@ class Jobs:
         order = _order(
             argv, cwd, env, stdin, timeout, grace, tags, leftovers, max_log_bytes, sandbox, self._own
         )
-        if sandbox is not None:
-            from agent_exec.requests.leaving import keep_out
-
-            keep_out(self._own, sandbox)
-        if self._gate is not None:
-            from agent_exec.jobs.store import place_of
-
-            words = [os.fsdecode(word) for word in order.argv]
-            fed = stdin or os.fsencode(f"the file {stdin_file}" if stdin_file else "")
-            self._gate.admit(words, place_of(order.cwd), order.env_keys, fed=fed)
-        input_fd = stdin_fd if stdin_fd >= 0 else self._input(stdin, stdin_file, sandbox)
-        try:
-            launcher = Launcher(
-                shared_spawner().detach, input_fd, SUPERVISOR if order.sandbox is None else BOXED
-            )
-        finally:
-            if input_fd not in (-1, stdin_fd):
-                os.close(input_fd)
-        if sandbox is not None and order.sandbox is not None:
-            from agent_exec.jobs.confined_job import ahead
-
-            try:  # it gets ready meanwhile
-                order.sandbox |= ahead(sandbox, self._own, self.root)
-            except BaseException:
-                launcher.close()
-                raise
-        job = launcher.start(self.root, order)
+        given = stdin is not None or stdin_file is not None or stdin_fd >= 0
+        job = start(
+            self._store,
+            order,
+            gate=self._gate,
+            stdin=(lambda: self._input(stdin, stdin_file, stdin_fd, sandbox)) if given else None,
+            fed=stdin or os.fsencode(f"the file {stdin_file}" if stdin_file else ""),
+            cancel=cancel,
+        )
         return verbs.run(
             self._store,
             job,
@@ -127,12 +107,12 @@ class Jobs:
             on_begin=on_begin,
         )
 
-    def _input(self, stdin: bytes | None, file: str | None, sandbox: "Profile | None") -> int:
-        """Give a descriptor of a command's input, -1 for none."""
-        if stdin is None and file is None:
-            return -1
+    def _input(self, stdin: bytes | None, file: str | None, opened: int, sandbox: "Profile | None") -> int:
+        """Return a descriptor of a command's input."""
         from agent_exec.jobs.stdin import from_bytes, from_file
 
+        if opened >= 0:
+            return os.dup(opened)
         if stdin is not None:
             return from_bytes(self._store, stdin, _INPUT)
         if sandbox is None:
@@ -325,7 +305,7 @@ def _order(
         cwd=here() if command.cwd is None else command.cwd,
         env=environment.values,
         env_keys=environment.given,
-        tags=check_tags(tags),
+        tags=tags,
         timeout=timeout,
         grace=grace,
         leftovers=leftovers,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from agent_exec.jobs.excerpt import Excerpt
     from agent_exec.jobs.record import Record
-    from agent_exec.jobs.run import Started
+    from agent_exec.jobs.start import Started
     from agent_exec.jobs.store import Store
     from agent_exec.model.cancel import Cancel
     from agent_exec.model.choices import Stream

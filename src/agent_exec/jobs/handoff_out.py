@@ -3,7 +3,7 @@
 import os
 
 from agent_exec.host import Report
-from agent_exec.jobs.run import Started, send_order
+from agent_exec.jobs.start import Started, send_order
 from agent_exec.jobs.stdin import spooled
 from agent_exec.jobs.store import Store, place_of
 from agent_exec.model.errors import LaunchFailed
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from agent_exec.host.ports import Handed
     from agent_exec.jobs.order import Order
-    from agent_exec.jobs.run import Detach
+    from agent_exec.jobs.start import Detach
 
 SUPERVISOR = "agent_exec.jobs.handoff_in"
 _WORD = b"!"

@@ -41,6 +41,8 @@ class Order:
         "grace",
         "leftovers",
         "mark",
+        "own",
+        "profile",
         "progress",
         "quota",
         "sandbox",
@@ -70,7 +72,11 @@ class Order:
         self.cwd = str(os.path.abspath(os.fsdecode(cwd)))
         self.env = dict(env)
         self.env_keys = [str(name) for name in env_keys]
-        self.tags = [str(tag) for tag in tags]
+        self.tags: list[str] = []
+        if tags:
+            from agent_exec.jobs.tags import check_tags
+
+            self.tags = check_tags(tags)
         self.timeout = None if timeout is None else float(timeout)
         self.grace = float(grace)
         self.leftovers = str(leftovers)
@@ -81,10 +87,12 @@ class Order:
         """Whether the command is told, by a variable, whose job it is."""
         self.sandbox: dict[str, object] | None = None
         """The profile by its name, its hash (`policy`) and its whole text, `own`, and what is known of it."""
+        self.profile = sandbox
+        self.own = [str(os.path.abspath(path)) for path in own]
         if sandbox is not None:
-            self._confine(sandbox, own)
+            self._confine(sandbox)
 
-    def _confine(self, profile: "Profile", own: "Sequence[str]") -> None:
+    def _confine(self, profile: "Profile") -> None:
         if self.leftovers != "kill":
             from agent_exec.model.errors import InvalidArgument
 
@@ -98,9 +106,9 @@ class Order:
             "profile": profile.name,
             "policy": profile.digest,
             "text": profile.to_text(),
-            "own": [str(os.path.abspath(path)) for path in own],
+            "own": self.own,
         }
 
     def fields(self) -> dict[str, object]:
-        """Give it in a form that can be sent to another process."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        """Return it in a form that can be sent to another process."""
+        return {name: getattr(self, name) for name in self.__slots__ if name not in ("own", "profile")}

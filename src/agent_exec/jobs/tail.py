@@ -1,6 +1,5 @@
 """Reads a job's output: its end, what came since a cursor, both streams in order of arrival."""
 
-from agent_exec.jobs import interleaving as arrivals
 from agent_exec.jobs.excerpt import Excerpt, following, last
 from agent_exec.logs.stream import STREAMS
 from agent_exec.model.errors import InvalidArgument
@@ -101,7 +100,11 @@ def cut(pieces: list[Piece], lines: int) -> "dict[Stream, int]":
 
 
 def _merge(job: "Record", excerpts: "dict[Stream, Excerpt]") -> list[Piece]:
-    known = arrivals.since(job.folder, {stream: part.start for stream, part in excerpts.items() if part.data})
+    from agent_exec.jobs import interleaving
+
+    known = interleaving.since(
+        job.folder, {stream: part.start for stream, part in excerpts.items() if part.data}
+    )
     pieces: list[Piece] = []
     place = {stream: part.start for stream, part in excerpts.items()}
     moments: dict[Stream, float | None] = dict.fromkeys(place)

@@ -92,12 +92,11 @@ def open_door(
     return gate, tuple(os.path.abspath(path) for path in (*files, *own))
 
 
-def admit_once(
-    command: "Sequence[str]", cwd: str, sets: "Sequence[str]" = (), rules: "Rules" = IN_FORCE
-) -> None:
-    """Let a command pass, or raise, as `open_gate(rules).admit` does; load no gate if nothing is judged."""
+def gate_for(command: "Sequence[str]", rules: "Rules" = IN_FORCE) -> "Gate | None":
+    """Return the gate of one command; None, and nothing is loaded, if there is nothing to judge it by."""
     if dangerous_to_us(tuple(command)) or rules_file(rules) is not None or approval_policy():
-        open_gate(rules).admit(command, os.path.realpath(cwd), sets)
+        return open_gate(rules)
+    return None
 
 
 def approval_policy() -> str | None:

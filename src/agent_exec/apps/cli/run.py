@@ -1,4 +1,4 @@
-"""The verb `run`: has a supervisor started first, which gets ready while the order is put together."""
+"""The verb `run`: parses its options into an Order, has it started, and watches it."""
 
 import os
 import sys
@@ -6,7 +6,7 @@ import sys
 from agent_exec.apps.usage import UsageError
 from agent_exec.faces import defaults
 from agent_exec.places import here
-from agent_exec.requests.opening import IN_FORCE, admit_once, rule_files
+from agent_exec.requests.opening import IN_FORCE, gate_for, rule_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from agent_exec.apps.parse import Parsed
     from agent_exec.host import Interrupts
     from agent_exec.jobs.order import Order
-    from agent_exec.jobs.run import Launcher
+    from agent_exec.jobs.start import Launcher
+    from agent_exec.jobs.store import Store
     from agent_exec.requests.variables import Environment
     from agent_exec.sandbox.profile import Profile
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 def run(
     asked: "Parsed", began: float, interrupts: "Interrupts | None", launcher: "Launcher | None"
 ) -> "tuple[dict[str, Any], int]":
-    """Do it; refuse with a UsageError what makes no sense, before anything is done."""
+    """Run a command as a job; raise UsageError for options that make no sense, before anything is done."""
     options = asked.options
     observe = _observation(asked)
     argv = _command(asked)
@@ -32,28 +33,24 @@ def run(
             raise UsageError(f"--{one} and --{other} contradict each other", "run")
     if 0 < options.get("max-log-bytes", 0) < defaults.SMALLEST_QUOTA:
         raise UsageError(f"--max-log-bytes takes 0, or {defaults.SMALLEST_QUOTA} at least", "run")
-    profile = _profile(asked)
     from agent_exec.host import Interrupts, detach
-    from agent_exec.jobs.run import Launcher
 
-    hidden = _hidden(asked, profile)
     interrupts = interrupts or Interrupts()
-    if launcher is None:
-        stdin = _input(asked, hidden, interrupts)
-        launcher = Launcher(detach, stdin)
-        if stdin >= 0:
-            os.close(stdin)
-    try:
-        environment = _environment(asked, hidden, interrupts)
-        admit_once(argv, options.get("cwd") or here(), environment.given, options.get("rules", IN_FORCE))
-        store = asked.store()
-        if interrupts.is_set():
-            from agent_exec.model.errors import Interrupted
+    profile = _profile(asked)
+    store = asked.store()
+    hidden = _hidden(asked, profile, store)
+    environment = _environment(asked, hidden, interrupts)
+    from agent_exec.jobs.start import start
 
-            raise Interrupted("interrupted before a job was started; nothing was done")
-        job = launcher.start(store.root, _order(asked, argv, environment, profile))
-    finally:
-        launcher.close()
+    job = start(
+        store,
+        _order(asked, argv, environment, profile),
+        gate=gate_for(argv, options.get("rules", IN_FORCE)),
+        stdin=lambda: _input(asked, store, hidden, interrupts),
+        cancel=interrupts,
+        detach=detach,
+        launcher=launcher,
+    )
     # Loaded only now, while the supervisor does its part.
     from agent_exec.faces import verbs
 
@@ -72,13 +69,13 @@ def run(
     return told, 0 if told["ok"] else 1
 
 
-def _hidden(asked: "Parsed", profile: "Profile | None") -> "tuple[str, ...] | None":
-    """Return what no file named for the command may be, since it may not read it; None if it may read all."""
+def _hidden(asked: "Parsed", profile: "Profile | None", store: "Store") -> "tuple[str, ...] | None":
+    """Return the paths that no file of input or variables may be, since the command may not read them."""
     if profile is None or not {"stdin-file", "env-file"} & asked.options.keys():
         return None
     from agent_exec.faces.sandbox import hidden_by
 
-    return hidden_by(profile)
+    return hidden_by(profile, [store.root])
 
 
 def _environment(
@@ -100,7 +97,7 @@ def _environment(
 
 
 def _profile(asked: "Parsed") -> "Profile | None":
-    """Give what the command is to be confined by, if it is."""
+    """Return the profile that confines the command; None if none does."""
     options = asked.options
     if "sandbox" not in options:
         for name in ("sandbox-root", "net", "unprotect"):
@@ -111,15 +108,11 @@ def _profile(asked: "Parsed") -> "Profile | None":
         raise UsageError("--leave and --sandbox contradict each other: all in a box ends with it", "run")
     from agent_exec.apps.profile import profile
 
-    found = profile(asked, "sandbox", "sandbox-root")
-    from agent_exec.requests.leaving import keep_out
-
-    keep_out(_own(asked), found)
-    return found
+    return profile(asked, "sandbox", "sandbox-root")
 
 
 def _own(asked: "Parsed") -> list[str]:
-    """Give the files that decide what a command may do, and so are not for one to change."""
+    """Return the files that decide what a command may do, which no command may change."""
     from agent_exec.apps.profile import is_file
 
     found = rule_files(asked.options.get("rules", IN_FORCE))
@@ -134,17 +127,12 @@ def _order(
     from agent_exec.jobs.order import Order
 
     options = asked.options
-    tags: list[str] = []
-    if "tag" in options:
-        from agent_exec.faces.tags import check_tags
-
-        tags = check_tags(options["tag"])
     return Order(
         argv,
         cwd=options.get("cwd") or here(),
         env=environment.values,
         env_keys=environment.given,
-        tags=tags,
+        tags=options.get("tag", ()),
         timeout=options.get("timeout") or None,
         grace=options.get("kill-after", defaults.GRACE),
         leftovers="leave" if "leave" in options else "kill",
@@ -157,7 +145,7 @@ def _order(
 
 
 def _observation(asked: "Parsed") -> float | None:
-    """Give how long to watch: so many seconds, 0 for not at all, None for ever."""
+    """Return how many seconds to watch: 0 for not at all, None for ever."""
     options = asked.options
     ways: list[str] = [name for name in ("until", "forever", "no-wait") if name in options]
     if "wait" in options and "until" not in options:
@@ -190,8 +178,10 @@ def _command(asked: "Parsed") -> list[str]:
     return shell(words[0])
 
 
-def _input(asked: "Parsed", hidden: "tuple[str, ...] | None", interrupts: "Interrupts") -> int:
-    """Give a descriptor of the command's input, -1 for none; our own is read only when asked for."""
+def _input(
+    asked: "Parsed", store: "Store", hidden: "tuple[str, ...] | None", interrupts: "Interrupts"
+) -> int:
+    """Return a descriptor of the command's input, -1 for none; our own is read only when asked for."""
     options = asked.options
     if "stdin" not in options and "stdin-file" not in options:
         return -1
@@ -204,5 +194,5 @@ def _input(asked: "Parsed", hidden: "tuple[str, ...] | None", interrupts: "Inter
     if options["stdin"] == "-":
         if sys.stdin is None:
             raise InvalidArgument("--stdin -: there is no input to read; it is closed")
-        return stdin.from_descriptor(asked.store(), 0, limit, interrupts)
-    return stdin.from_bytes(asked.store(), os.fsencode(options["stdin"]), limit)
+        return stdin.from_descriptor(store, 0, limit, interrupts)
+    return stdin.from_bytes(store, os.fsencode(options["stdin"]), limit)

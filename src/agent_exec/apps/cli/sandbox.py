@@ -27,7 +27,7 @@ def sandbox(asked: "Parsed") -> "dict[str, Any]":
     if what == ["explain"] and len(words) > 1:
         raise UsageError("one path is explained at a time: agent-exec sandbox explain ~/.netrc", "sandbox")
     from agent_exec.requests.leaving import keep_out
-    from agent_exec.requests.opening import admit_once, rule_files
+    from agent_exec.requests.opening import gate_for, rule_files
     from agent_exec.sandbox.plan.ours import ours
     from agent_exec.settings import jobs_root
 
@@ -41,5 +41,6 @@ def sandbox(asked: "Parsed") -> "dict[str, Any]":
     if what == ["explain"]:
         path = os.path.normpath(os.path.join(cwd, os.path.expanduser(words[0])))
         return face.explain(wanted, path, own)
-    admit_once(words, cwd)
+    if (gate := gate_for(words)) is not None:
+        gate.admit(words, os.path.realpath(cwd))
     return face.run(wanted, words, cwd=cwd, timeout=options.get("timeout") or None, ours=own)

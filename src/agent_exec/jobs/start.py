@@ -1,7 +1,7 @@
-"""Starts a job and watches how it begins.
+"""Starts a job, in one way for the program, Python and MCP, and watches how it begins.
 
-Nothing more is loaded here than it takes to have a supervisor started: that
-one gets ready while the caller does.
+At first nothing more is loaded than it takes to start a supervisor: it gets
+ready while the caller parses.
 """
 
 import os
@@ -14,14 +14,16 @@ if TYPE_CHECKING:
 
     from agent_exec.host import Report
     from agent_exec.jobs.order import Order
+    from agent_exec.jobs.store import Store
     from agent_exec.model.cancel import Cancel
     from agent_exec.model.errors import AgentExecError
+    from agent_exec.requests.gate import Gate
 
     Detach = Callable[[str, Sequence[int]], None]
 
 SUPERVISOR = "agent_exec.jobs.supervise"
 BOXED = "agent_exec.jobs.confined_job"
-"""The same, with what a box needs loaded by who forks it."""
+"""The same for a confined command: what a box needs is loaded first."""
 
 _LONGEST = 1.0
 """How long a supervisor is listened to before it is looked after."""
@@ -30,8 +32,64 @@ _PATIENCE = 10.0
 """How long a supervisor may take to start the command; after that the job is `created`, and goes on."""
 
 
+def start(
+    store: "Store",
+    order: "Order",
+    *,
+    gate: "Gate | None" = None,
+    stdin: "Callable[[], int] | None" = None,
+    fed: bytes = b"",
+    cancel: "Cancel | None" = None,
+    detach: "Detach | None" = None,
+    launcher: "Launcher | None" = None,
+) -> "Started":
+    """Judge an order, then have a supervisor carry it out; the caller waits for it with `Started.begin`.
+
+    `stdin` returns a descriptor of the command's input, which is closed here;
+    `fed` is what an approver is shown of it. `launcher` is a supervisor that
+    was started before, with its input; else `detach` starts one. A process
+    that lives on gives none: its own helpers start the supervisor, and the
+    box is planned here, by what it knows already.
+    """
+    if order.profile is not None:
+        from agent_exec.requests.leaving import keep_out
+
+        keep_out(order.own, order.profile)
+    if gate is not None:
+        from agent_exec.jobs.store import place_of
+
+        gate.admit(order.argv, place_of(order.cwd), order.env_keys, fed=fed)
+    if launcher is None:
+        launcher = _launcher(order, stdin, detach)
+    try:
+        if detach is None and order.profile is not None and order.sandbox is not None:
+            from agent_exec.jobs.confined_job import ahead
+
+            order.sandbox |= ahead(order.profile, order.own, store.root)  # while the supervisor gets ready
+        if cancel is not None and cancel.is_set():
+            from agent_exec.model.errors import Interrupted
+
+            raise Interrupted("interrupted before a job was started; nothing was done")
+        return launcher.start(store.root, order)
+    finally:
+        launcher.close()
+
+
+def _launcher(order: "Order", stdin: "Callable[[], int] | None", detach: "Detach | None") -> "Launcher":
+    if detach is None:
+        from agent_exec.engine.engine import shared_spawner
+
+        detach = shared_spawner().detach
+    fd = -1 if stdin is None else stdin()
+    try:
+        return Launcher(detach, fd, SUPERVISOR if order.profile is None else BOXED)
+    finally:
+        if fd >= 0:
+            os.close(fd)
+
+
 class Launcher:
-    """A supervisor that has been started and waits for its order; without one it goes away.
+    """A supervisor that has been started and waits for its order; without one it exits.
 
     Made early, it gets ready while the order is still being put together.
     `stdin` is a descriptor of the command's input, the caller's to close.

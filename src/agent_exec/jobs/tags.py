@@ -10,9 +10,9 @@ _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345
 
 
 def check_tags(tags: "Iterable[str]") -> list[str]:
-    """Give the tags, each once, in the order in which they came; refuse what is none."""
+    """Return the tags as text, each once, in order; raise InvalidArgument for one that is not a tag."""
     found: list[str] = []
-    for tag in tags:
+    for tag in map(str, tags):
         if not all(part and _LETTERS.issuperset(part) for part in tag.split(".")):
             raise InvalidArgument(
                 f"{tag!r} is no tag; use letters, digits and -, joined by dots, such as build.linux", tag=tag
