@@ -174,6 +174,19 @@ def test_gates_are_opened_in_one_place() -> None:
     assert openers == {"requests/opening.py"}
 
 
+def test_paths_are_compared_with_folders_in_one_place() -> None:
+    """A prefix of text is no folder, and names may differ in case alone: `model/paths.py` knows both."""
+    written = re.compile(
+        r"""startswith\(([^)]*os\.sep|.*\}/"\)|.*\+ "/"|.*, ""\)\))|commonpath|is_relative_to|normcase\(.*startswith"""
+    )
+    found = {
+        str(module.relative_to(SOURCE))
+        for module in MODULES
+        if any(map(written.search, module.read_text().splitlines()))
+    }
+    assert not found
+
+
 def test_boxes_are_planned_in_one_place() -> None:
     """Every face gets its plan from one factory, which cannot be called without what is ours."""
     callers: dict[str, set[str]] = {"make_plan": set(), "snapshot": set(), "Guard": set()}

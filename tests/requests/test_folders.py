@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_exec.model import paths
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.requests import folders as workspace
 from agent_exec.requests.folders import OutsideWorkspace, Workspace
@@ -38,6 +39,7 @@ def windows(monkeypatch: pytest.MonkeyPatch) -> Workspace:
         fsdecode = staticmethod(str)
 
     monkeypatch.setattr(workspace, "os", System)
+    monkeypatch.setattr(paths, "_whole", paths.windows)
     monkeypatch.setattr(ntpath, "realpath", ntpath.normpath)
     return Workspace("C:\\Repo")
 

@@ -12,6 +12,8 @@ import os
 import stat
 import sys
 
+from agent_exec.model.paths import inside
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +42,7 @@ def open_file(path: str, hidden: "Sequence[str]" = ()) -> int:
         fd, known = folders.open(path)
     finally:
         folders.close()
-    if known & identities(hidden) or any(path == one or path.startswith(f"{one}{os.sep}") for one in hidden):
+    if known & identities(hidden) or any(inside(path, one) for one in hidden):
         os.close(fd)
         raise HiddenPath(errno.EACCES, "it is hidden by the sandbox", path)
     return fd

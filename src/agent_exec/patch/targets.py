@@ -2,6 +2,7 @@
 
 import os
 
+from agent_exec.model.paths import inside
 from agent_exec.patch.errors import PatchRejected, UnfitPatch
 from agent_exec.patch.journal import journals
 
@@ -61,12 +62,12 @@ class Targets:
             raise UnfitPatch(f"Failed to read {path}: no file can have this name") from None
 
     def _allowed(self, path: str, real: str) -> str:
-        if _holds(self.root, os.path.normpath(self._join(path))) and not _holds(self.root, real):
+        if inside(os.path.normpath(self._join(path)), self.root) and not inside(real, self.root):
             raise _rejected(path, "a link on its way leads out of the working directory", real)
-        if self._inside is not None and not any(_holds(root, real) for root in self._inside):
+        if self._inside is not None and not any(inside(real, root) for root in self._inside):
             allowed = ", ".join(self._inside) or "nothing"
             raise _rejected(path, f"it would be {real}, and only {allowed} may be written", real)
-        if any(_holds(kept.casefold(), real.casefold()) for kept in self._protected):
+        if any(inside(real.casefold(), kept.casefold()) for kept in self._protected):
             raise _rejected(path, "it is protected", real)
         if _in_repository(real) or _in_repository(os.path.normpath(self._join(path))):
             raise _rejected(path, "it is protected, as all of a .git is; let git change it", real)
@@ -85,11 +86,6 @@ def _in_repository(path: str) -> bool:
 def _plain(name: str) -> str:
     """Give a name without the characters that macOS does not see in it."""
     return name if name.isascii() else "".join(one for one in name if one not in _UNSEEN)
-
-
-def _holds(folder: str, real: str) -> bool:
-    """Tell whether a path is a folder, or below it."""
-    return os.path.normcase(os.path.join(real, "")).startswith(os.path.normcase(os.path.join(folder, "")))
 
 
 def _rejected(path: str, reason: str, real: str) -> PatchRejected:

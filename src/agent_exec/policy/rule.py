@@ -1,6 +1,7 @@
 """A rule: a prefix of words, or paths that are written to, and what is said to it."""
 
 from agent_exec.model.errors import InvalidArgument
+from agent_exec.model.paths import inside
 from agent_exec.model.value import Value
 from agent_exec.policy.shell.word import base, plain
 from agent_exec.policy.verdict import KINDS
@@ -84,7 +85,7 @@ class Rule(Value):
 
     def covers(self, path: str) -> bool:
         """Tell whether a write to this path, absolute and plain, falls under the rule."""
-        return any(place in ("/", path) or path.startswith(place.rstrip("/") + "/") for place in self.write)
+        return any(inside(path, place) for place in self.write)
 
     def _fits(self, token: "Token", text: str, *, first: bool) -> bool:
         names = self._names(token)

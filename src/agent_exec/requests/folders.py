@@ -3,6 +3,7 @@
 import os
 
 from agent_exec.model.errors import InvalidArgument
+from agent_exec.model.paths import inside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,11 +22,10 @@ class Workspace:
     part by part.
     """
 
-    __slots__ = ("_inside", "root")
+    __slots__ = ("root",)
 
     def __init__(self, root: "str | os.PathLike[str]") -> None:
         self.root = os.path.realpath(os.fsdecode(root))
-        self._inside = os.path.normcase(os.path.join(self.root, ""))
 
     def resolve(self, path: str) -> str:
         """Give the real, absolute path; raise OutsideWorkspace if it leads out."""
@@ -50,8 +50,8 @@ class Workspace:
         return real[1:] if real.startswith("//") else real
 
     def holds(self, real: str) -> bool:
-        """Tell whether a real path is the root, or below it."""
-        return os.path.normcase(os.path.join(real, "")).startswith(self._inside)
+        """True if a real path is the root, or lies below it."""
+        return inside(real, self.root)
 
 
 class Workspaces:
@@ -84,4 +84,4 @@ class Workspaces:
 
 def _drive(path: str) -> str:
     """Give the drive or the server's share of a path; only Windows has them."""
-    return os.path.normcase(os.path.splitdrive(path)[0])
+    return os.path.splitdrive(path)[0].lower()

@@ -9,7 +9,8 @@ than its words say.
 import os
 
 from agent_exec.model.errors import InvalidArgument
-from agent_exec.sandbox.plan.paths import inside, settle
+from agent_exec.model.paths import inside
+from agent_exec.sandbox.plan.paths import settle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -64,8 +64,8 @@ def _bwrap_gaps(plan: "Plan") -> tuple[str, ...]:
 
 
 def _bwrap_refuses(plan: "Plan") -> str:
+    from agent_exec.model.paths import inside
     from agent_exec.sandbox.linux.bwrap import PLACES
-    from agent_exec.sandbox.plan.paths import inside
 
     if getattr(os, "geteuid", lambda: 0)() == 0:
         return "behind it, root could change the machine's devices and start any number of processes"

@@ -7,13 +7,14 @@ command is refused.
 import os
 
 from agent_exec.model.errors import SCARCE, InvalidArgument, NothingConfines, PlanFailed, SandboxUnavailable
+from agent_exec.model.paths import inside
 from agent_exec.places import make_folder
 from agent_exec.sandbox.backends import Backend, backends
 from agent_exec.sandbox.box_order import new_order
 from agent_exec.sandbox.environment import scrub
 from agent_exec.sandbox.plan.memory import Memory
 from agent_exec.sandbox.plan.ours import Ours
-from agent_exec.sandbox.plan.paths import identity, inside
+from agent_exec.sandbox.plan.paths import identity
 from agent_exec.sandbox.plan.plan import Plan, changed_protections, changed_roots, make_plan, unmasked
 from agent_exec.sandbox.profile import Profile
 from agent_exec.sandbox.report.guard import Guard, Watched

@@ -10,7 +10,7 @@ system refuses them to everyone in a sandbox) and a sandbox within this one.
 """
 
 from agent_exec.model.errors import InvalidArgument
-from agent_exec.sandbox.plan.paths import inside
+from agent_exec.model.paths import inside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

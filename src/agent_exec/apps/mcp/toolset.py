@@ -21,7 +21,7 @@ MAX_WAIT = 55.0
 
 def is_wide(folder: str) -> bool:
     """Whether a folder is or holds the home folder, which no sandbox lets commands change."""
-    from agent_exec.sandbox.plan.paths import inside
+    from agent_exec.model.paths import inside
 
     return inside(os.path.realpath(os.path.expanduser("~")), os.path.realpath(folder))
 

@@ -7,6 +7,7 @@ from agent_exec.faces import defaults
 from agent_exec.jobs.handoff_out import hand_over
 from agent_exec.jobs.order import Order
 from agent_exec.model.errors import InvalidState
+from agent_exec.model.paths import inside
 from agent_exec.places import here
 from agent_exec.sandbox.backends import backend
 
@@ -76,7 +77,7 @@ def _check(root: str, plan: "Plan") -> None:
     """Refuse to keep the records of a confined command where it may write."""
     place = os.path.realpath(root)
     for allowed in plan.roots:
-        if os.path.commonpath([place, allowed.path]) == allowed.path:
+        if inside(place, allowed.path):
             raise InvalidState(
                 f"the folder of jobs {place} lies where the sandbox lets the command write; "
                 "name another with AGENT_EXEC_ROOT",

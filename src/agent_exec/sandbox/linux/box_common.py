@@ -5,6 +5,7 @@ import os
 from errno import EIO, EPERM, ESTALE
 from time import process_time
 
+from agent_exec.model.paths import below, inside
 from agent_exec.sandbox.linux import covers, landlock, mounts, privileges, seccomp
 from agent_exec.sandbox.linux.leftovers import Left
 
@@ -164,7 +165,7 @@ def private_folders(spec: "Spec") -> list[str]:
         for folder in _TEMPORARY
         if os.path.isdir(folder)
         and not os.path.islink(folder)
-        and not any(folder == root or folder.startswith(f"{root}/") for root in roots)
+        and not any(inside(folder, root) for root in roots)
     ]
 
 
@@ -182,7 +183,7 @@ def ancestors(protected: "Sequence[str]", roots: "Sequence[str]") -> list[str]:
     for path in protected:
         above: list[str] = []
         folder = os.path.dirname(path)
-        while folder not in roots and any(folder.startswith(f"{root}/") for root in roots):
+        while folder not in roots and below(folder, roots):
             above.append(folder)
             folder = os.path.dirname(folder)
         found |= dict.fromkeys(reversed(above))

@@ -7,6 +7,7 @@ would own the machine's devices there: bubblewrap cannot make them read-only.
 
 import os
 
+from agent_exec.model.paths import below
 from agent_exec.sandbox.linux import covers, mounts, proc, scratch
 from agent_exec.sandbox.linux.box_common import (
     SHARED_BYTES,
@@ -65,7 +66,7 @@ def _view(spec: "Spec") -> "Iterable[str]":
     for folder in private:
         yield from ("--perms", "1777", "--size", str(scratch.size(spec["tmp_mb"] << 20)), "--tmpfs", folder)
     for path in map(os.fsdecode, spec["own"]):
-        if any(path.startswith(f"{folder}/") for folder in private) and os.path.exists(path):
+        if below(path, private) and os.path.exists(path):
             yield from ("--ro-bind", path, path)
     for path, node in covers.tops(spec["view"]).items():
         yield from ("--perms", "0755", "--tmpfs", path, *_fill(node, path), "--remount-ro", path)

@@ -8,6 +8,7 @@ import os
 import stat
 from errno import EACCES, ELOOP, ENOENT, ENOTDIR
 
+from agent_exec.model.paths import inside
 from agent_exec.model.secret import PARTS, is_secret
 from agent_exec.sandbox.linux import calls
 from agent_exec.sandbox.linux.mounts import make_folder
@@ -40,7 +41,7 @@ def tops(view: "Iterable[tuple[str, bytes, bytes]]") -> dict[str, Node]:
     found: dict[str, Node] = {}
     for kind, raw, extra in sorted(view, key=lambda entry: entry[1].count(b"/")):
         path = os.fsdecode(raw)
-        top = next((one for one in found if path == one or path.startswith(f"{one}/")), None)
+        top = next((one for one in found if inside(path, one)), None)
         if top is None:
             if kind not in {"cover", "open"}:
                 continue

@@ -8,6 +8,7 @@ for it and ends with it. Whatever fails, nothing is served.
 import os
 from errno import ENOTSUP
 
+from agent_exec.model.paths import below
 from agent_exec.sandbox.linux import covers, devices, mounts, namespaces, privileges, proc, scratch
 from agent_exec.sandbox.linux.box_common import (
     SHARED_BYTES,
@@ -89,7 +90,7 @@ def _mount(
     with at("the roots"):
         for path, tree in trees:
             (mounts.harden if spec["writable"] else mounts.seal)(tree)
-            if any(path.startswith(f"{folder}/") for folder in private):
+            if below(path, private):
                 mounts.make_folder(path)
             mounts.attach(tree, path)
     with at("protected paths"):

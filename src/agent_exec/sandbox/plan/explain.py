@@ -2,8 +2,8 @@
 
 import os
 
+from agent_exec.model.paths import inside
 from agent_exec.sandbox.plan.look import Look
-from agent_exec.sandbox.plan.paths import inside
 from agent_exec.sandbox.report.denials import forbids
 
 TYPE_CHECKING = False

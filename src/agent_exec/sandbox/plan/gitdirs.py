@@ -3,9 +3,10 @@
 import os
 
 from agent_exec.model.errors import InvalidArgument
+from agent_exec.model.paths import below, inside
 from agent_exec.model.value import Value
 from agent_exec.sandbox.plan.gitconfig import obeyed, parse, running
-from agent_exec.sandbox.plan.paths import below, inside, led, read_small, settle
+from agent_exec.sandbox.plan.paths import led, read_small, settle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

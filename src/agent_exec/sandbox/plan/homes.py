@@ -15,8 +15,9 @@ import stat
 import sys
 
 from agent_exec.model.errors import InvalidArgument
+from agent_exec.model.paths import inside
 from agent_exec.sandbox.plan.look import Look
-from agent_exec.sandbox.plan.paths import inside, outermost, read_small
+from agent_exec.sandbox.plan.paths import outermost, read_small
 from agent_exec.sandbox.plan.secrets import SHOWN, TEXTS
 
 TYPE_CHECKING = False

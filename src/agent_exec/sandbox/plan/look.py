@@ -3,6 +3,8 @@
 import os
 import stat
 
+from agent_exec.model.paths import below
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,7 +93,7 @@ class Look:
             pass
         if found is not None and real == path and stat.S_ISDIR(found.st_mode):
             self._plain.add(path)
-        elif real.startswith(f"{above}/") and self.facts(above) is not None and self.lead(above)[0] == above:
+        elif below(real, (above,)) and self.facts(above) is not None and self.lead(above)[0] == above:
             self._plain.add(above)
         return real, found
 

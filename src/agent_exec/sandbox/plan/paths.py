@@ -1,9 +1,10 @@
-"""Where paths lead, as the kernel would go, and what lies in what."""
+"""Where paths lead, as the kernel would go."""
 
 import os
 import stat
 
 from agent_exec.model.errors import InvalidArgument
+from agent_exec.model.paths import below
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,16 +12,6 @@ if TYPE_CHECKING:
 
 _LINKS = 40
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
-
-
-def inside(path: str, folder: str) -> bool:
-    """Tell whether a path is a folder, or lies below it."""
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
-
-
-def below(path: str, folders: "Iterable[str]") -> bool:
-    """Tell whether a path lies below one of the folders, and is none of them."""
-    return any(path != folder and inside(path, folder) for folder in folders)
 
 
 def outermost(paths: "Iterable[str]") -> tuple[str, ...]:

@@ -4,11 +4,12 @@ import os
 import stat
 
 from agent_exec.model.errors import InvalidArgument, PlanFailed
+from agent_exec.model.paths import inside
 from agent_exec.model.value import Value
 from agent_exec.sandbox.plan.homes import uncovered
 from agent_exec.sandbox.plan.memory import Memory
 from agent_exec.sandbox.plan.ours import Ours, own_paths
-from agent_exec.sandbox.plan.paths import identity, inside, leads_straight, outermost, settle
+from agent_exec.sandbox.plan.paths import identity, leads_straight, outermost, settle
 from agent_exec.sandbox.plan.protections import find_protections
 from agent_exec.sandbox.plan.survey import BOUND
 

@@ -3,9 +3,10 @@
 import os
 
 from agent_exec.model.errors import InvalidArgument
+from agent_exec.model.paths import below, inside
 from agent_exec.model.value import Value
 from agent_exec.sandbox.plan.gitdirs import Places, guard, locate
-from agent_exec.sandbox.plan.paths import below, inside, outermost, settle
+from agent_exec.sandbox.plan.paths import outermost, settle
 from agent_exec.sandbox.plan.survey import Survey, packaged
 from agent_exec.sandbox.profile import PROTECTED
 

@@ -2,10 +2,11 @@
 
 import os
 
+from agent_exec.model.paths import inside
 from agent_exec.sandbox.plan.homes import Homes, above_all, search_path
 from agent_exec.sandbox.plan.look import Look, unchanged
 from agent_exec.sandbox.plan.masks import find_masks, is_fixed
-from agent_exec.sandbox.plan.paths import inside, outermost
+from agent_exec.sandbox.plan.paths import outermost
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

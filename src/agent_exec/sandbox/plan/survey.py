@@ -9,8 +9,8 @@ import os
 import stat
 from time import time_ns
 
+from agent_exec.model.paths import inside
 from agent_exec.model.value import Value
-from agent_exec.sandbox.plan.paths import inside
 from agent_exec.sandbox.profile import PROTECTED
 
 TYPE_CHECKING = False

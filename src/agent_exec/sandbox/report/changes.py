@@ -3,9 +3,9 @@
 import os
 import stat
 
+from agent_exec.model.paths import inside
 from agent_exec.model.value import Value
 from agent_exec.sandbox.plan.gitdirs import inner, parts
-from agent_exec.sandbox.plan.paths import inside
 from agent_exec.sandbox.plan.protections import wanted
 from agent_exec.sandbox.plan.survey import BOUND
 

@@ -3,6 +3,7 @@
 import os
 import re
 
+from agent_exec.model.paths import below, inside
 from agent_exec.model.visible import is_plainly_a_name
 
 TYPE_CHECKING = False
@@ -148,13 +149,13 @@ def forbids(plan: "Plan", path: str) -> str:
     """Say which rule of the plan forbids to write to a path; "" if none does."""
     real = os.path.realpath(path)
     for one in plan.protected:
-        if real == one or real.startswith(f"{one}/"):
+        if inside(real, one):
             return f"{_quoted(one)} is protected"
-    if any(real == root.path or real.startswith(f"{root.path}/") for root in plan.roots):
+    if any(inside(real, root.path) for root in plan.roots):
         return ""
-    if any(kind == "cover" and real.startswith(f"{path}/") for kind, path, _ in plan.view):
+    if below(real, (place for kind, place, _ in plan.view if kind == "cover")):
         return "read-only outside the writable roots"
-    if plan.profile.tmp == "private" and real.startswith(("/tmp/", "/var/tmp/", "/dev/")):
+    if plan.profile.tmp == "private" and below(real, ("/tmp", "/var/tmp", "/dev")):
         return ""
     return "read-only outside the writable roots"
 

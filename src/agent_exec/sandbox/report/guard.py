@@ -5,8 +5,9 @@ from _thread import allocate_lock
 from _weakrefset import WeakSet
 
 from agent_exec.model.errors import InvalidArgument, SandboxUnavailable
+from agent_exec.model.paths import below, inside
 from agent_exec.sandbox.plan.gitdirs import danger, unprotectable
-from agent_exec.sandbox.plan.paths import below, identity, inside
+from agent_exec.sandbox.plan.paths import identity
 from agent_exec.sandbox.plan.plan import Plan
 from agent_exec.sandbox.plan.protections import MOST_PROTECTED, is_name
 from agent_exec.sandbox.report.changes import Change, Snapshot, compare, snapshot
@@ -155,7 +156,7 @@ class Guard:
                 one = done[change.path] = self._undo(change, kept)
                 kept += not one.moved_to
                 for path in done if one.moved_to else ():  # what was taken away in it went with it
-                    if done[path].moved_to.startswith(f"{one.path}/") and not inside(one.moved_to, one.path):
+                    if below(done[path].moved_to, (one.path,)) and not inside(one.moved_to, one.path):
                         moved = one.moved_to + done[path].moved_to[len(one.path) :]
                         done[path] = Change(path, done[path].what, moved, done[path].why)
             for path in sorted(done):

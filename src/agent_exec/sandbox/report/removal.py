@@ -3,7 +3,8 @@
 import os
 import stat
 
-from agent_exec.sandbox.plan.paths import identity, inside
+from agent_exec.model.paths import inside
+from agent_exec.sandbox.plan.paths import identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

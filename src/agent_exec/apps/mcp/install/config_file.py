@@ -9,6 +9,7 @@ from errno import EACCES
 from typing import TYPE_CHECKING, NamedTuple
 
 from agent_exec.model.errors import Busy, ConfigFailed, InvalidConfig
+from agent_exec.model.paths import below
 from agent_exec.places import make_folder
 
 if TYPE_CHECKING:
@@ -36,17 +37,17 @@ class Found(NamedTuple):
         return (self.mark + self.text).encode()
 
 
-def find(path: str, *, inside: str | None = None) -> Found:
+def find(path: str, *, project: str | None = None) -> Found:
     """Read a file; nothing is there if it is not there.
 
-    Links are followed, but not out of the folder `inside`: whoever wrote what
-    is in a project may not choose which file of ours is changed.
+    Links are followed, but not out of the folder `project`: the contents of a
+    project may not choose which file of the user's is changed.
     """
     try:
         real = os.path.realpath(path, strict=os.path.lexists(path) and not _dangles(path))
     except OSError as error:
         raise _failed(path, "cannot be read", error) from None
-    if inside is not None and not real.startswith(os.path.join(os.path.realpath(inside), "")):
+    if project is not None and not below(real, (os.path.realpath(project),)):
         raise InvalidConfig(
             f"{path} leads out of the project, to {real}; change that file yourself", file=path
         )

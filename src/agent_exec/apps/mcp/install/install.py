@@ -42,7 +42,7 @@ def install(asked: "Parsed") -> dict[str, Any]:
     path = place(client, scope, around)
     if path is None:
         raise UsageError(f"{about.title} has no configuration of projects; say --scope user", "mcp")
-    found = installfile.find(path, inside=around.folder if scope == "project" else None)
+    found = installfile.find(path, project=around.folder if scope == "project" else None)
     wanted = entry(client, command, variables)
     try:
         text, known = edited(found.text, about, name, wanted)

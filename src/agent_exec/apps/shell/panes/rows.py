@@ -5,6 +5,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from agent_exec.faces.slash.display import cells
+from agent_exec.model.paths import inside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,6 +62,6 @@ def wrapped(text: str, width: int, most: int) -> list[str]:
 
 def homely(path: str, home: str) -> str:
     """Give a path with ~ in the place of the home folder."""
-    if home not in ("", "/") and (path == home or path.startswith(f"{home}/")):
+    if home not in ("", "/") and inside(path, home):
         return f"~{path[len(home) :]}"
     return path
