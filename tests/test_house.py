@@ -325,6 +325,21 @@ def test_a_run_imports_nothing_heavy() -> None:
     assert not (HEAVY | {"threading", "socket", "signal", "concurrent", "collections"}) & loaded
 
 
+def test_tools_are_checked_exported_and_answered_in_one_place() -> None:
+    """A second validator, exporter or result would differ from the first one day."""
+    words = ("read_only_hint", "inputSchema", "input_schema", "retriable")
+    for module in MODULES:
+        if module.parent.name == "tools":
+            continue
+        for node in ast.walk(parsed(module)):
+            if isinstance(node, ast.Constant):
+                assert node.value not in words or module.name == "secure.py", module
+            if isinstance(node, ast.ClassDef):
+                assert node.name not in ("Result", "Toolset", "Caller"), module
+            if isinstance(node, ast.FunctionDef):
+                assert node.name not in ("reads_only", "open_world", "copied"), module
+
+
 def test_a_command_line_call_loads_no_tools() -> None:
     code = (
         "from agent_exec.apps.main import main; main(['run', '--root', 'x', '--help']); import sys; "

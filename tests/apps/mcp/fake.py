@@ -8,11 +8,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from agent_exec.apps.mcp.call import Call
 from agent_exec.apps.mcp.main import serve
-from agent_exec.apps.mcp.toolset import Result
 from agent_exec.model.cancel import Cancel
 from agent_exec.model.errors import InvalidArgument
+from agent_exec.tools.tool import Result, watch
 
 FLOOD = b"x" * 300_000 + b"\n"
 ANY: dict[str, Any] = {"type": "object"}
@@ -61,8 +60,8 @@ class Fake:
         if name == "noise":
             return self._noise()
         if name == "wait":
-            if arguments.get("unseen") and isinstance(cancelled, Call):
-                cancelled.watch("it", self._unseen)
+            if arguments.get("unseen"):
+                watch(cancelled, "it", self._unseen)
             self.waiting.add(threading.get_ident())
             self._note("waits")
             if cancelled.wait(arguments.get("seconds", 60)):

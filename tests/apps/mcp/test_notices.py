@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agent_exec.apps.mcp.notices import Notices
-from agent_exec.apps.mcp.toolset import Result
+from agent_exec.tools.tool import Result
 from apps.mcp.talking import ERAS, Client, anyio, bare, jobs, talk, text
 
 pytest.importorskip("mcp")

@@ -3,11 +3,14 @@
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from apps.mcp.talking import ERAS, Client, bare, jobs, talk, text
+
+if TYPE_CHECKING:
+    from agent_exec.tools.tool import Toolset
 
 pytest.importorskip("mcp")
 
@@ -204,7 +207,7 @@ def test_roots_that_are_no_folders_of_this_machine_hide_no_others(folders: tuple
 def test_who_calls_while_roots_come_does_not_slip_by(
     folders: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from agent_exec.apps.mcp.toolset import TOOLSETS, Settings, Toolset
+    from agent_exec.apps.mcp.toolset import TOOLSETS, Settings
     from agent_exec.apps.mcp.toolsets import Offer
     from agent_exec.sandbox.profile import Profile
 
@@ -214,7 +217,7 @@ def test_who_calls_while_roots_come_does_not_slip_by(
     wanted: list[bool] = []
     jobs_of = TOOLSETS["jobs"]
 
-    def opened(settings: Settings) -> Toolset:
+    def opened(settings: Settings) -> "Toolset":
         wanted.append(offer.wants_roots)
         return jobs_of(settings)
 

@@ -14,6 +14,7 @@ from agent_exec.faces.executor.lists import CommandLists
 from agent_exec.faces.executor.toolhandler import ToolHandler
 from agent_exec.model.cancel import Cancel
 from agent_exec.model.errors import InvalidArgument, InvalidState
+from agent_exec.sandbox.profile import Profile
 from support import wait_until
 
 
@@ -64,6 +65,17 @@ def test_a_turn_that_comes(tmp_path: Path) -> None:
         first.join()
 
 
+def test_a_call_that_is_cancelled_before_its_start(tmp_path: Path) -> None:
+    gone = Cancel()
+    gone.set()
+    with (
+        executor() as found,
+        pytest.raises(InvalidState, match="before its command was started; nothing was run"),
+    ):
+        found.execute_command("sh", ["-c", f"touch {tmp_path}/runs"], cancelled=gone)
+    assert not (tmp_path / "runs").exists()
+
+
 def test_an_interrupted_wait_leaves_nothing(nothing_left: str) -> None:
     assert nothing_left
 
@@ -106,7 +118,7 @@ def test_an_event_is_no_cancel() -> None:
 
 
 def test_what_a_model_is_told() -> None:
-    told = definition(longest_ms=55_000, reads_only=True, open_world=False)
+    told = definition(longest_ms=55_000, sandbox=Profile("read-only"))
     assert told["name"] == "execute_command"
     assert told["parameters"]["additionalProperties"] is False
     assert "at most 55000" in told["parameters"]["properties"]["timeout"]["description"]

@@ -4,8 +4,9 @@ import re
 import time
 from typing import Any
 
-from agent_exec.faces.session.tools import Result, SessionTools
+from agent_exec.faces.session.tools import SessionTools
 from agent_exec.sessions.session import Session
+from agent_exec.tools.tool import Result
 
 ANSWER = re.compile(
     r"Chunk ID: [0-9a-f]{6}\n"

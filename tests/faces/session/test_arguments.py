@@ -6,15 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_exec.faces.session import arguments
 from agent_exec.faces.session.arguments import (
-    EXEC_FIELDS,
     Condition,
     ExecArguments,
     PatchArguments,
     ReadArguments,
     ResizeArguments,
-    Terms,
     WriteArguments,
     parse_exec,
     parse_id,
@@ -25,8 +22,15 @@ from agent_exec.faces.session.arguments import (
     parse_write,
 )
 from agent_exec.faces.session.failures import ToolFailure
+from agent_exec.faces.session.terms import Terms
 from agent_exec.model.errors import InvalidArgument
 
+EXEC_FIELDS = (
+    *("cmd", "workdir", "shell", "login", "tty", "yield_time_ms", "max_output_tokens"),
+    *("sandbox_permissions", "justification", "prefix_rule"),
+    *("wait_for", "render", "timeout_ms", "idle_timeout_ms", "separate_streams", "rows", "columns"),
+)
+WRITE_FIELDS = ("session_id", "chars", "yield_time_ms", "max_output_tokens", "wait_for", "render", "keys")
 steady = settings(deadline=None, derandomize=True, max_examples=150)
 MISREAD = "failed to parse function arguments: "
 PARSERS = [parse_exec, parse_write, parse_read, parse_list, parse_id, parse_resize, parse_patch]
@@ -382,7 +386,7 @@ def test_arguments_may_be_json() -> None:
 @given(data=st.data())
 def test_whatever_is_given_is_taken_or_refused(parse: Any, data: st.DataObject) -> None:
     """Reference §1.1: no other error comes out."""
-    names = st.sampled_from([*EXEC_FIELDS, *arguments.WRITE_FIELDS, "from", "max_bytes", "input", "x"])
+    names = st.sampled_from([*EXEC_FIELDS, *WRITE_FIELDS, "from", "max_bytes", "input", "x"])
     asked = data.draw(st.dictionaries(names, json_values, max_size=6) | json_values)
     said = "taken"
     try:

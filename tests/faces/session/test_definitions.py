@@ -8,18 +8,19 @@ import pytest
 
 from agent_exec.faces.session import arguments
 from agent_exec.faces.session.answer import Answer
-from agent_exec.faces.session.arguments import Terms
 from agent_exec.faces.session.definitions import definitions
+from agent_exec.faces.session.terms import Terms
+from faces.session.test_arguments import EXEC_FIELDS, WRITE_FIELDS
 
 TOOLS = {
-    "exec_command": (arguments.parse_exec, arguments.EXEC_FIELDS, ["cmd"]),
-    "write_stdin": (arguments.parse_write, arguments.WRITE_FIELDS, ["session_id"]),
-    "read_output": (arguments.parse_read, arguments.READ_FIELDS, ["session_id"]),
+    "exec_command": (arguments.parse_exec, EXEC_FIELDS, ["cmd"]),
+    "write_stdin": (arguments.parse_write, WRITE_FIELDS, ["session_id"]),
+    "read_output": (arguments.parse_read, ("session_id", "from", "max_bytes"), ["session_id"]),
     "list_sessions": (arguments.parse_list, (), []),
-    "kill_session": (arguments.parse_id, arguments.ID_FIELDS, ["session_id"]),
-    "resize": (arguments.parse_resize, arguments.RESIZE_FIELDS, ["session_id", "rows", "columns"]),
-    "close_stdin": (arguments.parse_id, arguments.ID_FIELDS, ["session_id"]),
-    "apply_patch": (arguments.parse_patch, arguments.PATCH_FIELDS, ["input"]),
+    "kill_session": (arguments.parse_id, ("session_id",), ["session_id"]),
+    "resize": (arguments.parse_resize, ("session_id", "rows", "columns"), ["session_id", "rows", "columns"]),
+    "close_stdin": (arguments.parse_id, ("session_id",), ["session_id"]),
+    "apply_patch": (arguments.parse_patch, ("input", "workdir"), ["input"]),
 }
 SAMPLES: dict[str, Any] = {
     "string": "text",
@@ -64,7 +65,7 @@ def test_a_tool_tells_what_its_parser_takes(name: str) -> None:
 
 def test_what_is_not_allowed_is_not_mentioned() -> None:
     """Seed §2 (`prefix_rule` only with RequestRule); reference §1.1 (`login` only where it is allowed)."""
-    fields = set(arguments.EXEC_FIELDS)
+    fields = set(EXEC_FIELDS)
     assert set(schema_of("exec_command")["properties"]) == fields
     no_rule = schema_of("exec_command", Terms(request_rule=False))
     assert set(no_rule["properties"]) == fields - {"prefix_rule"}

@@ -13,8 +13,8 @@ from shlex import quote
 
 import pytest
 
-from agent_exec.faces.session.arguments import Terms
 from agent_exec.faces.session.rendering import View
+from agent_exec.faces.session.terms import Terms
 from agent_exec.model.cancel import Cancel
 from agent_exec.model.command import Command
 from agent_exec.policy.policy import Policy

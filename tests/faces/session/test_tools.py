@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_exec.faces.session.arguments import Terms
+from agent_exec.faces.session.terms import Terms
 from faces.session.calling import ANSWER, Caller
 from support import processes_marked, wait_until
 

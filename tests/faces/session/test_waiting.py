@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from agent_exec.faces.session.tools import Result
 from agent_exec.model.cancel import Cancel
+from agent_exec.tools.tool import Result
 from faces.session.calling import Caller, in_turn
 from support import wait_until
 

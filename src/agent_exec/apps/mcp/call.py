@@ -4,13 +4,11 @@ from contextvars import ContextVar
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
-from agent_exec.model.cancel import Cancel
 from agent_exec.model.errors import ApprovalRequired
 from agent_exec.model.visible import visible
+from agent_exec.tools.tool import Call as Cancellable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from agent_exec.apps.mcp.notices import Notices
     from agent_exec.requests.gate import Request
 
@@ -26,31 +24,24 @@ class Asking(Protocol):
         """Ask, in the thread of the call, and give the answer: once, session, always or no."""
 
 
-class Call(Cancel):
+class Call(Cancellable):
     """A call that runs; it is set when the client does not wait for its answer any more."""
 
-    __slots__ = ("_asking", "_began", "_notices", "_printed", "_what")
+    __slots__ = ("_asking", "_began", "_notices")
 
     def __init__(self, asking: "Asking | None" = None, notices: "Notices | None" = None) -> None:
         super().__init__()
         self._asking = asking
         self._notices = notices
         self._began = monotonic()
-        self._what = ""
-        self._printed: Callable[[], tuple[int, str]] | None = None
-
-    def watch(self, what: str, printed: "Callable[[], tuple[int, str]]") -> None:
-        """Learn what is waited for: its name, how many bytes it has printed, and its newest line."""
-        self._what = what
-        self._printed = printed
 
     def progress(self, name: str) -> tuple[float, str]:
         """Tell how many seconds it has taken, and how it goes on."""
         elapsed = monotonic() - self._began
-        said = f"{self._what or name} has run for {elapsed:.0f} s"
-        if self._printed is None:
+        said = f"{self.what or name} has run for {elapsed:.0f} s"
+        if self.printed is None:
             return elapsed, said
-        size, line = self._printed()
+        size, line = self.printed()
         said += f", {size} bytes printed"
         return elapsed, f"{said}, last line: {visible(line)}" if line else said
 

@@ -1,10 +1,8 @@
 """The toolset `executor`: allowed programs, a few at once, each run to its end."""
 
-import json
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from agent_exec.apps.mcp.toolset import Result
 from agent_exec.faces.executor.config import CommandExecutorConfig
 from agent_exec.faces.executor.definitions import definition
 from agent_exec.faces.executor.errors import (
@@ -14,13 +12,15 @@ from agent_exec.faces.executor.errors import (
 )
 from agent_exec.faces.executor.executor import CommandExecutor
 from agent_exec.faces.executor.toolhandler import ToolHandler
-from agent_exec.faces.jobtools.checking import check
 from agent_exec.model.errors import AgentExecError, InvalidState
 from agent_exec.requests.folders import Workspaces
+from agent_exec.tools.codes import executor_code
+from agent_exec.tools.schema import Wording, check
+from agent_exec.tools.tool import json_result
 
 if TYPE_CHECKING:
-    from agent_exec.apps.mcp.call import Call
     from agent_exec.apps.mcp.toolset import Settings
+    from agent_exec.tools.tool import Call, Result
 
 
 _MARGIN = 1.0
@@ -42,9 +42,7 @@ class Executor:
             gate=settings.gate(),
         )
         self._handler = ToolHandler(self._executor, command_timeout_ms=self._longest)
-        self._tool = definition(
-            longest_ms=self._longest, reads_only=settings.reads_only, open_world=settings.open_world
-        )
+        self._tool = definition(longest_ms=self._longest, sandbox=settings.sandbox)
         self.instructions = (
             f"execute_command runs one of the allowed programs to its end, at most {self._longest / 1000:g} "
             f"s; {self._executor.config.max_concurrent} run at once, and others wait."
@@ -54,11 +52,11 @@ class Executor:
         """Give what a model is told about it."""
         return [self._tool]
 
-    def call(self, name: str, arguments: dict[str, Any], call: "Call") -> Result:
+    def call(self, name: str, arguments: dict[str, Any], call: "Call") -> "Result":
         """Run it to its end, which comes soon if the call is cancelled."""
         within, began = self._longest / 1000 + _MARGIN, monotonic()
         try:
-            asked = check(name, self._tool["parameters"], arguments)
+            asked = check(name, self._tool["parameters"], arguments, Wording())
             asked = {**asked, "cwd": self._workspaces.resolve(asked.get("cwd") or ".", "cwd")}
             asked["timeout"] = min(asked.get("timeout") or self._longest, self._longest)
             result = self._handler.handle(name, asked, call, within).to_wire()
@@ -70,9 +68,9 @@ class Executor:
                     CONCURRENT_LIMIT_EXCEEDED,
                     "others run, and its turn did not come; try again later",
                 )
-            return _refused(error.code, error.message)
+            return _refused(executor_code(error), error.message)
         never_ran = result.get("code") == EXECUTION_FAILED and "signal" not in result
-        return Result(json.dumps(result, ensure_ascii=False), result, never_ran)
+        return json_result(result, is_error=never_ran)
 
     def close(self) -> None:
         """End all that runs, and wait until it is gone."""
@@ -86,6 +84,6 @@ def _reason(error: CommandExecutionError) -> str:
     return f": {reason}; use a program that is on the list" if reason else ""
 
 
-def _refused(code: str, message: str) -> Result:
+def _refused(code: str, message: str) -> "Result":
     told = {"status": "error", "output": "", "error": message, "exitCode": None, "code": code}
-    return Result(json.dumps(told, ensure_ascii=False), told, True)
+    return json_result(told, is_error=True)

@@ -14,8 +14,8 @@ from agent_exec.apps.signals import listen_for_signals
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agent_exec.apps.mcp.toolset import Toolset
     from agent_exec.apps.mcp.transport.stdio_fds import Wire
+    from agent_exec.tools.tool import Toolset
 
 
 def run(open_toolset: "Callable[[], Toolset]", wire: "Wire") -> int:

@@ -10,9 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from agent_exec.apps.mcp.toolset import Settings, Toolset
+    from agent_exec.apps.mcp.toolset import Settings
     from agent_exec.apps.mcp.transport.http_options import Where
     from agent_exec.apps.parse import Parsed
+    from agent_exec.tools.tool import Toolset
 
 MISSING = "the SDK of the protocol is missing: install agent-exec[mcp], in a clone with pip install '.[mcp]'"
 _ADRIFT = (

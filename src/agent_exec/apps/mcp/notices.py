@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mcp.server import ServerRequestContext
     from mcp_types import EmptyResult, SetLevelRequestParams
 
-    from agent_exec.apps.mcp.toolset import Answer
+    from agent_exec.tools.tool import Result
 
 _LONGEST = 2000
 _MOST_PATHS = 20
@@ -50,7 +50,7 @@ class Notices:
         self._waiting.append(line)
         del self._waiting[:-_MOST_KEPT]
 
-    def look(self, tool: str, answer: "Answer") -> None:
+    def look(self, tool: str, answer: "Result") -> None:
         """Tell what the answer of a tool says about the sandbox that a person should know."""
         if (answer.is_error or _never_ran(answer.structured)) and shared_sandbox().broken:
             self.notice(f"a command was refused ({tool}): {UNAVAILABLE}", again=False)

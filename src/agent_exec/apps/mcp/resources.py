@@ -12,11 +12,11 @@ from agent_exec.model.visible import visible
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from agent_exec.apps.mcp.toolset import Toolset
     from agent_exec.faces.jobtools.tools import JobTools
     from agent_exec.faces.session.rendering import Seen
     from agent_exec.faces.session.tools import SessionTools
     from agent_exec.model.choices import Stream
+    from agent_exec.tools.tool import Toolset
 
 SCHEME = "agent-exec"
 USUAL = 65_536

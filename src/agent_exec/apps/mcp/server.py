@@ -31,8 +31,9 @@ from agent_exec.apps.mcp.resources import Resources
 from agent_exec.apps.mcp.roots import roots_of
 from agent_exec.apps.mcp.subscriptions import Watching
 from agent_exec.apps.mcp.threads import in_thread, lacking, somehow
-from agent_exec.apps.mcp.toolset import Result
 from agent_exec.model.errors import AgentExecError, Busy
+from agent_exec.tools.export import for_mcp
+from agent_exec.tools.tool import Result
 from agent_exec.version import __version__
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from mcp.server import ServerRequestContext
     from mcp_types import CallToolRequestParams, PaginatedRequestParams, ReadResourceRequestParams
 
-    from agent_exec.apps.mcp.toolset import Answer, Toolset
+    from agent_exec.tools.tool import Toolset
 
 AT_ONCE = 256
 """How many calls may run at once: each has a thread."""
@@ -105,7 +106,7 @@ class Calls:
         if asks not in self._told:
             before = current.set(Call(approving.Elicitation(context, {}, self.notices)))
             try:
-                tools = [_tool(_clean(one)) for one in self._toolset.definitions()]
+                tools = [Tool.model_validate(_clean(for_mcp(one))) for one in self._toolset.definitions()]
             finally:
                 current.reset(before)
             self._told[asks] = ListToolsResult(tools=tools)
@@ -155,10 +156,10 @@ class Calls:
                 await in_thread(self._toolset.settle, roots)  # type: ignore[attr-defined]
         return True
 
-    async def _run(self, asked: "CallToolRequestParams", call: Call) -> "Answer | approving.Unanswered":
+    async def _run(self, asked: "CallToolRequestParams", call: Call) -> Result | approving.Unanswered:
         """Wait for the answer; if the client does not any more, the call is told, and left to itself."""
 
-        def act() -> "Answer | approving.Unanswered":
+        def act() -> Result | approving.Unanswered:
             current.set(call)
             try:
                 return self._toolset.call(asked.name, asked.arguments or {}, call)
@@ -238,24 +239,11 @@ async def _tell_progress(context: "ServerRequestContext[Any]", name: str, call: 
         await context.session.report_progress(elapsed, message=_clean(message))
 
 
-def _tool(definition: dict[str, Any]) -> Tool:
-    return Tool.model_validate(
-        {
-            "name": definition["name"],
-            "title": definition.get("title"),
-            "description": definition["description"],
-            "input_schema": definition["parameters"],
-            "output_schema": definition.get("output_schema"),
-            "annotations": definition.get("annotations"),
-        }
-    )
-
-
 def _error(code: str, message: str) -> Result:
     return Result(f"{code}: {message}", None, True)
 
 
-def _shown(answer: "Answer") -> CallToolResult:
+def _shown(answer: Result) -> CallToolResult:
     content = TextContent(type="text", text=_clean(answer.text))
     if answer.structured is None:
         return CallToolResult(content=[content], is_error=answer.is_error)

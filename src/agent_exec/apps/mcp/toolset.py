@@ -1,7 +1,7 @@
-"""What a toolset is to the server, and how one is opened by its name."""
+"""How a toolset is opened by its name."""
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.places import here
@@ -10,10 +10,10 @@ from agent_exec.requests.opening import IN_FORCE
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from agent_exec.apps.mcp.call import Call
     from agent_exec.requests.gate import Gate
     from agent_exec.requests.opening import Rules
     from agent_exec.sandbox.profile import Profile
+    from agent_exec.tools.tool import Toolset
 
 MAX_WAIT = 55.0
 """How long a call may wait, in seconds: clients are known to give up after a minute."""
@@ -59,16 +59,6 @@ class Settings(NamedTuple):
         """The folders that commands run in; the first is where they start."""
         return self.workspaces or (here(),)
 
-    @property
-    def reads_only(self) -> bool:
-        """Whether no command can change anything."""
-        return self.sandbox.name == "read-only"
-
-    @property
-    def open_world(self) -> bool:
-        """Whether a command may reach a network."""
-        return self.sandbox.name == "full-access" or self.sandbox.net != "off"
-
     def at(self, workspaces: tuple[str, ...]) -> "Settings":
         """Give the same for other folders; one that no sandbox gives away can be read there, not written."""
         sandbox = self.sandbox
@@ -91,65 +81,7 @@ class Settings(NamedTuple):
         return open_gate(self.rules, approver=Client())
 
 
-class Answer(Protocol):
-    """What a call gives: a text, the same as an object if there is one, and whether it is an error.
-
-    The object must be as the tool's `output_schema` says, in an error too.
-    """
-
-    @property
-    def text(self) -> str:
-        """What a model reads."""
-
-    @property
-    def structured(self) -> dict[str, Any] | None:
-        """What a program reads."""
-
-    @property
-    def is_error(self) -> bool:
-        """Whether the call did not do what was asked."""
-
-
-class Result(NamedTuple):
-    """An Answer of those who have no class of their own for it."""
-
-    text: str
-    structured: dict[str, Any] | None = None
-    is_error: bool = False
-
-
-class Toolset(Protocol):
-    """The tools of one contract."""
-
-    @property
-    def name(self) -> str:
-        """Its name on the command line."""
-
-    @property
-    def instructions(self) -> str:
-        """What a model is told about all of them."""
-
-    def definitions(self) -> list[dict[str, Any]]:
-        """Give what a model is told about each, in order.
-
-        Keys: name, description, parameters (a JSON Schema); and if there are
-        any: title, output_schema, annotations (read_only_hint,
-        destructive_hint, idempotent_hint, open_world_hint).
-        """
-
-    def call(self, name: str, arguments: dict[str, Any], call: "Call", /) -> Answer:
-        """Do what a tool does, in a thread of the caller's; many of them call at once.
-
-        What is raised becomes an error: an AgentExecError with its code and
-        message, all else as one of ours. Nobody hears the answer of a call
-        that was cancelled; it should come soon.
-        """
-
-    def close(self) -> None:
-        """End all that runs, and wait until it is gone; calls that still wait should come back."""
-
-
-def _jobs(settings: Settings) -> Toolset:
+def _jobs(settings: Settings) -> "Toolset":
     from agent_exec.faces.jobs import Jobs
     from agent_exec.faces.jobtools.tools import JobTools
     from agent_exec.settings import jobs_store
@@ -163,8 +95,8 @@ def _jobs(settings: Settings) -> Toolset:
     )
 
 
-def _session(settings: Settings) -> Toolset:
-    from agent_exec.faces.session.arguments import MOST_POLL_MS, Terms
+def _session(settings: Settings) -> "Toolset":
+    from agent_exec.faces.session.terms import MOST_POLL_MS, Terms
     from agent_exec.faces.session.tools import open_tools
 
     return open_tools(
@@ -179,13 +111,26 @@ def _session(settings: Settings) -> Toolset:
     )
 
 
-def _oneshot(settings: Settings) -> Toolset:
-    from agent_exec.apps.mcp.oneshot import Oneshot
+def _oneshot(settings: Settings) -> "Toolset":
+    from agent_exec.faces.oneshot.apply_patch import APPLY_PATCH
+    from agent_exec.faces.oneshot.kit import create_agent_toolkit
+    from agent_exec.tools.hints import reads_only
 
-    return Oneshot(settings)
+    return create_agent_toolkit(
+        settings.roots[0],
+        {"default_policy": "allow"},
+        "read-only" if reads_only(settings.sandbox) else "workspace-write",
+        gate=settings.gate(),
+        sandbox=settings.sandbox,
+        tools=[APPLY_PATCH],
+        own=settings.own,
+        hidden=settings.hidden,
+        roots=settings.roots[1:],
+        longest=settings.max_wait,
+    )
 
 
-def _executor(settings: Settings) -> Toolset:
+def _executor(settings: Settings) -> "Toolset":
     from agent_exec.apps.mcp.executor import Executor
 
     return Executor(settings)

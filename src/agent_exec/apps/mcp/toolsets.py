@@ -9,8 +9,7 @@ from agent_exec.model.errors import InvalidArgument
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent_exec.apps.mcp.call import Call
-    from agent_exec.apps.mcp.toolset import Answer, Toolset
+    from agent_exec.tools.tool import Call, Result, Toolset
 
 _TELLING = ("session", "oneshot")
 """Toolsets that tell themselves where commands run."""
@@ -59,7 +58,7 @@ class Offer:
         """Give what a model is told about each tool, in order."""
         return [tool for part in self.parts for tool in part.definitions()]
 
-    def call(self, name: str, arguments: dict[str, Any], call: "Call") -> "Answer":
+    def call(self, name: str, arguments: dict[str, Any], call: "Call") -> "Result":
         """Do what a tool does."""
         return self._by_tool[name].call(name, arguments, call)
 

@@ -1,11 +1,14 @@
 """What a model is told about the tool `execute_command`."""
 
 from agent_exec.faces.executor.config import TIMEOUT_MS
-from agent_exec.faces.hints import hints
+from agent_exec.tools.define import define, integer, string, strings
+from agent_exec.tools.hints import command_hints
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from agent_exec.sandbox.profile import Profile
 
     Schema = dict[str, Any]
 
@@ -14,40 +17,20 @@ Runs an allowed program with its arguments, to its end; no shell reads them. One
 allowed programs is refused."""
 
 
-def definition(
-    *, longest_ms: float = TIMEOUT_MS, reads_only: bool = False, open_world: bool = True
-) -> "Schema":
-    """Give the tool: `name`, `description`, `annotations`, and `parameters` and `output_schema`.
+def definition(*, longest_ms: float = TIMEOUT_MS, sandbox: "Profile | None" = None) -> "Schema":
+    """Return the tool: `name`, `description`, `annotations`, and `parameters` and `output_schema`.
 
-    `longest_ms` is how long a command may run. `reads_only` says that none
-    can change anything, `open_world` that some may reach a network.
+    `longest_ms` is how long a command may run; `sandbox` confines it.
     """
-    return {
-        "name": "execute_command",
-        "description": _ABOUT,
-        "parameters": {
-            "type": "object",
-            "properties": {
-                "command": {"type": "string", "description": "The name of the program, such as git."},
-                "args": {
-                    "type": "array",
-                    "items": {"type": "string"},
-                    "description": 'Its arguments, such as ["status", "--short"].',
-                },
-                "timeout": {
-                    "type": "integer",
-                    "minimum": 0,
-                    "description": "End it after so many milliseconds "
-                    f"(at most {longest_ms:.0f}, the default; more is lowered).",
-                },
-                "cwd": {"type": "string", "description": "Folder to run it in; by default the workspace."},
-            },
-            "required": ["command"],
-            "additionalProperties": False,
-        },
-        "output_schema": _result(),
-        "annotations": hints(reads=reads_only, destroys=not reads_only, opens=open_world),
+    fields = {
+        "command": string("The name of the program, such as git."),
+        "args": strings('Its arguments, such as ["status", "--short"].'),
+        "timeout": integer(
+            f"End it after so many milliseconds (at most {longest_ms:.0f}, the default; more is lowered).", 0
+        ),
+        "cwd": string("Folder to run it in; by default the workspace."),
     }
+    return define("execute_command", _ABOUT, fields, ("command",), _result(), command_hints(sandbox))
 
 
 def _result() -> "Schema":

@@ -1,10 +1,9 @@
 """The executor: allowed commands, a few at once, for callers that wait or await."""
 
 import os
-from _thread import RLock
 from time import monotonic
 
-from agent_exec.engine.engine import Engine, run_command, run_on
+from agent_exec.engine.engine import run_command
 from agent_exec.faces.executor.config import ON_LIMIT, TIMEOUT_MS, CommandExecutorConfig, milliseconds
 from agent_exec.faces.executor.errors import (
     CONCURRENT_LIMIT_EXCEEDED,
@@ -28,6 +27,7 @@ from agent_exec.model.errors import (
 )
 from agent_exec.requests.folders import OutsideWorkspace, Workspace
 from agent_exec.requests.opening import IN_FORCE, open_door
+from agent_exec.tools.runner import Runner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class CommandExecutor:
     that is open already takes the place of the three.
     """
 
-    __slots__ = ("_closed", "_engine", "_gate", "_journal", "_lock", "_own", "_slots", "_workspace", "config")
+    __slots__ = ("_gate", "_journal", "_own", "_runner", "_slots", "_workspace", "config")
 
     def __init__(
         self,
@@ -91,9 +91,7 @@ class CommandExecutor:
         self._journal = Journal(logger)
         self._workspace = None if root is None else Workspace(root)
         self._slots = Slots(self.config.max_concurrent)
-        self._engine: Engine | None = None
-        self._closed = False
-        self._lock = RLock()
+        self._runner = Runner(self.config.max_concurrent, "this executor is closed; make a new one")
 
     @property
     def concurrent_count(self) -> int:
@@ -177,7 +175,7 @@ class CommandExecutor:
                 try:
                     done = None
                     if isinstance(step, Command):
-                        done = await self._serving().arun(step, sandbox=self._guard())
+                        done = await self._runner.engine.arun(step, sandbox=self._guard())
                     else:
                         await finished(step)
                 except BaseException as error:
@@ -192,10 +190,7 @@ class CommandExecutor:
 
     def close(self) -> None:
         """End what is awaited, wait for that, and take nothing more; harmless when repeated."""
-        with self._lock:
-            self._closed = True
-        if self._engine is not None:
-            self._engine.close()
+        self._runner.close()
 
     def __enter__(self) -> "Self":
         return self
@@ -215,7 +210,7 @@ class CommandExecutor:
         on_limit: str | None,
     ) -> "Steps":
         """Go from the request to the result; yield what is to be waited for: a turn, then a command."""
-        self._check_open()
+        self._runner.check_open()
         if on_limit not in (None, *ON_LIMIT):
             raise InvalidArgument(f"on_limit must be one of {', '.join(ON_LIMIT)}; got {on_limit!r}")
         execution = self._admit(command, args, timeout, cwd, on_output)
@@ -224,7 +219,7 @@ class CommandExecutor:
                 if (on_limit or self.config.on_limit) == "raise":
                     raise self._too_many(command)
                 yield self._slots.queue(execution)
-                self._check_open()
+                self._runner.check_open()
             execution.begin()
             started = monotonic()
             try:
@@ -322,7 +317,7 @@ class CommandExecutor:
         if cancelled is None:
             return run_command(command, sandbox=self._guard())
         left = deadline - monotonic()
-        return run_on(self._serving(), command, cancelled, sandbox=self._guard(), within=left)
+        return self._runner.run(command, cancelled, sandbox=self._guard(), within=left)
 
     def _guard(self) -> "Guard | None":
         """Return what confines the next command, None if nothing does."""
@@ -334,18 +329,6 @@ class CommandExecutor:
 
         known = ours(self._own, self.config.hidden)
         return shared_sandbox().guard(self.config.sandbox, shared_spawner(), known)
-
-    def _serving(self) -> Engine:
-        """Give the engine of all that is awaited, made when first needed."""
-        with self._lock:
-            self._check_open()
-            if self._engine is None:
-                self._engine = Engine(self.config.max_concurrent)
-            return self._engine
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise InvalidState("this executor is closed; make a new one")
 
 
 def _turn(turn: "Future[None]", cancelled: "Cancel | None", deadline: float) -> None:

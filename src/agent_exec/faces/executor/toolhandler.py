@@ -1,8 +1,9 @@
 """The tool `execute_command` as an agent calls it: by name, with one object of arguments."""
 
 from agent_exec.faces.executor.config import TIMEOUT_MS, milliseconds
+from agent_exec.faces.executor.definitions import definition
 from agent_exec.faces.executor.errors import TOOL_NOT_FOUND, ToolTypeError
-from agent_exec.model.errors import InvalidArgument
+from agent_exec.tools.schema import Wording, check
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
     from agent_exec.model.cancel import Cancel
 
 TOOLS = ("execute_command",)
-ARGUMENTS = ("command", "args", "timeout", "cwd")
+_SCHEMA = definition()["parameters"]
+_SCHEMA["properties"]["timeout"] = {"type": "number", "minimum": 0}
+_SCHEMA["properties"]["cwd"] = {}  # a caller in Python may have a path
 
 
 class ToolHandler:
@@ -56,9 +59,8 @@ class ToolHandler:
         if tool not in TOOLS:
             known = ", ".join(TOOLS)
             raise ToolTypeError(f"Unknown tool: {tool!r}; there is {known}", TOOL_NOT_FOUND, {"tool": tool})
-        if not hasattr(args, "keys") or not set(args) <= set(ARGUMENTS) or "command" not in args:
-            names = ", ".join(ARGUMENTS)
-            raise InvalidArgument(f"{tool} takes an object with command, and may have {names}; got {args!r}")
-        asked: dict[str, Any] = dict(args)
+        if hasattr(args, "items"):
+            args = {name: value for name, value in args.items() if value is not None}
+        asked = check(tool, _SCHEMA, args, Wording())
         asked["timeout"] = asked.get("timeout") or self.command_timeout_ms
         return {**asked, "on_limit": "queue"}

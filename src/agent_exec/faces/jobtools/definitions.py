@@ -3,12 +3,15 @@
 import os
 
 from agent_exec.faces import defaults
-from agent_exec.faces.hints import hints
 from agent_exec.jobs.record import STATES
+from agent_exec.tools.define import choice, define, integer, string
+from agent_exec.tools.hints import command_hints, hints
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from agent_exec.sandbox.profile import Profile
 
     Schema = dict[str, Any]
 
@@ -23,20 +26,18 @@ line, give ["sh", "-c", LINE]."""
 
 
 def definitions(
-    *, longest: float, usual: float | None = None, reads_only: bool = False, open_world: bool = True
+    *, longest: float, usual: float | None = None, sandbox: "Profile | None" = None
 ) -> "list[Schema]":
-    """Give each tool: `name`, `description`, `annotations`, and `parameters` and `output_schema`.
+    """Return each tool: `name`, `description`, `annotations`, and `parameters` and `output_schema`.
 
-    `longest` is how many seconds a call may wait, `usual` how many it does if
-    it asks for none. `reads_only` says that no command can change anything,
-    `open_world` that some may reach a network.
+    `longest` is how many seconds a call may wait, `usual` how many it waits
+    by default. `sandbox` confines the commands.
     """
     answers = _answers()
-    acts = hints(reads=reads_only, destroys=not reads_only, opens=open_world)
     looks = hints(reads=True, repeats=True)
     ends = hints(destroys=True, repeats=True)
     told = {
-        "run": (_RUN, _run(longest, usual), ("command",), acts),
+        "run": (_RUN, _run(longest, usual), ("command",), command_hints(sandbox)),
         "status": ("Tells all about a job but its output.", {"job_id": _job()}, ("job_id",), looks),
         "tail": (
             "Shows the end of a job's output, or what came since a cursor.",
@@ -59,25 +60,9 @@ def definitions(
         "list": ("Lists jobs, the newest first.", _list(), (), looks),
     }
     return [
-        {
-            "name": name,
-            "description": about,
-            "parameters": parameters(fields, required),
-            "output_schema": answers[name],
-            "annotations": dict(hints),
-        }
+        define(name, about, fields, required, answers[name], dict(hints))
         for name, (about, fields, required, hints) in told.items()
     ]
-
-
-def parameters(fields: "Schema", required: tuple[str, ...]) -> "Schema":
-    """Give the schema of an object with these fields and no others."""
-    return {
-        "type": "object",
-        "properties": fields,
-        "required": list(required),
-        "additionalProperties": False,
-    }
 
 
 def _run(longest: float, usual: float | None) -> "Schema":
@@ -88,56 +73,50 @@ def _run(longest: float, usual: float | None) -> "Schema":
             "minItems": 1,
             "description": 'The program and its arguments, such as ["make", "-j8"].',
         },
-        "cwd": _text("Folder to run it in; by default the workspace."),
+        "cwd": string("Folder to run it in; by default the workspace."),
         "env": {
             "type": "object",
             "additionalProperties": {"type": "string"},
             "description": "Variables to set, by name; only their names are kept.",
         },
-        "timeout": _number("End the job after so many seconds (0: never, the default)."),
+        "timeout": integer("End the job after so many seconds (0: never, the default).", 0),
         "until": _until(longest, usual, UNTIL),
-        "stdin": _text("Its input, as text; - is a dash."),
-        "stdin_file": _text("A file of the workspace that is its input; not together with stdin."),
+        "stdin": string("Its input, as text; - is a dash."),
+        "stdin_file": string("A file of the workspace that is its input; not together with stdin."),
     }
 
 
 def _tail() -> "Schema":
     return {
         "job_id": _job(),
-        "lines": _number(
-            f"At most so many lines of each stream ({defaults.TAIL_LINES}; since a cursor, and for 0: all)."
+        "lines": integer(
+            f"At most so many lines of each stream ({defaults.TAIL_LINES}; since a cursor, and for 0: all).",
+            0,
         ),
-        "max_bytes": _number(f"At most so many bytes of each stream ({defaults.MAX_BYTES}).", 1),
-        "cursor": _text("Only what came since the answer that had this cursor."),
+        "max_bytes": integer(f"At most so many bytes of each stream ({defaults.MAX_BYTES}).", 1),
+        "cursor": string("Only what came since the answer that had this cursor."),
     }
 
 
 def _list() -> "Schema":
     return {
-        "cwd": _text("Only jobs of this folder; by default those of the whole workspace."),
-        "state": {"type": "string", "enum": list(STATES), "description": "Only jobs in this state."},
-        "tag": _text("Only jobs with this tag; ns.* is ns and all below it."),
-        "limit": _number(f"At most so many jobs ({defaults.LIST_LIMIT}; 0: all)."),
+        "cwd": string("Only jobs of this folder; by default those of the whole workspace."),
+        "state": choice("Only jobs in this state.", STATES),
+        "tag": string("Only jobs with this tag; ns.* is ns and all below it."),
+        "limit": integer(f"At most so many jobs ({defaults.LIST_LIMIT}; 0: all).", 0),
     }
 
 
 def _until(longest: float, usual: float | None, default: float) -> "Schema":
     most = min(default if usual is None else usual, longest)
-    return _number(
-        f"Answer after so many seconds at the latest (default {most:g}, at most {longest:g}; more is cut)."
+    return integer(
+        f"Answer after so many seconds at the latest (default {most:g}, at most {longest:g}; more is cut).",
+        0,
     )
 
 
 def _job() -> "Schema":
-    return _text("The id of the job, or the last 8 characters of it.") | {"minLength": 1}
-
-
-def _text(description: str) -> "Schema":
-    return {"type": "string", "description": description}
-
-
-def _number(description: str, least: int = 0) -> "Schema":
-    return {"type": "integer", "minimum": least, "description": description}
+    return string("The id of the job, or the last 8 characters of it.") | {"minLength": 1}
 
 
 def _answers() -> "dict[str, Schema]":

@@ -3,12 +3,11 @@
 import os
 
 from agent_exec.faces import answers, defaults
-from agent_exec.faces.jobtools.checking import check
 from agent_exec.faces.jobtools.definitions import TOOLS, UNTIL, definitions
 from agent_exec.model.errors import AgentExecError, JobNotFound
-from agent_exec.model.jsonline import dump
-from agent_exec.model.value import Value
 from agent_exec.requests.folders import Workspaces
+from agent_exec.tools.schema import Wording, check
+from agent_exec.tools.tool import json_result, watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,17 +19,9 @@ if TYPE_CHECKING:
     from agent_exec.model.cancel import Cancel
     from agent_exec.model.choices import Stream
     from agent_exec.sandbox.profile import Profile
+    from agent_exec.tools.tool import Result
 
-
-class Result(Value):
-    """What a call gives: the answer as a text and as an object, and whether it is an error."""
-
-    __slots__ = ("is_error", "structured", "text")
-
-    def __init__(self, answer: "dict[str, Any]") -> None:
-        self.text = dump(answer)
-        self.structured = answer
-        self.is_error = not answer["ok"]
+_WORDING = Wording()
 
 
 class JobTools:
@@ -86,24 +77,19 @@ class JobTools:
     def definitions(self) -> "list[dict[str, Any]]":
         """Give what a model is told about each tool."""
         if not self._told:
-            box = self._sandbox
-            self._told = definitions(
-                longest=self._longest,
-                usual=self._usual,
-                reads_only=box is not None and box.name == "read-only",
-                open_world=box is None or box.name == "full-access" or box.net != "off",
-            )
+            self._told = definitions(longest=self._longest, usual=self._usual, sandbox=self._sandbox)
         return self._told
 
-    def call(self, name: str, given: object, caller: "Cancel") -> Result:
-        """Do what a tool does; what goes wrong is an answer too."""
+    def call(self, name: str, arguments: object, call: "Cancel") -> "Result":
+        """Call a tool; what goes wrong is an answer too."""
         try:
             schema = next(tool["parameters"] for tool in self.definitions() if tool["name"] == name)
-            return Result(self._tools[name](check(name, schema, given), caller))
+            answer = self._tools[name](check(name, schema, arguments, _WORDING), call)
         except AgentExecError as error:
-            return Result(answers.refusal(error))
+            answer = answers.refusal(error)
         except OSError as error:
-            return Result(answers.refusal(answers.of_the_system(error)))
+            answer = answers.refusal(answers.of_the_system(error))
+        return json_result(answer, is_error=not answer["ok"])
 
     def read(self, job_id: str, stream: "Stream", start: int | None, size: int) -> "Excerpt":
         """Give some of a job's output from an offset on; None gives its end."""
@@ -121,7 +107,7 @@ class JobTools:
     def close(self) -> None:
         """Do nothing: jobs go on."""
 
-    def _run(self, asked: "dict[str, Any]", caller: "Cancel") -> "dict[str, Any]":
+    def _run(self, asked: "dict[str, Any]", call: "Cancel") -> "dict[str, Any]":
         stdin, file = asked.get("stdin"), asked.get("stdin_file")
         cwd = self.workspaces.resolve(asked.get("cwd") or ".", "cwd")
         real, fd = (None, -1) if file is None else self._input(file)
@@ -136,52 +122,49 @@ class JobTools:
                 timeout=asked.get("timeout") or None,
                 observe=self._patience(asked, UNTIL),
                 sandbox=None if self._free else self._sandbox,
-                cancel=caller,
-                on_begin=lambda job_id: self._watched(job_id, caller),
+                cancel=call,
+                on_begin=lambda job_id: self._watch(job_id, call),
             )
         finally:
             if fd >= 0:
                 os.close(fd)
 
-    def _tail(self, asked: "dict[str, Any]", _caller: "Cancel") -> "dict[str, Any]":
+    def _tail(self, asked: "dict[str, Any]", _call: "Cancel") -> "dict[str, Any]":
         return self.jobs.tail(
             self._known(asked),
-            tail_lines=_whole(asked, "lines"),
-            max_bytes=_whole(asked, "max_bytes") or defaults.MAX_BYTES,
+            tail_lines=asked.get("lines"),
+            max_bytes=asked.get("max_bytes", defaults.MAX_BYTES),
             cursor=asked.get("cursor"),
         )
 
-    def _wait(self, asked: "dict[str, Any]", caller: "Cancel") -> "dict[str, Any]":
+    def _wait(self, asked: "dict[str, Any]", call: "Cancel") -> "dict[str, Any]":
         job_id = self._known(asked)
-        self._watched(job_id, caller)
+        self._watch(job_id, call)
         seconds = self._patience(asked, defaults.WAIT)
-        return self.jobs.wait(job_id, seconds=seconds, cancel=caller)
+        return self.jobs.wait(job_id, seconds=seconds, cancel=call)
 
-    def _kill(self, asked: "dict[str, Any]", caller: "Cancel") -> "dict[str, Any]":
+    def _kill(self, asked: "dict[str, Any]", call: "Cancel") -> "dict[str, Any]":
         """End a job, and watch it end, unless it has longer for that than a call may wait."""
         job_id = self._known(asked)
         grace = (self.jobs.status(job_id).get("kill_after_ms") or 0) / 1000
-        return self.jobs.kill(job_id, wait=grace < self._longest, cancel=caller)
+        return self.jobs.kill(job_id, wait=grace < self._longest, cancel=call)
 
-    def _list(self, asked: "dict[str, Any]", _caller: "Cancel") -> "dict[str, Any]":
-        limit = _whole(asked, "limit")
+    def _list(self, asked: "dict[str, Any]", _call: "Cancel") -> "dict[str, Any]":
         return self.jobs.list(
             cwd=self.workspaces.resolve(asked["cwd"], "cwd") if asked.get("cwd") else None,
             states=[asked["state"]] if "state" in asked else (),
             tags=[asked["tag"]] if asked.get("tag") else (),
-            limit=defaults.LIST_LIMIT if limit is None else limit,
+            limit=asked.get("limit", defaults.LIST_LIMIT),
             within=self.workspaces.holds,
         )
 
-    def _watched(self, job_id: str, caller: "Cancel") -> None:
-        watch = getattr(caller, "watch", None)
-        if watch is not None:
-            watch(f"job {job_id}", lambda: self.jobs.printed(job_id))
+    def _watch(self, job_id: str, call: "Cancel") -> None:
+        watch(call, f"job {job_id}", lambda: self.jobs.printed(job_id))
 
     def _patience(self, asked: "dict[str, Any]", usual: float) -> float:
         """Give how long a call waits: more than it may is lowered."""
         default = usual if self._usual is None else self._usual
-        return min(float(asked.get("until", default)), self._longest)
+        return float(min(asked.get("until", default), self._longest))
 
     def _known(self, asked: "dict[str, Any]") -> str:
         return self._reachable(asked["job_id"])
@@ -208,7 +191,3 @@ class JobTools:
         hidden = hidden_by(self._sandbox, [self.jobs.root]) if self._sandbox is not None else ()
         real = self.workspaces.resolve(file, "stdin_file")
         return real, from_file(file, real=real, hidden=hidden, name="stdin_file")
-
-
-def _whole(asked: "dict[str, Any]", name: str) -> int | None:
-    return int(asked[name]) if name in asked else None

@@ -1,7 +1,6 @@
 """apply_patch as a tool that may join a kit: files changed by a patch, all of them or none."""
 
 from agent_exec.faces.oneshot.secure import judge, secure_tool
-from agent_exec.model.errors import InvalidArgument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,16 +28,10 @@ _DEFINITION = {
 }
 
 
-def _check(asked: "Arguments") -> "Arguments":
-    if not isinstance(asked["patch"], str):
-        raise InvalidArgument(f"patch must be a text; got {asked['patch']!r}")
-    return asked
-
-
 def _act(context: "Context", asked: "Arguments") -> "dict[str, Any]":
     from agent_exec.patch.answer import told, verify
 
-    inside: list[str] = [context.workspace.root]
+    inside = list(context.roots.roots)
     protected: tuple[str, ...] = ()
     if context.sandbox is not None and context.sandbox.name != "full-access":
         from agent_exec.sandbox.sandbox import shared_sandbox
@@ -58,4 +51,4 @@ def _act(context: "Context", asked: "Arguments") -> "dict[str, Any]":
     }
 
 
-APPLY_PATCH = secure_tool(_DEFINITION, _act, path="cwd", writes=True, check=_check)
+APPLY_PATCH = secure_tool(_DEFINITION, _act, path="cwd", writes=True)

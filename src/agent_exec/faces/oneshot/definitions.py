@@ -1,12 +1,22 @@
 """What a model is told about each tool; the texts are the contract's own."""
 
-from agent_exec.faces.hints import hints
+from agent_exec.tools.define import integer, record
+from agent_exec.tools.hints import command_hints, hints
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from agent_exec.sandbox.profile import Profile
+
     Definition = dict[str, Any]
+
+SHELL_MODE = "default"
+TIMEOUT_MS = 30_000
+MAX_OUTPUT_CHARS = 200_000
+LONGEST_TIMEOUT_MS = 120_000
+LEAST_OUTPUT_CHARS = 1_000
+MOST_OUTPUT_CHARS = 1_000_000
 
 TOOL_DEFINITIONS: "dict[str, Definition]" = {
     "exec_command": {
@@ -27,7 +37,7 @@ TOOL_DEFINITIONS: "dict[str, Definition]" = {
                 "shell_mode": {
                     "type": "string",
                     "enum": ["default", "direct"],
-                    "default": "default",
+                    "default": SHELL_MODE,
                     "description": "Use default to apply OS shell wrapper automatically (default: default).",
                 },
                 "stdin": {
@@ -36,12 +46,12 @@ TOOL_DEFINITIONS: "dict[str, Definition]" = {
                 },
                 "timeout_ms": {
                     "type": "number",
-                    "default": 30000,
+                    "default": TIMEOUT_MS,
                     "description": "Execution timeout in milliseconds (default: 30000).",
                 },
                 "max_output_chars": {
                     "type": "number",
-                    "default": 200000,
+                    "default": MAX_OUTPUT_CHARS,
                     "description": "Per-stream output char limit (default: 200000).",
                 },
             },
@@ -65,47 +75,56 @@ TOOL_DEFINITIONS: "dict[str, Definition]" = {
 }
 
 
-def annotations(name: str, *, reads_only: bool = False, open_world: bool = True) -> "dict[str, bool]":
-    """Give what a client may want to know before it lets a tool be called; only hints, and never a wall.
+BOUNDS: "dict[str, Definition]" = {
+    "command": {"minItems": 1},
+    "stdin": {"type": ["string", "null"]},
+    "timeout_ms": {"type": "integer", "minimum": 1, "maximum": LONGEST_TIMEOUT_MS},
+    "max_output_chars": {"type": "integer", "minimum": LEAST_OUTPUT_CHARS, "maximum": MOST_OUTPUT_CHARS},
+}
+"""What the contract demands of the arguments of exec_command beyond what its definition tells models."""
 
-    `reads_only` says that no command can change anything, `open_world` that
-    some may reach a network. The contract's own definitions do without them.
+
+_TEXT = {"type": "string"}
+_DATA = {
+    "exec_command": record(
+        {
+            "cwd": _TEXT,
+            "command": {"type": "array", "items": _TEXT},
+            "exit_code": integer("124 if the time was over."),
+            "stdout": _TEXT,
+            "stderr": _TEXT,
+            "stdout_truncated": {"type": "boolean"},
+            "stderr_truncated": {"type": "boolean"},
+            "timed_out": {"type": "boolean"},
+            "duration_ms": {"type": "integer"},
+            "sandbox": {"type": "object", "description": "What it was kept from, if it was confined."},
+        }
+    ),
+    "git_status_summary": record(
+        {"repository_root": _TEXT, "branch": {"type": ["string", "null"]}, "raw": _TEXT}
+    ),
+}
+
+
+def served(definition: "Definition", sandbox: "Profile | None") -> "Definition":
+    """Return a definition of the contract with what servers add: a schema of the answer, and hints.
+
+    A refusal matches the schema too. `sandbox` confines the commands.
     """
-    reads = name == "git_status_summary" or reads_only
-    opens = name not in ("git_status_summary", "apply_patch") and open_world
-    return hints(reads=reads, destroys=not reads, repeats=name == "git_status_summary", opens=opens)
-
-
-def for_openai(definition: "Definition") -> "Definition":
-    """Give a definition as the OpenAI interface takes it."""
-    return {"type": "function", "function": copied(definition)}
-
-
-def for_anthropic(definition: "Definition") -> "Definition":
-    """Give a definition as the Anthropic interface takes it."""
-    return _with_schema(definition, "input_schema")
-
-
-def for_mcp(definition: "Definition") -> "Definition":
-    """Give a definition as a Model Context Protocol server lists it."""
-    return _with_schema(definition, "inputSchema")
-
-
-def copied(value: "Any") -> "Any":
-    """Give a copy that shares nothing that could be changed."""
-    if isinstance(value, dict):
-        return {key: copied(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [copied(one) for one in value]
-    return value
-
-
-def _with_schema(definition: "Definition", name: str) -> "Definition":
-    return {
-        "name": definition["name"],
-        "description": definition["description"],
-        name: copied(definition["parameters"]),
+    name = definition["name"]
+    told = {
+        "status": {"enum": ["success", "denied", "failure"]},
+        "data": _DATA.get(name, {}),
+        "reason": {"enum": ["policy", "sandbox", "runtime"]},
+        "message": _TEXT,
+        "error": {"type": "object"},
     }
-
-
-PROVIDERS = {"openai": for_openai, "anthropic": for_anthropic, "mcp": for_mcp}
+    annotations = command_hints(sandbox) | ({"open_world_hint": False} if name == "apply_patch" else {})
+    if name == "git_status_summary":
+        annotations = hints(reads=True, repeats=True)
+    return {
+        **definition,
+        "parameters": {**definition["parameters"], "additionalProperties": False},
+        "output_schema": record(told, ("status",)),
+        "annotations": annotations,
+    }

@@ -4,12 +4,11 @@ from time import time_ns
 
 from agent_exec.engine.engine import run_command
 from agent_exec.faces.oneshot.cut import bytes_for, cut
-from agent_exec.faces.oneshot.definitions import TOOL_DEFINITIONS
+from agent_exec.faces.oneshot.definitions import BOUNDS, MAX_OUTPUT_CHARS, TIMEOUT_MS, TOOL_DEFINITIONS
 from agent_exec.faces.oneshot.resolve import resolve_command
 from agent_exec.faces.oneshot.secure import ToolError, secure_tool
-from agent_exec.faces.oneshot.validate import MAX_OUTPUT_CHARS, TIMEOUT_MS, check_exec_command
 from agent_exec.model.command import Command
-from agent_exec.model.errors import CommandNotExecutable, CommandNotFound
+from agent_exec.model.errors import CommandNotExecutable, CommandNotFound, InvalidArgument
 from agent_exec.model.limits import Limits
 from agent_exec.model.output import Head
 
@@ -25,6 +24,12 @@ if TYPE_CHECKING:
 
 GRACE = 0.5
 TIMED_OUT = 124
+_DEFINITION = TOOL_DEFINITIONS["exec_command"]
+_DEFAULTS = {
+    name: field["default"]
+    for name, field in _DEFINITION["parameters"]["properties"].items()
+    if "default" in field
+}
 
 
 def execute(
@@ -85,6 +90,21 @@ def execute(
     }
 
 
+def _check(asked: "Arguments") -> "Arguments":
+    """Return the arguments, complete; stdin in bytes."""
+    if not asked["command"][0]:
+        raise InvalidArgument("command[0] must name a program; got an empty string", argument="command[0]")
+    stdin = asked.get("stdin")
+    try:
+        asked["stdin"] = None if stdin is None else stdin.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidArgument(
+            f"stdin must be text that UTF-8 can hold; character {error.start} is half of a surrogate pair",
+            argument="stdin",
+        ) from None
+    return _DEFAULTS | asked
+
+
 def _act(context: "Context", asked: "Arguments") -> "dict[str, Any]":
     argv = resolve_command(asked["command"], asked["shell_mode"], context.shell)
     try:
@@ -93,7 +113,7 @@ def _act(context: "Context", asked: "Arguments") -> "dict[str, Any]":
             asked["cwd"],
             argv=argv,
             stdin=asked["stdin"],
-            timeout_ms=asked["timeout_ms"],
+            timeout_ms=min(asked["timeout_ms"], context.longest_ms),
             max_output_chars=asked["max_output_chars"],
             sandbox=context.sandbox,
             ours=context.ours,
@@ -118,10 +138,11 @@ def _may_write(context: "Context") -> bool:
 
 
 EXEC_COMMAND = secure_tool(
-    TOOL_DEFINITIONS["exec_command"],
+    _DEFINITION,
     _act,
     path="cwd",
     writes=_may_write,
-    check=check_exec_command,
+    check=_check,
     words=lambda asked: asked["command"],
+    bounds=BOUNDS,
 )

@@ -2,10 +2,9 @@
 
 import os
 
-from agent_exec.faces.oneshot.definitions import TOOL_DEFINITIONS
+from agent_exec.faces.oneshot.definitions import MOST_OUTPUT_CHARS, TOOL_DEFINITIONS
 from agent_exec.faces.oneshot.exec_command import execute
 from agent_exec.faces.oneshot.secure import ToolError, secure_tool
-from agent_exec.faces.oneshot.validate import MOST_OUTPUT_CHARS
 from agent_exec.model.errors import InvalidArgument
 
 TYPE_CHECKING = False

@@ -2,18 +2,26 @@
 
 import os
 import sys
-from _thread import allocate_lock
 
-from agent_exec.faces.oneshot.definitions import PROVIDERS, copied
+from agent_exec.faces.oneshot.definitions import (
+    LONGEST_TIMEOUT_MS,
+    MAX_OUTPUT_CHARS,
+    SHELL_MODE,
+    TIMEOUT_MS,
+    served,
+)
 from agent_exec.faces.oneshot.exec_command import EXEC_COMMAND
 from agent_exec.faces.oneshot.git_status import GIT_STATUS_SUMMARY
 from agent_exec.faces.oneshot.resolve import POSIX_SHELLS, POWERSHELLS, shell_for, shell_name
 from agent_exec.faces.oneshot.secure import PERMISSIONS, WRITE_SCOPES, Context, Tool, refusal
-from agent_exec.faces.oneshot.validate import MAX_OUTPUT_CHARS, SHELL_MODE, TIMEOUT_MS, shown
 from agent_exec.model.cancel import check_cancel
 from agent_exec.model.errors import InvalidArgument
-from agent_exec.requests.folders import Workspace
+from agent_exec.requests.folders import Workspace, Workspaces
 from agent_exec.requests.opening import IN_FORCE, open_door
+from agent_exec.tools.export import copied, export
+from agent_exec.tools.runner import Runner
+from agent_exec.tools.schema import shown
+from agent_exec.tools.tool import json_result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,17 +29,15 @@ if TYPE_CHECKING:
     from typing import Any, Never
 
     from agent_exec.faces.oneshot.definitions import Definition
-    from agent_exec.faces.oneshot.runner import Runner
     from agent_exec.faces.oneshot.secure import Answer
     from agent_exec.model.cancel import Cancel
-    from agent_exec.model.command import Command
-    from agent_exec.model.outcome import Outcome
     from agent_exec.requests.gate import Approver, Gate
     from agent_exec.requests.opening import Rules
     from agent_exec.sandbox.profile import Profile
-    from agent_exec.sandbox.report.guard import Guard
+    from agent_exec.tools.tool import Result
 
-_making = allocate_lock()
+SLOTS = 1024
+"""How many commands of calls that can be cancelled run at once; more of them wait."""
 
 ToolCatalog: "Mapping[str, Tool]" = {tool.name: tool for tool in (EXEC_COMMAND, GIT_STATUS_SUMMARY)}
 """The tools that every kit has, in their order."""
@@ -42,15 +48,16 @@ class Toolkit:
 
     A call never raises for a caller's mistake: it answers with a dict, whose
     `status` is "success", "denied" or "failure". Any number of threads may
-    call at once.
+    call at once. A server calls it as a toolset: `definitions`, `call`.
     """
 
     __slots__ = ("_context", "_runner", "_tools")
+    name = "oneshot"
 
     def __init__(self, context: Context, tools: "Mapping[str, Tool]") -> None:
         self._context = context
         self._tools = tools
-        self._runner: Runner | None = None
+        self._runner = Runner(SLOTS, "these tools are closed; nothing was run")
 
     def __repr__(self) -> str:
         return f"<Toolkit {self.workspace_root!r} {self.write_scope}>"
@@ -64,6 +71,23 @@ class Toolkit:
     def write_scope(self) -> str:
         """What may be written: "read-only", "workspace-write" or "unrestricted"."""
         return self._context.write_scope
+
+    @property
+    def instructions(self) -> str:
+        """The text about all tools for a model."""
+        context, (first, *others) = self._context, self._context.roots.roots
+        more = f" (or {', '.join(others)}, where cwd says so)" if others else ""
+        box = context.sandbox
+        confined = (
+            "not confined"
+            if box is None or box.name == "full-access"
+            else f"confined by the sandbox profile {box.name}"
+        )
+        return (
+            f"Runs commands in the workspace {first}{more}, each to its end, for at most "
+            f"{context.longest_ms / 1000:g} s; they are {confined}. "
+            "A command that fails is no error: see exit_code."
+        )
 
     def exec_command(
         self,
@@ -107,37 +131,34 @@ class Toolkit:
                 f"no tool {shown(name)}; there are {', '.join(self._tools)}",
                 {"tools": list(self._tools)},
             )
-        if cancelled is None:
-            return tool.call(self._context, arguments)
-        runner = self._running()
+        context = self._context
+        if cancelled is not None:
+            runner = self._runner
+            context = context.replace(
+                run=lambda command, sandbox=None: runner.run(command, cancelled, sandbox=sandbox)
+            )
+        return tool.call(context, arguments)
 
-        def run(command: "Command", *, sandbox: "Guard | None" = None) -> "Outcome":
-            return runner.run(command, cancelled, sandbox=sandbox)
-
-        return tool.call(self._context.running(run), arguments)
+    def call(self, name: str, arguments: "dict[str, Any]", call: "Cancel") -> "Result":
+        """Call a tool for a server; it answers soon if the call is cancelled."""
+        answer = self.invoke(name, arguments, call)
+        return json_result(answer, is_error=answer["status"] != "success")
 
     def close(self) -> None:
         """End what runs for calls that can be cancelled, wait until it is gone, and take no more of them."""
-        self._running().close()
+        self._runner.close()
 
     def allowed_tools(self) -> "list[Definition]":
         """Give the definitions of the tools that the policy allows, in order."""
         return [copied(tool.definition) for tool in self._allowed()]
 
+    def definitions(self) -> "list[Definition]":
+        """Return the same with what servers add: schemas of the answers, and hints."""
+        return [served(definition, self._context.sandbox) for definition in self.allowed_tools()]
+
     def tools_for(self, provider: str) -> "list[Definition]":
         """Give the same in the form of a provider: "openai", "anthropic" or "mcp"."""
-        form = PROVIDERS.get(provider) if isinstance(provider, str) else None
-        if form is None:
-            raise InvalidArgument(f"provider must be one of {', '.join(PROVIDERS)}; got {provider!r}")
-        return [form(tool.definition) for tool in self._allowed()]
-
-    def _running(self) -> "Runner":
-        with _making:
-            if self._runner is None:
-                from agent_exec.faces.oneshot.runner import Runner
-
-                self._runner = Runner()
-            return self._runner
+        return export((tool.definition for tool in self._allowed()), provider)
 
     def _allowed(self) -> "list[Tool]":
         return [tool for tool in self._tools.values() if self._context.allows(tool.name)]
@@ -158,6 +179,8 @@ def create_agent_toolkit(
     tools: "Sequence[Tool]" = (),
     own: "Sequence[str | os.PathLike[str]]" = (),
     hidden: "Sequence[str | os.PathLike[str]]" = (),
+    roots: "Sequence[str | os.PathLike[str]]" = (),
+    longest: float | None = None,
 ) -> Toolkit:
     """Return the tools of one workspace.
 
@@ -175,7 +198,8 @@ def create_agent_toolkit(
     `shell` takes the place of the system's: its program and switches, such as
     ["bash", "-c"]. `tools` join the kit; see `secure_tool`. `own` are files
     of yours, beside the rules, that no confined command may change, `hidden`
-    folders that none may see.
+    folders that none may see. `roots` are more folders that paths may lie in.
+    No command runs longer than `longest` seconds.
     """
     root = _checked_root(workspace_root)
     permissions, default = _checked_policy(policy)
@@ -191,6 +215,7 @@ def create_agent_toolkit(
     )
     context = Context(
         Workspace(root),
+        Workspaces((root, *_checked_paths("roots", roots))),
         permissions=permissions,
         default_policy=default,
         write_scope=write_scope,
@@ -200,6 +225,7 @@ def create_agent_toolkit(
         sandbox=sandbox,
         own=protected,
         hidden=_checked_paths("hidden", hidden),
+        longest_ms=LONGEST_TIMEOUT_MS if longest is None else min(int(longest * 1000), LONGEST_TIMEOUT_MS),
     )
     return Toolkit(context, _joined(tools))
 

@@ -7,10 +7,12 @@ Whatever happens is an answer, never an exception:
 {"status": "failure", "reason": "runtime", "message": ..., "error": ...}
 """
 
-from agent_exec.faces.oneshot.definitions import copied
-from agent_exec.faces.oneshot.validate import check_path
 from agent_exec.model.errors import AgentExecError, ApprovalRequired, CommandDenied, InvalidArgument
+from agent_exec.model.value import Value
 from agent_exec.tools.codes import oneshot_code
+from agent_exec.tools.export import copied
+from agent_exec.tools.schema import FREE, Wording
+from agent_exec.tools.schema import check as checked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
     from agent_exec.faces.oneshot.definitions import Definition
     from agent_exec.model.outcome import Outcome
-    from agent_exec.requests.folders import Workspace
+    from agent_exec.requests.folders import Workspace, Workspaces
     from agent_exec.requests.gate import Gate
     from agent_exec.sandbox.plan.ours import Ours
     from agent_exec.sandbox.profile import Profile
@@ -49,26 +51,24 @@ class ToolError(Exception):
         return self.__cause__.retryable if isinstance(self.__cause__, AgentExecError) else True
 
 
-class Context:
-    """What a kit knows, for its tools: where they may work, what is allowed, and through which shell."""
+class Context(Value):
+    """What a kit knows, for its tools: where they may work, what is allowed, and through which shell.
 
-    __slots__ = (
-        "default_policy",
-        "exec_in_read_only",
-        "gate",
-        "hidden",
-        "own",
-        "permissions",
-        "run",
-        "sandbox",
-        "shell",
-        "workspace",
-        "write_scope",
+    Relative paths start from `workspace`, and none leads out of `roots`. No
+    confined command may change the files `own` or see the folders `hidden`.
+    No command runs longer than `longest_ms`. `run` stands in the place of
+    `run_command` in a call that can be cancelled.
+    """
+
+    __slots__ = tuple(
+        "workspace roots permissions default_policy write_scope gate shell exec_in_read_only sandbox own"
+        " hidden longest_ms run".split()
     )
 
     def __init__(
         self,
         workspace: "Workspace",
+        roots: "Workspaces",
         *,
         permissions: "Mapping[str, str]",
         default_policy: str,
@@ -79,8 +79,11 @@ class Context:
         sandbox: "Profile | None" = None,
         own: "tuple[str, ...]" = (),
         hidden: "tuple[str, ...]" = (),
+        longest_ms: int,
+        run: "Callable[..., Outcome] | None" = None,
     ) -> None:
         self.workspace = workspace
+        self.roots = roots
         self.permissions = permissions
         self.default_policy = default_policy
         self.write_scope = write_scope
@@ -89,11 +92,9 @@ class Context:
         self.exec_in_read_only = exec_in_read_only
         self.sandbox = sandbox
         self.own = own
-        """Files of ours that no confined command may change."""
         self.hidden = hidden
-        """Folders of ours that no confined command may see."""
-        self.run: Callable[..., Outcome] | None = None
-        """Who runs the commands of this call, if it can be cancelled; as `run_command` does."""
+        self.longest_ms = longest_ms
+        self.run = run
 
     @property
     def ours(self) -> "Ours":
@@ -102,23 +103,37 @@ class Context:
 
         return ours(self.own, self.hidden)
 
-    def running(self, run: "Callable[..., Outcome]") -> "Context":
-        """Give the same, for one call, whose commands somebody else runs."""
-        other = object.__new__(Context)
-        for name in Context.__slots__:
-            setattr(other, name, getattr(self, name))
-        other.run = run
-        return other
-
     def allows(self, name: str) -> bool:
         """Tell whether the policy allows a tool."""
         return self.permissions.get(name, self.default_policy) == "allow"
 
 
+class _Wording(Wording):
+    """The contract's own: the argument is named in the details."""
+
+    string = "a string"
+    strings = 'an array of strings, such as ["git", "status"]'
+
+    def unknown(self, tool: str, names: "Sequence[object]", known: "Sequence[str]") -> InvalidArgument:
+        unknown = ", ".join(sorted(map(str, names)))
+        return InvalidArgument(
+            f"{tool} has no argument {unknown}; it has {', '.join(sorted(known))}", unknown=unknown
+        )
+
+    def missing(self, tool: str, name: str, about: str) -> InvalidArgument:
+        return InvalidArgument(f"{tool} needs the argument {name}: {about}", argument=name)
+
+    def wrong(self, tool: str, name: str, problem: str) -> InvalidArgument:  # noqa: ARG002 - as the contract
+        return InvalidArgument(f"{name} {problem}", argument=name)
+
+
+_WORDING = _Wording()
+
+
 class Tool:
     """A tool that can be called only through the steps; `secure_tool` makes it."""
 
-    __slots__ = ("_act", "_check", "_known", "_path", "_required", "_words", "_writes", "definition", "name")
+    __slots__ = ("_act", "_check", "_free", "_path", "_schema", "_words", "_writes", "definition", "name")
 
     def __init__(
         self,
@@ -128,12 +143,15 @@ class Tool:
         writes: "bool | Callable[[Context], bool]",
         check: "Callable[[Arguments], Arguments] | None",
         words: "Callable[[Arguments], Sequence[str]] | None",
+        bounds: "Mapping[str, Any] | None",
     ) -> None:
         self.definition: Definition = copied(definition)
         self.name: str = self.definition["name"]
         parameters = self.definition["parameters"]
-        self._known = frozenset(parameters["properties"])
-        self._required: list[str] = parameters.get("required", [])
+        fields = parameters["properties"]
+        self._free = [name for name in fields if name != path] if bounds is None else FREE
+        stricter = {name: {**fields[name], **bound} for name, bound in (bounds or {}).items()}
+        self._schema = {**parameters, "properties": {**fields, **stricter}}
         self._act = act
         self._path = path
         self._writes = writes
@@ -174,11 +192,11 @@ class Tool:
                 write_scope=context.write_scope,
             )
         if self._path is not None and real is not None:
-            if not context.workspace.holds(real):
+            if not context.roots.holds(real):
                 raise ToolError(
                     "SANDBOX_VIOLATION",
                     f"[Sandbox Violation] {self._path} {asked[self._path]!r} is outside of workspace "
-                    f"{context.workspace.root!r}. Choose a path below it",
+                    f"{', '.join(map(repr, context.roots.roots))}. Choose a path below it",
                     argument=self._path,
                     path=asked[self._path],
                 )
@@ -186,24 +204,14 @@ class Tool:
         return self._act(context, asked)
 
     def _shape(self, arguments: object) -> "Arguments":
-        """Give the arguments, none unknown, none missing, each of the right shape; in a dict of their own."""
-        if not isinstance(arguments, dict):
-            raise InvalidArgument(
-                f"the arguments of {self.name} must be an object of names and values; "
-                f"got a value of type {type(arguments).__name__}"
-            )
-        if not self._known.issuperset(arguments):
-            unknown = ", ".join(sorted(str(name) for name in arguments if name not in self._known))
-            raise InvalidArgument(
-                f"{self.name} has no argument {unknown}; it has {', '.join(sorted(self._known))}",
-                unknown=unknown,
-            )
-        for name in self._required:
-            if name not in arguments:
-                raise InvalidArgument(f"{self.name} needs the argument {name}", argument=name)
-        asked = dict(arguments)
+        """Return the arguments, valid by the tool's schema and its own check; in a dict of their own."""
+        asked = checked(self.name, self._schema, arguments, _WORDING, self._free)
         if self._path is not None:
-            asked[self._path] = check_path(self._path, asked.get(self._path, "."))
+            path = asked.setdefault(self._path, ".")
+            if not path or path.isspace():
+                raise _WORDING.wrong(
+                    self.name, self._path, 'must not be empty; "." is the root of the workspace'
+                )
         return asked if self._check is None else self._check(asked)
 
 
@@ -215,6 +223,7 @@ def secure_tool(
     writes: "bool | Callable[[Context], bool]" = False,
     check: "Callable[[Arguments], Arguments] | None" = None,
     words: "Callable[[Arguments], Sequence[str]] | None" = None,
+    bounds: "Mapping[str, Any] | None" = None,
 ) -> Tool:
     """Make a tool that joins a kit: `create_agent_toolkit(..., tools=[tool])`.
 
@@ -225,7 +234,8 @@ def secure_tool(
     the root if it was left out. `writes` says that the tool may write, which
     a read-only scope denies. `check` gives the arguments as they should be,
     or raises InvalidArgument. `words` gives the command that the tool would
-    run, for the rules to judge.
+    run, for the rules to judge. The arguments are valid by `parameters`, in
+    which `bounds` replaces keywords of single ones that models are not shown.
     """
     for name, kind in (("name", str), ("description", str), ("parameters", dict)):
         if not isinstance(definition, dict) or not isinstance(definition.get(name), kind):
@@ -240,7 +250,7 @@ def secure_tool(
         raise InvalidArgument(f"path must name one of the tool's parameters; there is no {path!r}")
     if not callable(act):
         raise InvalidArgument(f"act must be callable as act(context, arguments); got {act!r}")
-    return Tool(definition, act, path, writes, check, words)
+    return Tool(definition, act, path, writes, check, words, bounds)
 
 
 def refusal(

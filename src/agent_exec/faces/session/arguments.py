@@ -1,85 +1,61 @@
-"""What a model asks the tools for, checked and complete; times are seconds from here on."""
+"""The arguments of a call, validated and complete; times are seconds from here on."""
 
+from agent_exec.faces.session.definitions import definitions
 from agent_exec.faces.session.failures import ToolFailure, login_refused, misread
-from agent_exec.faces.session.fields import LONGEST_MS, Given, shown
+from agent_exec.faces.session.terms import (
+    COLUMNS,
+    LEAST_POLL_MS,
+    LEAST_YIELD_MS,
+    LONGEST_MS,
+    MAX_BYTES,
+    MAX_OUTPUT_TOKENS,
+    MOST_BYTES,
+    MOST_YIELD_MS,
+    PERMISSIONS,
+    RENDERS,
+    ROWS,
+    USUAL,
+    WRITE_YIELD_MS,
+    YIELD_MS,
+)
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.value import Value
+from agent_exec.tools.schema import Wording, check, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
+    from collections.abc import Sequence
+    from typing import Any
 
-YIELD_MS = 10_000
-WRITE_YIELD_MS = 250
-LEAST_YIELD_MS = 250
-MOST_YIELD_MS = 30_000
-LEAST_POLL_MS = 5_000
-MOST_POLL_MS = 300_000
-MAX_OUTPUT_TOKENS = 10_000
-MAX_BYTES = 40_000
-MOST_BYTES = 1 << 20
-ROWS, COLUMNS = 24, 80
-LARGEST_SIDE = 2_000
+    from agent_exec.faces.session.terms import Terms
+
 LONGEST_REGEX = 2_000
-
-PERMISSIONS = ("use_default", "require_escalated")
-RENDERS = ("text", "screen", "raw")
 CONDITIONS = 'one of "exit", "output", "idle:MS", "match:REGEX", "port:N", or a list of them'
 
-EXEC_FIELDS = (
-    *("cmd", "workdir", "shell", "login", "tty", "yield_time_ms", "max_output_tokens"),
-    *("sandbox_permissions", "justification", "prefix_rule"),
-    *("wait_for", "render", "timeout_ms", "idle_timeout_ms", "separate_streams", "rows", "columns"),
-)
-WRITE_FIELDS = ("session_id", "chars", "yield_time_ms", "max_output_tokens", "wait_for", "render", "keys")
-READ_FIELDS = ("session_id", "from", "max_bytes")
-RESIZE_FIELDS = ("session_id", "rows", "columns")
-ID_FIELDS = ("session_id",)
-PATCH_FIELDS = ("input", "workdir")
+
+class _Wording(Wording):
+    """The contract's own: a parse failure that quotes the field."""
+
+    string = "a string"
+    strings = "an array of strings"
+
+    def not_an_object(self, tool: str, given: object) -> ToolFailure:  # noqa: ARG002 - no tool is named
+        return misread(f"expected an object with named fields; got {shown(given)}")
+
+    def unknown(self, tool: str, names: "Sequence[object]", known: "Sequence[str]") -> ToolFailure:  # noqa: ARG002
+        fields = ", ".join(f"`{one}`" for one in known) or "none"
+        return misread(f"unknown field {shown(names[0])}; there are {fields}", field=names[0])
+
+    def missing(self, tool: str, name: str, about: str) -> ToolFailure:  # noqa: ARG002
+        return misread(f"missing field `{name}`", field=name)
+
+    def wrong(self, tool: str, name: str, problem: str) -> ToolFailure:  # noqa: ARG002
+        return misread(f"`{name}` {problem}", field=name)
 
 
-class Terms(Value):
-    """How a server offers the tools.
-
-    `allow_login`: commands may run in login shells, and do so unless told
-    otherwise. `capture_login`: the user agrees that a login environment is
-    taken once and used again (see `login`). `request_rule`: a model may
-    propose a rule. `background_max_ms`: how long an empty write_stdin may
-    wait. `max_output_tokens`: how much is shown if nothing is asked, and
-    `most_output_tokens` whatever is asked.
-    """
-
-    __slots__ = tuple(
-        "allow_login capture_login request_rule background_max_ms max_output_tokens"
-        " most_output_tokens".split()
-    )
-
-    def __init__(
-        self,
-        *,
-        allow_login: bool = True,
-        capture_login: bool = False,
-        request_rule: bool = True,
-        background_max_ms: int = MOST_POLL_MS,
-        max_output_tokens: int = MAX_OUTPUT_TOKENS,
-        most_output_tokens: int | None = None,
-    ) -> None:
-        for name, count in (
-            ("background_max_ms", background_max_ms),
-            ("max_output_tokens", max_output_tokens),
-            ("most_output_tokens", 0 if most_output_tokens is None else most_output_tokens),
-        ):
-            if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-                raise InvalidArgument(f"{name} must be a whole number, 0 or more; got {count!r}")
-        self.allow_login = allow_login
-        self.capture_login = capture_login
-        self.request_rule = request_rule
-        self.background_max_ms = max(background_max_ms, LEAST_POLL_MS)
-        self.max_output_tokens = max_output_tokens
-        self.most_output_tokens = most_output_tokens
-
-
-USUAL = Terms()
+_WORDING = _Wording()
+_SCHEMAS = {name: tool["parameters"] for name, tool in definitions().items()}
 
 
 class Condition(Value):
@@ -215,61 +191,57 @@ class PatchArguments(Value):
         self.workdir = workdir
 
 
-def parse_exec(arguments: object, terms: Terms = USUAL) -> ExecArguments:
-    """Give what exec_command is asked for; raise a ToolFailure that says what is wrong with it."""
-    given = Given(arguments, EXEC_FIELDS)
-    permissions = given.choice("sandbox_permissions", PERMISSIONS)
-    justification = given.text("justification")
-    tty = given.flag("tty")
-    render = given.choice("render", RENDERS) or RENDERS[0]
-    separate = given.flag("separate_streams")
+def parse_exec(arguments: object, terms: "Terms" = USUAL) -> ExecArguments:
+    """Return the arguments of exec_command; raise a ToolFailure that says what is wrong with them."""
+    given = _given("exec_command", arguments, () if terms.request_rule else ("prefix_rule",))
+    permissions = given.get("sandbox_permissions")
     parsed = ExecArguments(
-        cmd=given.line("cmd", required=True) or "",
-        workdir=given.line("workdir"),
-        shell=given.line("shell"),
-        login=given.flag("login", terms.allow_login),
-        tty=tty,
-        yield_seconds=clamped(given.whole("yield_time_ms", YIELD_MS), LEAST_YIELD_MS, MOST_YIELD_MS),
+        cmd=given["cmd"],
+        workdir=given.get("workdir") or None,
+        shell=given.get("shell") or None,
+        login=given.get("login", terms.allow_login),
+        tty=given.get("tty", False),
+        yield_seconds=clamped(given.get("yield_time_ms", YIELD_MS), LEAST_YIELD_MS, MOST_YIELD_MS),
         max_output_tokens=_tokens(given, terms),
         sandbox_permissions=permissions or PERMISSIONS[0],
-        justification=justification,
-        prefix_rule=given.words("prefix_rule") if terms.request_rule else None,
-        wait_for=_conditions(given, "wait_for"),
-        render=render,
-        timeout=given.seconds("timeout_ms"),
-        idle_timeout=given.seconds("idle_timeout_ms"),
-        separate_streams=separate,
-        rows=given.whole("rows", ROWS, 1, LARGEST_SIDE),
-        columns=given.whole("columns", COLUMNS, 1, LARGEST_SIDE),
+        justification=given.get("justification") or None,
+        prefix_rule=tuple(given.get("prefix_rule", ())) or None,
+        wait_for=_conditions(given),
+        render=given.get("render", RENDERS[0]),
+        timeout=_seconds(given, "timeout_ms"),
+        idle_timeout=_seconds(given, "idle_timeout_ms"),
+        separate_streams=given.get("separate_streams", False),
+        rows=given.get("rows", ROWS),
+        columns=given.get("columns", COLUMNS),
     )
     if parsed.login and not terms.allow_login:
         raise login_refused()
-    if justification and permissions is None:
+    if parsed.justification and permissions is None:
         raise ToolFailure(
             "`justification` was given without `sandbox_permissions`; set `sandbox_permissions` "
             f"explicitly ({' or '.join(PERMISSIONS)}), or leave `justification` out"
         )
-    if separate and tty:
+    if parsed.separate_streams and parsed.tty:
         raise ToolFailure("a terminal has one stream; set `tty` or `separate_streams`, not both")
-    if render == "screen" and not tty:
+    if parsed.render == "screen" and not parsed.tty:
         raise ToolFailure('only a terminal has a screen; set `tty` to true, or leave `render` at "text"')
     return parsed
 
 
-def parse_write(arguments: object, terms: Terms = USUAL) -> WriteArguments:
-    """Give what write_stdin is asked for; without `chars` it is a poll, and waits longer."""
-    given = Given(arguments, WRITE_FIELDS)
-    chars = given.text("chars") or ""
-    waited = max(given.whole("yield_time_ms", WRITE_YIELD_MS), LEAST_YIELD_MS)
+def parse_write(arguments: object, terms: "Terms" = USUAL) -> WriteArguments:
+    """Return the arguments of write_stdin; without `chars` it is a poll, and waits longer."""
+    given = _given("write_stdin", arguments)
+    chars = given.get("chars", "")
+    waited = max(given.get("yield_time_ms", WRITE_YIELD_MS), LEAST_YIELD_MS)
     least, most = (LEAST_YIELD_MS, MOST_YIELD_MS) if chars else (LEAST_POLL_MS, terms.background_max_ms)
     parsed = WriteArguments(
-        session_id=given.whole("session_id"),
+        session_id=given["session_id"],
         chars=chars,
         yield_seconds=clamped(waited, least, most),
         max_output_tokens=_tokens(given, terms),
-        wait_for=_conditions(given, "wait_for"),
-        render=given.choice("render", RENDERS),
-        keys=given.flag("keys"),
+        wait_for=_conditions(given),
+        render=given.get("render"),
+        keys=given.get("keys", False),
     )
     if parsed.keys:
         try:
@@ -279,84 +251,117 @@ def parse_write(arguments: object, terms: Terms = USUAL) -> WriteArguments:
     return parsed
 
 
-def parse_read(arguments: object, terms: Terms = USUAL) -> ReadArguments:  # noqa: ARG001
-    """Give what read_output is asked for."""
-    given = Given(arguments, READ_FIELDS)
+def parse_read(arguments: object, terms: "Terms" = USUAL) -> ReadArguments:  # noqa: ARG001
+    """Return the arguments of read_output."""
+    given = _given("read_output", arguments)
     return ReadArguments(
-        session_id=given.whole("session_id"),
-        start=given.whole("from", 0),
-        max_bytes=min(given.whole("max_bytes", MAX_BYTES, 1), MOST_BYTES),
+        session_id=given["session_id"],
+        start=given.get("from", 0),
+        max_bytes=min(given.get("max_bytes", MAX_BYTES), MOST_BYTES),
     )
 
 
-def parse_list(arguments: object, terms: Terms = USUAL) -> None:  # noqa: ARG001
-    """Refuse what list_sessions is not to be asked for, which is anything."""
-    Given(arguments, ())
+def parse_list(arguments: object, terms: "Terms" = USUAL) -> None:  # noqa: ARG001
+    """Refuse any argument of list_sessions: it has none."""
+    _given("list_sessions", arguments)
 
 
-def parse_id(arguments: object, terms: Terms = USUAL) -> int:  # noqa: ARG001
-    """Give the session that kill_session or close_stdin is asked for."""
-    return Given(arguments, ID_FIELDS).whole("session_id")
+def parse_id(arguments: object, terms: "Terms" = USUAL) -> int:  # noqa: ARG001
+    """Return the session of kill_session, close_stdin or detach."""
+    session_id: int = _given("kill_session", arguments)["session_id"]
+    return session_id
 
 
-def parse_resize(arguments: object, terms: Terms = USUAL) -> ResizeArguments:  # noqa: ARG001
-    """Give what resize is asked for."""
-    given = Given(arguments, RESIZE_FIELDS)
-    return ResizeArguments(
-        session_id=given.whole("session_id"),
-        rows=given.whole("rows", None, 1, LARGEST_SIDE),
-        columns=given.whole("columns", None, 1, LARGEST_SIDE),
-    )
+def parse_resize(arguments: object, terms: "Terms" = USUAL) -> ResizeArguments:  # noqa: ARG001
+    """Return the arguments of resize."""
+    return ResizeArguments(**_given("resize", arguments))
 
 
-def parse_patch(arguments: object, terms: Terms = USUAL) -> PatchArguments:  # noqa: ARG001
-    """Give what apply_patch is asked for."""
-    given = Given(arguments, PATCH_FIELDS)
-    return PatchArguments(input=given.text("input", required=True) or "", workdir=given.line("workdir"))
+def parse_patch(arguments: object, terms: "Terms" = USUAL) -> PatchArguments:  # noqa: ARG001
+    """Return the arguments of apply_patch."""
+    given = _given("apply_patch", arguments)
+    return PatchArguments(input=given["input"], workdir=given.get("workdir") or None)
 
 
 def clamped(milliseconds: int, least: int, most: int) -> float:
-    """Give a time within its bounds, in seconds."""
+    """Return a time within its bounds, in seconds."""
     return min(max(milliseconds, least), most) / 1000
 
 
-def _tokens(given: Given, terms: Terms) -> int:
-    tokens = given.whole("max_output_tokens", terms.max_output_tokens)
+def _given(tool: str, arguments: object, ignored: "Sequence[str]" = ()) -> "dict[str, Any]":
+    """Return the fields of a call, valid by the tool's schema; null is the same as absent."""
+    schema = _SCHEMAS[tool]
+    fields = _loaded(arguments) if isinstance(arguments, str | bytes) else arguments
+    if fields is None:
+        fields = {}
+    elif isinstance(fields, dict):
+        fields = {
+            name: value
+            for name, value in fields.items()
+            if name not in schema["properties"] or (value is not None and name not in ignored)
+        }
+    return check(tool, schema, fields, _WORDING)
+
+
+def _loaded(text: str | bytes) -> object:
+    """Return the value of a JSON text; an empty one has no arguments."""
+    from agent_exec.model.jsonline import load
+
+    try:
+        written = text.decode() if isinstance(text, bytes) else text
+        return load(written.strip()) if written.strip() else {}
+    except (ValueError, RecursionError) as error:
+        raise misread(f"expected an object of JSON; {error}") from None
+
+
+def _seconds(given: "dict[str, Any]", name: str) -> float | None:
+    return given[name] / 1000 if name in given else None
+
+
+def _tokens(given: "dict[str, Any]", terms: "Terms") -> int:
+    tokens: int = given.get("max_output_tokens", terms.max_output_tokens)
     return tokens if terms.most_output_tokens is None else min(tokens, terms.most_output_tokens)
 
 
-def _conditions(given: Given, name: str) -> tuple[Condition, ...]:
-    value = given.get(name)
-    words = [value] if isinstance(value, str) else [] if value is None else value
+def _conditions(given: "dict[str, Any]") -> tuple[Condition, ...]:
+    value = given.get("wait_for", [])
+    words = [value] if isinstance(value, str) else value
     if not isinstance(words, list | tuple):
-        raise given.wrong(name, CONDITIONS, value)
-    return tuple(dict.fromkeys(_condition(given, name, word) for word in words))
+        raise _no_condition(value)
+    return tuple(dict.fromkeys(map(_condition, words)))
 
 
-def _condition(given: Given, name: str, word: object) -> Condition:
+def _condition(word: object) -> Condition:
     kind, colon, rest = word.partition(":") if isinstance(word, str) else ("", "", "")
     if kind in ("exit", "output") and not colon:
         return Condition(kind)
     if kind == "match" and rest:
-        return Condition("match", regex=_checked_regex(name, rest))
+        return Condition("match", regex=_checked_regex(rest))
     number = int(rest) if rest.isascii() and rest.isdigit() and len(rest) <= 12 else 0
     if kind == "idle" and 1 <= number <= LONGEST_MS:
         return Condition("idle", seconds=number / 1000)
     if kind == "port" and 1 <= number <= 65535:
         return Condition("port", port=number)
-    raise given.wrong(name, CONDITIONS, word)
+    raise _no_condition(word)
 
 
-def _checked_regex(name: str, regex: str) -> str:
+def _no_condition(value: object) -> ToolFailure:
+    return misread(f"`wait_for` must be {CONDITIONS}; got {shown(value)}", field="wait_for")
+
+
+def _checked_regex(regex: str) -> str:
     import re
 
     if len(regex) > LONGEST_REGEX:
-        raise misread(f"`{name}` has a regular expression of over {LONGEST_REGEX} characters", field=name)
+        raise misread(
+            f"`wait_for` has a regular expression of over {LONGEST_REGEX} characters", field="wait_for"
+        )
     try:
         re.compile(regex)
     except (re.error, OverflowError, RecursionError) as error:
-        place = getattr(error, "pos", None)
         raise misread(
-            f"`{name}` has a bad regular expression, {shown(regex)}: {error}", field=name, position=place
+            f"`wait_for` has a bad regular expression, {shown(regex)}: {error}",
+            field="wait_for",
+            position=getattr(error, "pos", None),
         ) from None
     return regex

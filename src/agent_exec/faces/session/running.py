@@ -34,12 +34,14 @@ from agent_exec.requests.folders import Workspaces
 from agent_exec.sessions.registry import Registry
 from agent_exec.sessions.session import Session, told
 from agent_exec.sessions.transcript import Taken, Transcript
+from agent_exec.tools.tool import watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from agent_exec.faces.session.arguments import Condition, ExecArguments, Terms, WriteArguments
+    from agent_exec.faces.session.arguments import Condition, ExecArguments, WriteArguments
+    from agent_exec.faces.session.terms import Terms
     from agent_exec.model.cancel import Cancel
     from agent_exec.patch.answer import Applied
     from agent_exec.requests.gate import Gate
@@ -370,9 +372,7 @@ class Sessions:
         regexes = [one.regex for one in conditions if one.regex is not None]
         if regexes:
             session.look_for(*regexes)
-        watch = getattr(cancelled, "watch", None)
-        if watch is not None:
-            watch(f"session {session.number}", session.printed_so_far)
+        watch(cancelled, f"session {session.number}", session.printed_so_far)
         if self._longest is not None:
             seconds = min(seconds, self._longest)
         try:

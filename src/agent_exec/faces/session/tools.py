@@ -9,52 +9,28 @@ from agent_exec.faces.session.definitions import definitions
 from agent_exec.faces.session.failures import ToolFailure
 from agent_exec.faces.session.running import Sessions
 from agent_exec.faces.session.storage import Storage
-from agent_exec.model.cancel import Cancel, check_cancel
+from agent_exec.faces.session.terms import USUAL
+from agent_exec.model.cancel import check_cancel
 from agent_exec.model.errors import AgentExecError
 from agent_exec.model.output import unfinished
-from agent_exec.model.value import Value
 from agent_exec.model.visible import visible
 from agent_exec.patch.journal import recover
 from agent_exec.places import here
 from agent_exec.requests.opening import IN_FORCE, open_door
+from agent_exec.tools.tool import Call, Result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, Self
 
+    from agent_exec.faces.session.terms import Terms
+    from agent_exec.model.cancel import Cancel
     from agent_exec.requests.gate import Approver, Gate
     from agent_exec.requests.opening import Rules
     from agent_exec.sandbox.profile import Profile
     from agent_exec.sessions.session import Session
     from agent_exec.terminal.recording import Sink
-
-
-class Result(Value):
-    """What a call gives: a text, the same as an object, and whether it is an error."""
-
-    __slots__ = ("is_error", "structured", "text")
-
-    def __init__(
-        self, text: str, structured: "dict[str, Any] | None" = None, *, is_error: bool = False
-    ) -> None:
-        self.text = text
-        self.structured = structured
-        self.is_error = is_error
-
-
-class _Watched(Cancel):
-    """Cancels a call, and knows the session that the call waits for."""
-
-    __slots__ = ("session",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.session: int | None = None
-
-    def watch(self, name: str, _progress: object) -> None:
-        """Note the session that the call waits for."""
-        self.session = int(name.rpartition(" ")[2])
 
 
 class SessionTools:
@@ -79,11 +55,9 @@ class SessionTools:
 
     def definitions(self) -> "list[dict[str, Any]]":
         """Give what a model is told about each tool."""
-        box = None if self.sessions.can_escalate else self.sessions.sandbox
         told = definitions(
             self.sessions.terms,
-            reads_only=box is not None and box.name == "read-only",
-            open_world=box is None or box.name == "full-access" or box.net != "off",
+            sandbox=None if self.sessions.can_escalate else self.sessions.sandbox,
             detaches=self.sessions.jobs is not None,
         )
         return list(told.values())
@@ -118,15 +92,16 @@ class SessionTools:
         """
         from agent_exec.engine.awaiting import in_thread
 
-        watched = _Watched()
+        cancel = Call()
 
         def call() -> Result:
-            answer = self.call(name, given, watched)
-            if watched.is_set() and name == "exec_command" and watched.session is not None:
-                self.call("kill_session", {"session_id": watched.session})
+            answer = self.call(name, given, cancel)
+            if cancel.is_set() and name == "exec_command" and cancel.what:
+                session_id = int(cancel.what.rpartition(" ")[2])
+                self.call("kill_session", {"session_id": session_id})
             return answer
 
-        return await in_thread(call, watched.set)
+        return await in_thread(call, cancel.set)
 
     def record(self, session_id: int, file: "Sink") -> None:
         """Write what a session has printed as an asciicast, version 2, to a file opened for text."""
@@ -222,7 +197,7 @@ def open_tools(
     approver: "Approver | None" = None,
     approval_policy: str | None = None,
     gate: "Gate | None" = None,
-    terms: arguments.Terms | None = None,
+    terms: "Terms | None" = None,
     limit: int = 64,
     own: "Sequence[str]" = (),
     jobs: str | None = None,
@@ -249,7 +224,7 @@ def open_tools(
         sessions = Sessions(
             os.path.realpath(workspace or here()),
             storage.folder,
-            terms or arguments.USUAL,
+            terms or USUAL,
             gate,
             sandbox=sandbox,
             limit=limit,

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from starlette.types import Receive, Scope, Send
 
-    from agent_exec.apps.mcp.toolset import Toolset
     from agent_exec.apps.mcp.transport.http_options import Where
+    from agent_exec.tools.tool import Toolset
 
 MOST = 256
 """How many connections of clients with the token there may be."""

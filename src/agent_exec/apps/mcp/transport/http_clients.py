@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
     from starlette.types import Message, Receive, Scope, Send
 
-    from agent_exec.apps.mcp.toolset import Toolset
+    from agent_exec.tools.tool import Toolset
 
 MOST = 64
 """How many clients there may be."""
