@@ -350,6 +350,14 @@ def test_a_command_line_call_loads_no_tools() -> None:
     assert out.stderr.strip() == ""
 
 
+def test_hosts_have_one_grammar() -> None:
+    """A profile, a request and a TLS greeting must not read one spelling in two ways."""
+    signs = re.compile(r"inet_(aton|pton)|[\"']idna[\"']|IPv4Address\(|xyz0123456789-_")
+    found = {str(module.relative_to(SOURCE)) for module in MODULES if signs.search(module.read_text())}
+    allowed = {"sandbox/proxy/addresses.py"}  # which takes the last bytes of an IPv6 address
+    assert found - allowed == {"sandbox/hosts.py"}, "parse hosts with sandbox/hosts.py"
+
+
 def test_the_version_has_one_place() -> None:
     assert agent_exec.__version__ == version.__version__
     assert "version" in PROJECT["project"]["dynamic"]

@@ -55,21 +55,6 @@ def whole(sock):
 def status(target, head=None):
     with fire(target, head) as sock:
         return sock.recv(65536).split(b" ")[1].decode()
-def socks(host, port, password=None):
-    sock = dial()
-    token = (user.split(":")[1] if password is None else password).encode()
-    sock.sendall(b"\x05\x01\x02")
-    if sock.recv(2) != b"\x05\x02":
-        return "no method"
-    sock.sendall(b"\x01\x01u" + bytes([len(token)]) + token)
-    if sock.recv(2) != b"\x01\x00":
-        return "wrong token"
-    sock.sendall(b"\x05\x01\x00\x03" + bytes([len(host)]) + host.encode() + struct.pack(">H", port))
-    answer = sock.recv(10)
-    if answer[1]:
-        return "refused %d" % answer[1]
-    sock.sendall(b"GET /socks HTTP/1.0\r\n\r\n")
-    return whole(sock).split(b"\r\n\r\n")[1].decode()
 """
 
 
@@ -154,7 +139,6 @@ def test_what_is_listed_is_reached(world: World, host: Host) -> None:
 url = "http://%s/" % ARGS["rule"]
 say("urllib", urllib.request.urlopen(url + "urllib", timeout=20).read().decode())
 say("connect", status(ARGS["rule"]))
-say("socks", socks(*ARGS["rule"].split(":")[:1], int(ARGS["rule"].split(":")[1])))
 import subprocess
 if ARGS["curl"]:
     done = subprocess.run(["curl", "-sS", "-m", "20", url + "curl"], capture_output=True, text=True)
@@ -165,7 +149,7 @@ say("net", os.environ["AGENT_EXEC_NET"])
 """
     curl = bool(shutil.which("curl", path="/usr/bin:/bin"))
     found = ask(world, code, host.rule, args={"rule": host.rule, "curl": curl})
-    ways = {"urllib", "socks", *(("curl", "tunnel") if curl else ())}
+    ways = {"urllib", *(("curl", "tunnel") if curl else ())}
     results = found.results
     assert results.pop("connect") == "200"
     assert results.pop("net") == "allow-list"
@@ -185,7 +169,6 @@ def test_what_is_not_listed_is_refused_and_told(world: World, host: Host) -> Non
         code = r"""
 for target in (ARGS["other"], "evil.example:443", "127.0.0.1:" + ARGS["port"], "[::1]:" + ARGS["port"], "localhost:" + ARGS["port"]):
     say(target, status(target))
-say("socks", socks("socks.example", 443))
 try:
     urllib.request.urlopen("http://plain.example/", timeout=20)
 except OSError as problem:
@@ -197,13 +180,11 @@ except OSError as problem:
     finally:
         other.close()
     results = found.results
-    assert results.pop("socks") == "refused 2"
     assert set(results.values()) == {"403"}
     told = {(one["host"], one["port"]): one for one in found.sandbox["denials"]}
     assert {
         (HOST, other.port),
         ("evil.example", 443),
-        ("socks.example", 443),
         ("plain.example", 80),
         ("127.0.0.1", host.port),
     } <= told.keys()
@@ -267,19 +248,9 @@ say("empty", status(target, basic("agent-exec:")))
 say("another's", status(target, basic(ARGS["user"])))
 say("half", status(target, basic(user[:-1])))
 say("more", status(target, basic(user + "0")))
-say("socks", socks(HOST, PORT, "0" * 32))
-say("socks, another's", socks(HOST, PORT, ARGS["user"].split(":")[1]))
-def bare():
-    sock = dial()
-    sock.sendall(b"\x05\x01\x00")
-    return sock.recv(2) == b"\x05\xff"
-say("socks, none", bare())
 """
-    code = code.replace("HOST", repr(HOST)).replace("PORT", str(host.port))
     found = ask(world, code, host.rule, args={"rule": host.rule, "user": second["user"]})
     results = found.results
-    assert results.pop("socks") == results.pop("socks, another's") == "wrong token"
-    assert results.pop("socks, none") == "True"
     assert set(results.values()) == {"407"}
     assert not any(one["allowed"] for one in found.network)
     assert host.visits == []

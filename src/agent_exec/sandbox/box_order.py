@@ -24,10 +24,6 @@ def new_order(plan: "Plan", tokens: "dict[str, str]") -> Box:
     profile = plan.profile
     limits = profile.limits
     hosts = () if isinstance(profile.net, str) else profile.net
-    if hosts:
-        from agent_exec.sandbox.proxy.rules import Rules
-
-        Rules(hosts)  # refused now, rather than when somebody waits for an answer
     chosen = backend(plan.backend)
     spec: dict[str, object] = {
         "roots": [(os.fsencode(root.path), root.device, root.inode) for root in plan.roots or plan.visible],

@@ -4,9 +4,9 @@ from ipaddress import ip_address
 
 import pytest
 
+from agent_exec.sandbox.hosts import Rules
 from agent_exec.sandbox.proxy import addresses
 from agent_exec.sandbox.proxy.addresses import choose, is_own, lookup, refusal
-from agent_exec.sandbox.proxy.rules import Rules
 
 
 @pytest.mark.parametrize(

@@ -19,26 +19,19 @@ def test_a_head_that_never_ends_is_cut_off() -> None:
         assert not proxy.told[0].allowed
 
 
-@pytest.mark.parametrize(
-    ("start", "drip", "answer"),
-    [
-        (b"GET http://a.com/ HTTP/1.1\r\nX: ", b"y", b"HTTP/1.1 408 "),
-        (b"\x05\xff", b"\x01", b"\x05\x01\x00"),
-    ],
-)
-def test_a_slow_head_is_cut_off_however_it_drips(start: bytes, drip: bytes, answer: bytes) -> None:
+def test_a_slow_head_is_cut_off_however_it_drips() -> None:
     with served("a.com", limits=Limits(head_seconds=0.5)) as proxy, proxy.connect() as client:
-        client.sendall(start)
+        client.sendall(b"GET http://a.com/ HTTP/1.1\r\nX: ")
         client.settimeout(0.05)
         heard = b""
         for _ in range(200):
-            client.sendall(drip)
+            client.sendall(b"y")
             try:
                 heard = client.recv(100)
                 break
             except TimeoutError:
                 continue
-        assert heard.startswith(answer)
+        assert heard.startswith(b"HTTP/1.1 408 ")
 
 
 def test_who_says_nothing_is_let_go() -> None:

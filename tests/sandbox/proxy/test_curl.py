@@ -1,4 +1,4 @@
-"""The real client of many programs, by each of the three protocols."""
+"""The real client of many programs, by plain HTTP and by a tunnel."""
 
 import shutil
 import socket
@@ -76,23 +76,13 @@ def test_a_tunnel_that_asks_without_the_token_first() -> None:
         assert proxy.proxy.denials() == []
 
 
-def test_socks_with_the_name_left_to_the_proxy() -> None:
-    with origin(mirror) as server:
-        rules = (f"only-here.test:{server.port}", f"127.0.0.1:{server.port}")
-        with served(*rules, resolve=lambda *_: ["127.0.0.1"]) as proxy:
-            result = curl(proxy, "-x", proxy.socks, f"http://only-here.test:{server.port}/")
-            assert result.stdout.startswith("GET / HTTP/1.1")
-            assert (proxy.told[0].protocol, proxy.told[0].host) == ("socks5", "only-here.test")
-
-
 def test_refusals_are_seen() -> None:
     with served("allowed.com") as proxy:
         assert "not in allow-list" in curl(proxy, "http://evil.com/").stdout
         tunnel = curl(proxy, "-v", "https://evil.com/")
         assert tunnel.returncode == 56
         assert "403 Forbidden (evil.com:443: not in allow-list)" in tunnel.stderr
-        assert curl(proxy, "-x", proxy.socks, "http://evil.com/").returncode == 97
-        assert len(proxy.told) == 3
+        assert len(proxy.told) == 2
         assert {denial["port"] for denial in proxy.proxy.denials()} == {80, 443}
 
 

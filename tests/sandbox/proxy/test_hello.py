@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_exec.sandbox.proxy.asked import Problem
+from agent_exec.sandbox.hosts import Host
+from agent_exec.sandbox.proxy.framing import Problem
 from agent_exec.sandbox.proxy.hello import MAX_HELLO, REFUSED, Hello
-from agent_exec.sandbox.proxy.names import Host
-from sandbox.proxy.world import AUTH, TOKEN, Origin, Served, echo, origin, read_all, read_exactly, served
+from sandbox.proxy.world import AUTH, Origin, Served, echo, origin, read_all, read_exactly, served
 from support import wait_until
 
 GOOD, EVIL = "good.example", "evil.example"
@@ -78,31 +78,14 @@ def tunnels(*names: str) -> Iterator[tuple[Origin, Served, list[bytes]]]:
             yield server, proxy, heard
 
 
-def by_socks(proxy: Served, host: str, port: int) -> socket.socket:
-    client = proxy.connect()
-    token = TOKEN.encode()
-    client.sendall(b"\5\1\2\1" + sized(1, b"x") + sized(1, token))
-    client.sendall(b"\5\1\0\3" + sized(1, host.encode()) + port.to_bytes(2))
-    assert read_exactly(client, 14) == b"\5\2\1\0\5\0\0\1" + bytes(6)
-    return client
-
-
-def opened(proxy: Served, way: str, host: str, port: int) -> socket.socket:
-    return by_socks(proxy, host, port) if way == "socks" else proxy.opened(host, port)
-
-
-WAYS = pytest.mark.parametrize("way", ["connect", "socks"])
-
-
-@WAYS
-def test_the_name_of_the_tunnel_is_passed_on(way: str) -> None:
+def test_the_name_of_the_tunnel_is_passed_on() -> None:
     with tunnels(GOOD) as (server, proxy, _):
         for said in (
             real_hello(GOOD),
             real_hello(GOOD.upper()),
             hello(GREASE, server_name(GOOD.encode()), ECH),
         ):
-            with opened(proxy, way, GOOD, server.port) as client:
+            with proxy.opened(GOOD, server.port) as client:
                 client.sendall(said)
                 assert read_exactly(client, len(said)) == said
                 client.sendall(b"and more")
@@ -110,11 +93,10 @@ def test_the_name_of_the_tunnel_is_passed_on(way: str) -> None:
         assert not proxy.proxy.denials()
 
 
-@WAYS
-def test_another_name_is_refused_and_told(way: str) -> None:
+def test_another_name_is_refused_and_told() -> None:
     with tunnels(GOOD, "also.good.example") as (server, proxy, heard):
         for name in (EVIL, "also.good.example", f"x.{GOOD}", None):
-            with opened(proxy, way, GOOD, server.port) as client:
+            with proxy.opened(GOOD, server.port) as client:
                 client.sendall(real_hello(name))
                 assert read_all(client) == REFUSED
         server.wait_until_served()

@@ -335,3 +335,18 @@ def test_a_head_request_hears_no_body() -> None:
     with served() as proxy:
         answer = proxy.ask(f"HEAD http://a.com/ HTTP/1.1\r\nHost: a.com\r\n{AUTH}\r\n".encode())
         assert answer.endswith(b"\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x16\x03\x01\x02\x00\x01",
+        b"\x05\x01\x00",
+        b"\x05\x00",
+        b"\x04\x01\x01\xbb\x7f\x00\x00\x01me\0",
+    ],
+)
+def test_other_protocols_are_refused_at_once(data: bytes) -> None:
+    with served("allowed.com") as proxy:
+        assert proxy.ask(data).startswith(b"HTTP/1.1 400 Bad Request (this is not HTTP)")
+        assert [decision.allowed for decision in proxy.told] == [False]

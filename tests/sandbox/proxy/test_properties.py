@@ -3,9 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_exec.sandbox.hosts import BadName, Host, Rules, canonical
 from agent_exec.sandbox.proxy.framing import Chunked, Counted
-from agent_exec.sandbox.proxy.names import BadName, Host, canonical
-from agent_exec.sandbox.proxy.rules import Rules
 
 LABELS = st.from_regex(r"[ab]([aB0-]{0,3}[abC1])?", fullmatch=True)
 NAMES = st.lists(LABELS, min_size=1, max_size=5).map(".".join)

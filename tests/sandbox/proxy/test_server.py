@@ -99,3 +99,13 @@ def test_plain_http_for_an_old_client() -> None:
 def test_nobody_pays_for_it_who_does_not_use_it() -> None:
     code = "import sys, agent_exec.sandbox; sys.exit(any('proxy' in name for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(("net", "loaded"), [("'off'", False), ("'on'", False), ("['example.org']", True)])
+def test_the_grammar_of_hosts_is_loaded_for_hosts_only(net: str, loaded: bool) -> None:
+    code = (
+        f"import sys; from agent_exec.sandbox.profile import Profile; Profile(net={net});"
+        "print('agent_exec.sandbox.hosts' in sys.modules, any('.proxy' in name for name in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(loaded), "False"]

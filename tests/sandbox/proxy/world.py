@@ -116,7 +116,6 @@ class Served:
         self.port = port
         self.told = told
         self.env = variables(port, token)
-        self.socks = self.env["ALL_PROXY"].replace("http:", "socks5h:")
 
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=SECONDS)

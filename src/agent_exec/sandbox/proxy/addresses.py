@@ -1,24 +1,24 @@
 """Which addresses a name may lead to: never this machine, its network, or what grants its credentials.
 
-A name is resolved once, here, and what is dialled is the address that was
-looked at. An address of a kind that is refused is dialled only if a rule
-names that very address and port.
+A name is resolved once, and the address that was checked is dialled. An
+address of a kind that is refused is dialled only if a rule names that very
+address and port.
 """
 
 import socket
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
-from agent_exec.sandbox.proxy.names import host_of
+from agent_exec.sandbox.hosts import host_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agent_exec.sandbox.proxy.rules import Rules
+    from agent_exec.sandbox.hosts import Rules
 
 MAX_ADDRESSES = 8
 
-# Clouds give credentials to whoever asks these; the last is an address of the public internet.
+# Clouds give credentials to any request to these; the last is an address of the public internet.
 _METADATA = frozenset(
     ip_address(text)
     for text in ("169.254.169.254", "fd00:ec2::254", "100.100.100.200", "192.0.0.192", "168.63.129.16")
@@ -40,7 +40,7 @@ def lookup(name: str, port: int) -> list[str]:
 def choose(
     answers: "Iterable[str]", port: int, rules: "Rules"
 ) -> tuple[list[IPv4Address | IPv6Address], list[str]]:
-    """Part what was answered into addresses to dial, in order, and refused ones with the reason."""
+    """Split the answers into addresses to dial, in order, and refused ones with the reason."""
     good: list[IPv4Address | IPv6Address] = []
     bad: list[str] = []
     for answer in list(answers)[:MAX_ADDRESSES]:
@@ -60,7 +60,7 @@ def choose(
 
 
 def refusal(address: IPv4Address | IPv6Address) -> str | None:
-    """Say of what kind an address is that no name may lead to, or None."""
+    """Return the kind of an address that no name may lead to, or None."""
     if address in _METADATA:
         return "a metadata service"
     if address.is_unspecified:
@@ -90,7 +90,7 @@ def refusal(address: IPv4Address | IPv6Address) -> str | None:
 
 
 def is_own(address: IPv4Address | IPv6Address) -> bool:
-    """Whether an address is one of this machine's own."""
+    """True if an address is one of this machine's own."""
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
@@ -102,7 +102,7 @@ def is_own(address: IPv4Address | IPv6Address) -> bool:
 
 
 def _embedded(address: IPv6Address) -> IPv4Address | str | None:
-    """Give the IPv4 address that an IPv6 address leads to, or why it is refused whatever that is."""
+    """Return the IPv4 address that an IPv6 address leads to, or why it is refused whatever that is."""
     low = IPv4Address(int(address) & 0xFFFFFFFF)
     if address.ipv4_mapped is not None or address in _NAT64:
         return low

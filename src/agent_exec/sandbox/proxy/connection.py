@@ -1,4 +1,4 @@
-"""One client: what it asks is read, decided, dialled and relayed."""
+"""One client: its requests are parsed, decided, dialled and relayed."""
 
 import errno
 import socket
@@ -6,22 +6,20 @@ import struct
 from selectors import EVENT_READ, EVENT_WRITE
 from time import time
 
-from agent_exec.sandbox.proxy import http, socks
+from agent_exec.sandbox.proxy import http
 from agent_exec.sandbox.proxy.addresses import choose
-from agent_exec.sandbox.proxy.asked import Asked, Problem
-from agent_exec.sandbox.proxy.fields import END, TOKEN
+from agent_exec.sandbox.proxy.framing import END, TOKEN, Problem
 from agent_exec.sandbox.proxy.hello import REFUSED, Hello
 from agent_exec.sandbox.proxy.log import Decision
 from agent_exec.sandbox.proxy.relay import Relay
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable
     from ipaddress import IPv4Address, IPv6Address
 
+    from agent_exec.sandbox.hosts import Host, Rule
     from agent_exec.sandbox.proxy.loop import Loop
-    from agent_exec.sandbox.proxy.names import Host
-    from agent_exec.sandbox.proxy.rules import Rule
 
 TLS = 443
 _RESET = struct.pack("ii", 1, 0)
@@ -33,8 +31,8 @@ class Connection:
     """A client from its first byte to its last.
 
     Its phases: asking, resolving, dialling, relaying (and asking again after
-    an exchange of plain HTTP), and lingering when it has been refused, so
-    that it reads the reason before the connection is gone.
+    an exchange of plain HTTP), lingering after a refusal, so that the client
+    reads the reason before the connection is gone, and closed.
     """
 
     def __init__(self, loop: "Loop", client: socket.socket) -> None:
@@ -42,15 +40,13 @@ class Connection:
         self._client = client
         self._upstream: socket.socket | None = None
         self._relay: Relay | None = None
-        self._talk: Generator[tuple[bytes, int], bytes, Asked] | None = None
-        self._need = 0
         self._until = 0.0
         self._ask(b"", loop.limits.head_seconds)
 
     def _ask(self, buffer: bytes, seconds: float) -> None:
-        """Wait for a request of which nothing is known yet."""
+        """Wait for a request."""
         self._buffer = buffer
-        self._asked: Asked | None = None
+        self._asked = http.Asked()
         self._rule: Rule | None = None
         self._candidates: list[IPv4Address | IPv6Address] = []
         self._tried = ""
@@ -59,10 +55,10 @@ class Connection:
         self._loop.watch(self._client, EVENT_READ, self)
 
     def ready(self, end: socket.socket, events: int) -> None:
-        """Do what an end is ready for."""
+        """Do what a socket is ready for."""
         match self.phase:
             case "asking":
-                self._safely(self._hear)
+                self._safely(self._receive)
             case "dialling":
                 self._safely(self._dialled)
             case "relaying":
@@ -71,14 +67,14 @@ class Connection:
                 self._safely(self._discard)
 
     def resolved(self, answers: "list[str] | OSError") -> None:
-        """Go on with what the resolver said."""
+        """Go on with the answer of the resolver."""
         if self.phase == "resolving":
             self._safely(lambda: self._choose(answers))
 
     def expire(self) -> None:
-        """End what has taken too long, and say so where somebody can hear it."""
+        """End what has taken too long, and tell the client if it waits for an answer."""
         match self.phase:
-            case "asking" if self._buffer or self._talk is not None:
+            case "asking" if self._buffer:
                 self._refuse(Problem("slow", "no whole request came in time"))
             case "resolving":
                 self._refuse(Problem("timeout", "the name was not resolved in time"))
@@ -90,15 +86,15 @@ class Connection:
                 self.close()
 
     def close(self) -> None:
-        """Let go of both ends; harmless when repeated."""
+        """Close both sockets; harmless when repeated."""
         if self.phase in {"resolving", "dialling"}:
-            self._note(None, "given up")
+            self._note("given up")
         self.phase = "closed"
         self._hang_up()
         self._loop.forget(self._client, self)
 
     def abort(self) -> None:
-        """End it so that nobody takes what was cut off for the whole."""
+        """Reset both sockets: what was cut off must not look whole."""
         for end in (self._client, self._upstream):
             if end is not None:
                 try:
@@ -120,30 +116,37 @@ class Connection:
             self.abort()
         except Exception as error:
             self._rule = None
-            self._note(None, f"an error of the proxy itself: {type(error).__name__}")
+            self._note(f"an error of the proxy itself: {type(error).__name__}")
             self.phase = "broken"
             self.abort()
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         count = self._client.recv_into(self._loop.buffer)
         if not count:
             self.close()
             return
-        if not self._buffer and self._talk is None:
+        if not self._buffer:
             self.deadline = self._loop.now + self._loop.limits.head_seconds
         self._buffer += self._loop.buffer[:count]
-        self._understand()
+        self._parse()
 
-    def _understand(self) -> None:
-        """Read a request if it is there as a whole, and decide it."""
-        asked = self._hear_socks() if self._talk or self._buffer[0] == socks.FIRST else self._hear_http()
-        if asked is None:
+    def _parse(self) -> None:
+        """Parse a request if it is there as a whole, and decide it."""
+        if self._buffer[0] not in TOKEN:
+            raise Problem("bad", "this is not HTTP")
+        limit = self._loop.limits.head_bytes
+        end = self._buffer.find(END)
+        if (len(self._buffer) if end < 0 else end) > limit:
+            raise Problem("large", f"the head is longer than {limit} bytes")
+        if end < 0:
             return
-        self._asked = asked
+        end += len(END)
+        head, self._buffer = self._buffer[:end], self._buffer[end:]
+        asked = self._asked = http.read_request(head, self._loop.token)
         self._rule = self._loop.rules.match(asked.host, asked.port)
         if self._rule is None:
             raise Problem("denied", "not in allow-list")
-        self._loop.unwatch(self._client)
+        self._loop.watch(self._client, 0, self)
         self.deadline = self._until = self._loop.now + self._loop.limits.connect_seconds
         if asked.host.address is not None:
             self._candidates = [asked.host.address]
@@ -152,38 +155,7 @@ class Connection:
             self.phase = "resolving"
             self._loop.resolve(asked.host.name, asked.port, self)
 
-    def _hear_http(self) -> Asked | None:
-        if self._buffer[0] == socks.OLD:
-            raise Problem("bad", socks.OLD_REASON, protocol="socks4")
-        if self._buffer[0] not in TOKEN:
-            raise Problem("bad", "this is neither HTTP nor SOCKS5")
-        limit = self._loop.limits.head_bytes
-        end = self._buffer.find(END)
-        if (len(self._buffer) if end < 0 else end) > limit:
-            raise Problem("large", f"the head is longer than {limit} bytes")
-        if end < 0:
-            return None
-        end += len(END)
-        head, self._buffer = self._buffer[:end], self._buffer[end:]
-        return http.read_request(head, self._loop.token)
-
-    def _hear_socks(self) -> Asked | None:
-        if self._talk is None:
-            self._talk = socks.talk(self._loop.token)
-            _, self._need = next(self._talk)
-        while len(self._buffer) >= self._need:
-            data, self._buffer = self._buffer[: self._need], self._buffer[self._need :]
-            try:
-                reply, self._need = self._talk.send(data)
-            except StopIteration as end:
-                asked: Asked = end.value
-                return asked
-            if reply:
-                self._client.send(reply)
-        return None
-
     def _choose(self, answers: "list[str] | OSError") -> None:
-        assert self._asked is not None
         if isinstance(answers, OSError):
             raise Problem("unresolved", f"the name cannot be resolved: {answers.strerror or answers}")
         good, bad = choose(answers, self._asked.port, self._loop.rules)
@@ -197,7 +169,6 @@ class Connection:
 
     def _dial(self, last: Problem | None) -> None:
         """Dial the next address; raise the last problem when there is none, or no time."""
-        assert self._asked is not None
         self.phase = "dialling"
         while self._candidates and self._loop.now < self._until:
             self._hang_up()
@@ -220,28 +191,25 @@ class Connection:
     def _dialled(self) -> None:
         end, asked = self._upstream, self._asked
         assert end is not None
-        assert asked is not None
         code = end.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if code:
             self._dial(_unreached(code, self._tried))
             return
         end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._note(None)
+        self._note()
         self.phase = "relaying"
         must = asked.port == TLS and self._rule is not None and self._rule.port is None
         hello = Hello(self._agrees, must=must)
         self._relay = Relay(asked, self._client, end, self._buffer, self._loop.limits.head_bytes, hello)
         self._buffer = b""
-        self._relay.begin()
         self._settle(self._relay, end)
 
     def _agrees(self, name: "Host | None") -> bool:
-        """Whether the greeting of TLS in a tunnel may have this name, or none.
+        """True if the TLS greeting in a tunnel may have this name, or none.
 
-        By address there is none, or one that the list has. Names without a
-        dot are no names to some clients.
+        By address there is none, or one that the list has. Some clients do
+        not send names without a dot.
         """
-        assert self._asked is not None
         host, port = self._asked.host, self._asked.port
         if name is None:
             return host.address is not None or "." not in host.name
@@ -255,7 +223,7 @@ class Connection:
         self._settle(relay, upstream)
 
     def _settle(self, relay: Relay, upstream: socket.socket) -> None:
-        """See whether it is over, and watch for what can happen next."""
+        """End the relay if it is over; otherwise watch for what can happen next."""
         if not relay.over:
             self.deadline = self._loop.now + self._loop.limits.idle_seconds
             here, there = relay.masks
@@ -263,49 +231,40 @@ class Connection:
             self._loop.watch(upstream, there, self)
             return
         self._hang_up()
-        if relay.exchanged:
+        if self._asked.body is None:
+            self.close()
+        elif relay.rest is None:
+            self._linger()
+        else:
             self._ask(relay.rest, self._loop.limits.keep_seconds)
             if self._buffer:
-                self._understand()
-        elif relay.is_tunnel:
-            self.close()
-        else:
-            self._linger()
+                self._parse()
 
     def _refuse(self, problem: Problem) -> None:
-        """Log a refusal or a failure, say it to the client, and end."""
+        """Log a refusal or a failure, tell it to the client, and end."""
+        self._asked = problem.asked or self._asked
         forbidden = self.phase == "relaying" and problem.kind == "denied"
         if forbidden:
             self._rule = None
         if forbidden or self.phase != "relaying":
-            self._note(problem, problem.reason)
+            self._note(problem.reason)
         unheard = self._relay is None or not self._relay.heard
         self.phase = "refused"
         self._hang_up()
         if not (unheard or forbidden):
             self.abort()
             return
-        method = ""
-        if self._asked is not None:
-            problem.host, problem.port = self._asked.host, self._asked.port
-            method = self._asked.method
-        if not unheard:
-            words = REFUSED
-        elif problem.protocol == "socks4":
-            words = socks.OLD_REFUSED
-        elif self._talk is not None:
-            words = socks.answer(problem)
-        else:
-            words = http.answer(problem, self._loop.log.remedy, head_only=method == "HEAD")
         try:
-            self._client.send(words)
+            self._client.send(
+                http.answer(problem, self._asked, self._loop.log.remedy) if unheard else REFUSED
+            )
         except OSError:
             self.abort()
         else:
             self._linger()
 
     def _linger(self) -> None:
-        """Say that nothing more comes, and wait a little until the client has heard it."""
+        """Send the end, and wait a little until the client has read it."""
         self.phase = "lingering"
         self._buffer = b""
         self.deadline = self._loop.now + _LINGER
@@ -323,31 +282,23 @@ class Connection:
     def _hang_up(self) -> None:
         self._relay = None
         if self._upstream is not None:
-            self._loop.unwatch(self._upstream)
+            self._loop.watch(self._upstream, 0, self)
             self._upstream.close()
             self._upstream = None
 
-    def _note(self, problem: Problem | None, reason: str | None = None) -> None:
-        """Log what was decided: allowed if there is a rule."""
-        asked = self._asked
-        protocol = "socks5" if self._talk is not None else "http"
-        given, host, port = "", None, None
-        if asked is not None:
-            protocol, given, host, port = asked.protocol, asked.given, asked.host.name, asked.port
-        elif problem is not None:
-            protocol, given, port = problem.protocol or protocol, problem.given, problem.port
-            host = problem.host.name if problem.host is not None else None
-        rule = self._rule.text if self._rule is not None else None
+    def _note(self, reason: str | None = None) -> None:
+        """Log a decision: allowed if there is a rule."""
+        asked, rule = self._asked, self._rule
         self._loop.log.add(
             Decision(
                 time(),
-                protocol,
-                given,
+                asked.protocol,
+                asked.given,
                 allowed=rule is not None,
-                host=host,
-                port=port,
+                host=asked.host.name or None,
+                port=asked.port or None,
                 address=self._tried or None,
-                rule=rule,
+                rule=rule.text if rule is not None else None,
                 reason=reason,
             )
         )

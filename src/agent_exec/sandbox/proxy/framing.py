@@ -1,22 +1,109 @@
-"""Where a message of HTTP ends: its body by length, in chunks, or until the end of the stream."""
+"""HTTP/1 heads and bodies: one strict parser, and the fields that are written again.
 
-from agent_exec.sandbox.proxy.asked import Problem
+Libraries normalise what two parsers can read in two ways (a length given
+twice, a length beside chunks, folded and half-ended lines, controls in the
+size of a chunk); a proxy has to refuse that, and so cannot stand on one.
+"""
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_exec.sandbox.proxy.http import Asked
+
+END = b"\r\n\r\n"
+TOKEN = frozenset(b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+DIGITS = frozenset(b"0123456789")
+MAX_FIELDS = 128
 MAX_LINE = 256
 MAX_TRAILERS = 8192
 
-_CONTROLS = bytes(code for code in (*range(32), 127) if code != 9)
 _HEX = frozenset(b"0123456789abcdefABCDEF")
+_CONTROLS = bytes(code for code in (*range(32), 127) if code != 9)
+_NOT_PASSED_ON = frozenset(
+    b"host content-length transfer-encoding connection keep-alive proxy-authenticate te trailer upgrade "
+    b"proxy-authentication-info proxy-authorization proxy-connection".split()
+)
+
+Fields = list[tuple[bytes, bytes, bytes]]
+
+
+class Problem(Exception):
+    """Why a client is refused or cannot be served.
+
+    `kind` is one of: bad (the request), token, denied, large, slow, upgrade,
+    unresolved, refused, unreachable, timeout, upstream.
+    """
+
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(reason)
+        self.kind = kind
+        self.reason = reason
+        self.asked: Asked | None = None
+
+
+def read_head(head: bytes) -> tuple[bytes, Fields]:
+    """Parse a head into its first line and its fields as (name in lower case, name, value)."""
+    plain = head.replace(b"\r\n", b"")
+    if len(plain.translate(None, _CONTROLS)) != len(plain):
+        raise Problem("bad", "a bare CR or LF, or another control character, stands in a line")
+    first, *lines = head.removesuffix(END).split(b"\r\n")
+    if len(lines) > MAX_FIELDS:
+        raise Problem("large", f"more than {MAX_FIELDS} fields")
+    fields = []
+    for line in lines:
+        name, colon, value = line.partition(b":")
+        if line[:1] in {b" ", b"\t"}:
+            raise Problem("bad", "a field is folded over two lines")
+        if not colon or not name or not TOKEN.issuperset(name):
+            raise Problem("bad", "a field is not: name, colon, value")
+        fields.append((name.lower(), name, value.strip(b" \t")))
+    return first, fields
+
+
+def values(fields: Fields, wanted: bytes) -> list[bytes]:
+    """Return the values of all fields of this name."""
+    return [value for lower, _, value in fields if lower == wanted]
+
+
+def options(fields: Fields) -> frozenset[bytes]:
+    """Return the words of Connection, in lower case."""
+    said = values(fields, b"connection") + values(fields, b"proxy-connection")
+    return frozenset(word.strip(b" \t").lower() for value in said for word in value.split(b","))
+
+
+def passed_on(fields: Fields, words: frozenset[bytes]) -> list[bytes]:
+    """Write the fields that are for the other end, but for those that frame the message."""
+    return [
+        name + b": " + value
+        for lower, name, value in fields
+        if lower not in _NOT_PASSED_ON and lower not in words
+    ]
+
+
+def announced(fields: Fields, *, request: bool) -> "tuple[Frame, list[bytes]]":
+    """Return the body that these fields announce, and the fields to announce it again.
+
+    Raise Problem if they can be read in two ways.
+    """
+    lengths, codings = values(fields, b"content-length"), values(fields, b"transfer-encoding")
+    if lengths and codings:
+        raise Problem("bad", "both Content-Length and Transfer-Encoding")
+    if codings:
+        if len(codings) > 1 or codings[0].lower() != b"chunked":
+            raise Problem("bad", "a Transfer-Encoding other than chunked")
+        return Chunked(), [b"Transfer-Encoding: chunked"]
+    if not lengths:
+        return Counted(0) if request else Unbounded(), []
+    if len(lengths) > 1 or not lengths[0] or len(lengths[0]) > 15 or not DIGITS.issuperset(lengths[0]):
+        raise Problem("bad", "Content-Length is not one number")
+    return Counted(int(lengths[0])), [b"Content-Length: " + lengths[0]]
 
 
 class Frame:
-    """A body: takes bytes as they come and gives on those that belong to it.
+    """A part of a stream: takes bytes as they come and returns those that belong to it.
 
     When it is `done`, `rest` holds what came after it. One that is `free` has
-    no end to look for any more. `feed` raises Problem for what is no body.
+    no end to look for any more. `feed` raises Problem for malformed input.
     """
-
-    __slots__ = ("done", "rest")
 
     free = False
 
@@ -25,11 +112,11 @@ class Frame:
         self.rest = b""
 
     def feed(self, data: bytes) -> bytes:
-        """Give the part that is to be passed on."""
+        """Return the part that is to be passed on."""
         return data
 
     def eof(self) -> None:
-        """Say that nothing more will come; raise Problem if more was promised."""
+        """Take the end of the stream; raise Problem if more was promised."""
         if not self.done:
             raise Problem("upstream", "the connection ended in the middle of a message")
 
@@ -37,17 +124,13 @@ class Frame:
 class Unbounded(Frame):
     """A body that ends with the stream."""
 
-    __slots__ = ()
-
     def eof(self) -> None:
-        """Be done."""
+        """End."""
         self.done = True
 
 
 class Counted(Frame):
     """A body of so many bytes."""
-
-    __slots__ = ("_left",)
 
     def __init__(self, length: int) -> None:
         super().__init__()
@@ -55,10 +138,9 @@ class Counted(Frame):
         self.done = not length
 
     def feed(self, data: bytes) -> bytes:
-        """Give no more than what is left."""
+        """Return no more than what is left."""
         if len(data) > self._left:
-            self.rest = data[self._left :]
-            data = data[: self._left]
+            data, self.rest = data[: self._left], data[self._left :]
         self._left -= len(data)
         self.done = not self._left
         return data
@@ -66,8 +148,6 @@ class Counted(Frame):
 
 class Chunked(Frame):
     """A body in chunks; extensions and trailers are checked and not passed on."""
-
-    __slots__ = ("_held", "_left", "_part", "_trailers")
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,7 +157,7 @@ class Chunked(Frame):
         self._trailers = 0
 
     def feed(self, data: bytes) -> bytes:
-        """Give the chunks on, each with its size written plainly."""
+        """Return the chunks, each with its size written plainly."""
         data = self._held + data
         at = 0
         out = []
@@ -96,11 +176,9 @@ class Chunked(Frame):
                 if len(data) - at >= MAX_LINE:
                     raise Problem("bad", "a line between chunks is too long")
                 break
-            line = data[at:end]
+            out.append(self._line(data[at:end]))
             at = end + 2
-            out.append(self._line(line))
-        self._held = b"" if self.done else data[at:]
-        self.rest = data[at:] if self.done else b""
+        self._held, self.rest = (b"", data[at:]) if self.done else (data[at:], b"")
         return b"".join(out)
 
     def _line(self, line: bytes) -> bytes:
@@ -118,10 +196,8 @@ class Chunked(Frame):
             self._left = int(size, 16)
             self._part = "data" if self._left else "trailers"
             return b"%x\r\n" % self._left
-        if line:
-            self._trailers += len(line)
-            if self._trailers > MAX_TRAILERS:
-                raise Problem("bad", "too many trailers")
-            return b""
-        self.done = True
-        return b"\r\n"
+        self._trailers += len(line)
+        if self._trailers > MAX_TRAILERS:
+            raise Problem("bad", "too many trailers")
+        self.done = not line
+        return b"" if line else b"\r\n"

@@ -2,12 +2,11 @@
 
 A host on the list may share its address with others, and the name in the
 greeting (ClientHello) chooses among them. Nothing of a greeting is passed on
-before it has been read. What is said inside of the encryption cannot be read.
+before it has been parsed. What is sent encrypted cannot be read.
 """
 
-from agent_exec.sandbox.proxy.asked import Problem
-from agent_exec.sandbox.proxy.framing import Frame
-from agent_exec.sandbox.proxy.names import BadName, Host, canonical, shown
+from agent_exec.sandbox.hosts import BadName, Host, canonical, shown
+from agent_exec.sandbox.proxy.framing import Frame, Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ MAX_EARLY = 1 << 16
 """How much may be sent before the answer, and is looked through for a second greeting."""
 
 REFUSED = b"\x15\x03\x03\x00\x02\x02\x70"
-"""What a client hears whose greeting is refused: a fatal alert, unrecognized_name."""
+"""The answer to a greeting that is refused: a fatal alert, unrecognized_name."""
 
 _HEAD = 5
 _MAX_RECORD = (1 << 14) + 256
@@ -32,12 +31,10 @@ _SERVER_NAME, _EARLY_DATA = 0, 42
 class Hello(Frame):
     """The first bytes of a tunnel; `free` once there is nothing more to look at.
 
-    `agrees` tells whether a greeting may have this name, or none. `must` is
-    whether anything but TLS is refused. A server may ask for a second
-    greeting, so that one is read too.
+    `agrees` is True for a name that a greeting may have, or None for none.
+    With `must`, anything but TLS is refused. A server may ask for a second
+    greeting, so that one is parsed too.
     """
-
-    __slots__ = ("_agrees", "_at", "_early", "_first", "_held", "_message", "_must", "free")
 
     def __init__(self, agrees: "Callable[[Host | None], bool]", *, must: bool = False) -> None:
         super().__init__()
@@ -65,13 +62,13 @@ class Hello(Frame):
         return out
 
     def eof(self) -> None:
-        """End; half a greeting is of no use to anybody."""
+        """End; half a greeting is refused."""
         if self._held:
             raise _refused("it ends in the middle")
         self.free = True
 
     def _record(self, at: int) -> int:
-        """Read one record; give its length, 0 if it has not come as a whole or nothing more is read."""
+        """Parse one record; return its length, 0 if it has not come as a whole or nothing more is parsed."""
         head = self._held[at : at + _HEAD]
         if self._first and not self._message and head and not self._is_tls(head):
             self.free = True
@@ -97,7 +94,7 @@ class Hello(Frame):
         return 0 if self.free else _HEAD + size
 
     def _is_tls(self, head: bytes) -> bool:
-        """Whether a tunnel begins as TLS does, as far as it has come."""
+        """True if a tunnel begins as TLS does, as far as it has come."""
         if head[0] & 0x80 and head[2:3] in (b"", b"\x01") and head[3:4] in (b"", b"\x03"):
             if len(head) > 3:
                 raise _refused("it is of SSL 2, which has no name")
@@ -162,7 +159,7 @@ def read_hello(body: bytes) -> tuple[Host | None, bool]:
 
 
 def _name(names: bytes) -> Host:
-    """Read a list of names, which must have one."""
+    """Parse a list of names, which must have one."""
     if len(names) < 5 or _skip(names, 0, 2) != len(names) or names[2] or _skip(names, 3, 2) != len(names):
         raise _refused("it does not have one plain name")
     try:
@@ -172,7 +169,7 @@ def _name(names: bytes) -> Host:
 
 
 def _skip(data: bytes, at: int, width: int) -> int:
-    """Return where a field ends whose length is said by so many bytes."""
+    """Return where a field ends whose length takes so many bytes."""
     end = at + width + int.from_bytes(data[at : at + width])
     if at + width > len(data) or end > len(data):
         raise _refused("its lengths do not fit")
@@ -180,7 +177,7 @@ def _skip(data: bytes, at: int, width: int) -> int:
 
 
 def _begins_hello(payload: bytes) -> bool:
-    """Whether a later record begins a greeting; once ciphers are in force, it may be noise."""
+    """True if a later record begins a greeting; once ciphers are in force, it may be noise."""
     return payload[0] == _HELLO and (len(payload) < 6 or payload[4] == 3)
 
 

@@ -1,4 +1,4 @@
-"""What the proxy decided: every decision as a value, the last ones kept, and the denials as they are told."""
+"""What the proxy decided: the last decisions, and each denial once."""
 
 from collections import deque
 from threading import Lock
@@ -15,12 +15,12 @@ NO_TOKEN = "no token was presented"
 
 
 class Decision(Value):
-    """One request and what became of it.
+    """One request and its result.
 
     `given` is the host as it was sent, in printable ASCII; `host` is its one
-    spelling, None if it has none. `address` is what was dialled. `rule` is
-    the rule that allowed it; `reason` says why it was refused or, if it was
-    allowed, why nobody could be reached.
+    spelling, None if it has none. `address` was dialled, by the `rule` that
+    allowed it. `reason` says why it was refused or, if it was allowed, why
+    the host could not be reached.
     """
 
     __slots__ = ("address", "allowed", "given", "host", "port", "protocol", "reason", "rule", "time")
@@ -48,28 +48,14 @@ class Decision(Value):
         self.rule = rule
         self.reason = reason
 
-    @property
-    def denied(self) -> bool:
-        """Whether this is a denial: many clients ask without the token first, and again with it."""
-        return not self.allowed and self.reason != NO_TOKEN
-
     def to_json(self) -> dict[str, object]:
-        """Give the fields by name, and the host once."""
-        return {
-            "host": self.host or self.given,
-            "port": self.port,
-            "protocol": self.protocol,
-            "allowed": self.allowed,
-            "address": self.address,
-            "rule": self.rule,
-            "reason": self.reason,
-        }
+        """Return the fields by name, and the host once."""
+        names = ("port", "protocol", "allowed", "address", "rule", "reason")
+        return {"host": self.host or self.given} | {name: getattr(self, name) for name in names}
 
 
 class Log:
-    """The last decisions, and each denial once; safe to read from any thread."""
-
-    __slots__ = ("_decisions", "_denials", "_fresh", "_lock", "_refused", "_tell", "remedy", "unheard")
+    """The last decisions, and each denial once; for any thread."""
 
     def __init__(self, remedy: str, tell: "Callable[[Decision], object] | None" = None) -> None:
         self._lock = Lock()
@@ -79,34 +65,34 @@ class Log:
         self._denials: dict[tuple[object, ...], None] = {}
         self._tell = tell
         self.remedy = remedy
-        self.unheard = 0
 
     def add(self, decision: Decision) -> None:
-        """Keep a decision and tell it; who listens cannot break the proxy by an error."""
+        """Keep a decision and report it; an error of the callback does not break the proxy."""
         with self._lock:
             self._decisions.append(decision)
+            # Many clients ask without the token first, and again with it: that is no denial.
             if decision.reason != NO_TOKEN:
                 self._fresh.append(decision)
-            host = decision.host or decision.given
-            if host and decision.denied:
+                host = decision.host or decision.given
                 key = (host, decision.port, decision.reason)
-                if len(self._denials) < KEPT_DENIALS:
-                    self._denials[key] = None
-                if len(self._refused) < KEPT_DENIALS:
-                    self._refused.setdefault(key, decision)
+                if host and not decision.allowed:
+                    if len(self._denials) < KEPT_DENIALS:
+                        self._denials[key] = None
+                    if len(self._refused) < KEPT_DENIALS:
+                        self._refused.setdefault(key, decision)
         if self._tell is not None:
             try:
                 self._tell(decision)
             except Exception:
-                self.unheard += 1
+                pass  # the caller's own
 
     def decisions(self) -> list[Decision]:
-        """Give the last decisions, oldest first."""
+        """Return the last decisions, oldest first."""
         with self._lock:
             return list(self._decisions)
 
     def take(self) -> list[Decision]:
-        """Give the decisions since this was last asked: the last ones, and each denial once at least."""
+        """Return the decisions since the last call: the last ones, and each denial at least once."""
         with self._lock:
             taken, refused = list(self._fresh), list(self._refused.values())
             self._fresh.clear()
@@ -115,14 +101,14 @@ class Log:
         return [*(one for one in refused if id(one) not in known), *taken]
 
     def denials(self) -> list[dict[str, object]]:
-        """Give the refused hosts, each once, as it is reported."""
+        """Return the refused hosts, each once, as they are reported."""
         with self._lock:
             keys = list(self._denials)
         return [denial(*key, remedy=self.remedy) for key in keys]
 
 
 def denial(host: object, port: object, reason: object, *, remedy: str) -> dict[str, object]:
-    """Give a refused request as it is reported."""
+    """Return a refused request as it is reported."""
     return {
         "kind": "net.connect",
         "host": host,

@@ -1,13 +1,13 @@
-"""The proxy as its owner sees it: started on a listening socket, asked what it refused, closed."""
+"""The proxy for its owner: start it on a listening socket, ask for its decisions, close it."""
 
 import socket
 from threading import Thread, current_thread
 
 from agent_exec.model.errors import InvalidArgument
+from agent_exec.sandbox.hosts import Rules
 from agent_exec.sandbox.proxy.addresses import lookup
 from agent_exec.sandbox.proxy.log import Log
 from agent_exec.sandbox.proxy.loop import Limits, Loop
-from agent_exec.sandbox.proxy.rules import Rules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,19 +36,19 @@ class Proxy:
 
     @property
     def alive(self) -> bool:
-        """Whether anybody is served; once it is not, whoever tries finds nobody."""
+        """True while it serves; then connections are refused."""
         return self._thread.is_alive()
 
     def decisions(self) -> "list[Decision]":
-        """Give the last decisions, oldest first."""
+        """Return the last decisions, oldest first."""
         return self._log.decisions()
 
     def denials(self) -> list[dict[str, object]]:
-        """Give what was refused, each once, as it is reported."""
+        """Return the refusals, each once, as they are reported."""
         return self._log.denials()
 
     def take(self) -> list[dict[str, object]]:
-        """Give what was decided since this was last asked, as it is told; who is still served is cut off."""
+        """Return the decisions since the last call, as they are reported; open connections are ended."""
         self._loop.settle()
         return [decision.to_json() for decision in self._log.take()]
 
@@ -68,11 +68,7 @@ class Proxy:
 
 
 def variables(port: int, token: str) -> dict[str, str]:
-    """Give the variables that lead programs to the proxy, which they see at this port of loopback.
-
-    All of them say HTTP: some programs give up when they only see the word
-    SOCKS, which the same port speaks too.
-    """
+    """Return the variables that lead programs to the proxy at this port of their loopback."""
     user = f"{USER}:{token}@" if token else ""
     address = f"http://{user}127.0.0.1:{port}"
     names = {"HTTP_PROXY": address, "HTTPS_PROXY": address, "ALL_PROXY": address, "NO_PROXY": LOCAL}
@@ -91,8 +87,8 @@ def serve(
     """Serve a listening socket, which is the proxy's from now on, unless InvalidArgument is raised.
 
     Every client must present the token, unless it is empty. `on_decision` is
-    called in the proxy's thread. `resolve` gives the addresses of a name, and
-    is called once for each request, in a thread of its own.
+    called in the proxy's thread. `resolve` returns the addresses of a name,
+    and is called once for each request, in a thread of its own.
     """
     if len(token) > MAX_TOKEN or not _PLAIN.issuperset(token):
         raise InvalidArgument(f"a token is at most {MAX_TOKEN} letters, digits and any of -._~")

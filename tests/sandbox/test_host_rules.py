@@ -3,8 +3,7 @@
 import pytest
 
 from agent_exec.model.errors import InvalidArgument
-from agent_exec.sandbox.proxy.names import canonical
-from agent_exec.sandbox.proxy.rules import Rules
+from agent_exec.sandbox.hosts import Rules, canonical
 
 
 def allows(rule: str, host: str, port: int = 443) -> bool:

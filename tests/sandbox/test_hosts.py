@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_exec.sandbox.proxy.names import BadName, authority, canonical, host_of, shown
+from agent_exec.sandbox.hosts import BadName, authority, canonical, host_of, shown
 
 
 @pytest.mark.parametrize(
