@@ -39,7 +39,7 @@ ENGINE_USES = {
 }
 OPENERS = {  # who opens files, and why no path of a model, a client or a command gets there
     "apps/main.py": "the null device",
-    "apps/mcp/transport/http_token.py": "the operator's option",
+    "apps/web/token_file.py": "the operator's option",
     "apps/mcp/install/config_file.py": "the configuration of a client, which the user has us write",
     "apps/mcp/transport/stdio_fds.py": "the null device",
     "requests/rulefile.py": "the operator's rules",
@@ -185,6 +185,13 @@ def test_paths_are_compared_with_folders_in_one_place() -> None:
         if any(map(written.search, module.read_text().splitlines()))
     }
     assert not found
+
+
+def test_host_origin_and_token_are_checked_in_one_place() -> None:
+    """And uvicorn, the one web server, is used in one place too."""
+    for word in ("compare_digest", '"origin"', "uvicorn import", "create_server(", "aiohttp"):
+        files = [file for file in python_files("src/agent_exec/apps") if word in file.read_text()]
+        assert {file.parent for file in files} <= {SOURCE / "apps" / "web"}, (word, files)
 
 
 def test_boxes_are_planned_in_one_place() -> None:

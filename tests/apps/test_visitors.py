@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_exec.apps.visitors import Visitors
+from agent_exec.apps.web.visitors import Visitors
 from apps.mcp.talking_http import FAKE_HTTP
 from apps.mcp.talking_http import served as over_mcp
 from apps.shell.webclient import STAND_IN, serving

@@ -13,12 +13,10 @@ from agent_exec.settings import token_place
 from apps.mcp.fake import Fake
 
 if __name__ == "__main__":
-    from agent_exec.apps import visitors
     from agent_exec.apps.mcp import server
     from agent_exec.apps.mcp.transport import http
     from agent_exec.apps.mcp.transport import http_clients as httpclients
-    from agent_exec.apps.mcp.transport import http_connection as httpconnection
-    from agent_exec.apps.mcp.transport import http_gate as httpgate
+    from agent_exec.apps.web import connection, guard, visitors
 
     server.PROGRESS_EVERY = 0.05
     for word in os.environ.get("FAKE_HTTP", "").split():
@@ -27,8 +25,8 @@ if __name__ == "__main__":
         setattr(
             {
                 "clients": httpclients,
-                "connection": httpconnection,
-                "gate": httpgate,
+                "connection": connection,
+                "guard": guard,
                 "http": http,
                 "visitors": visitors,
             }[module],

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agent_exec.apps.mcp.transport.http_token import token_of_file
+from agent_exec.apps.web.token_file import token_of_file
 from apps.mcp.talking import python, text
 from apps.mcp.talking_http import FAKE_HTTP, Served, over_http, served, talk
 from cli import Cli
@@ -131,7 +131,7 @@ def test_a_request_that_is_too_large(server: Served) -> None:
 
 
 def test_who_dawdles_is_hung_up_on(tmp_path: Path) -> None:
-    env = {"FAKE_HTTP": "connection.HEAD_PATIENCE=0.3 gate.PATIENCE=0.3"}
+    env = {"FAKE_HTTP": "connection.HEAD_PATIENCE=0.3 guard.PATIENCE=0.3"}
     with served(*FAKE_HTTP, tmp_path, env=env) as server:
         head = f"POST /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {server.token}\r\n"
         with server.connect() as silent, server.connect() as slow, server.connect() as stuck:

@@ -165,6 +165,35 @@ def test_an_app_takes_both_cookie_and_token(nothing_left: str) -> None:
         visit(server, work)
 
 
+def test_what_a_browser_sends_with_its_handshake_is_heard_once_it_is_let_in(nothing_left: str) -> None:
+    """Frames that come with the head wait for the check of the token; a stranger's are dropped."""
+
+    def said(cookie: str, token: str) -> bytes:
+        head = (
+            f"GET /ws?width=80&height=24&token={token} HTTP/1.1\r\nHost: {server.host}\r\n"
+            f"Origin: {server.origin}\r\nCookie: {cookie}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        ).encode()
+        typed = b'["stdin", "leave\\r"]'
+        with socket.create_connection(("127.0.0.1", server.port), 30) as wire:
+            wire.sendall(head + bytes([0x81, 0x80 | len(typed), 0, 0, 0, 0]) + typed)
+            found = b""
+            while b"The shell has ended." not in found and (more := wire.recv(65536)):
+                found += more
+        return found
+
+    async def enter(client: Client) -> str:
+        return (await client.get(f"/?token={client.server.token}"))[2]["Set-Cookie"].partition(";")[0]
+
+    with serving() as server:
+        cookie = visit(server, enter)
+        assert said(cookie, "wrong").startswith(b"HTTP/1.1 401 ")
+        assert not apps(nothing_left)
+        found = said(cookie, server.token)
+        assert found.startswith(b"HTTP/1.1 101 ")
+        assert found.endswith(b"The shell has ended.")
+
+
 def test_nothing_can_be_sent() -> None:
     async def work(client: Client) -> None:
         await client.enter()

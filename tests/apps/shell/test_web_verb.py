@@ -22,8 +22,8 @@ def served(cli: Cli, *words: object) -> dict[str, Any]:
 def test_without_the_extra_it_says_what_to_install(cli: Cli, tmp_path: Path) -> None:
     shim = tmp_path / "shim"
     shim.mkdir()
-    (shim / "aiohttp.py").write_text(
-        "raise ModuleNotFoundError(\"No module named 'aiohttp'\", name='aiohttp')\n"
+    (shim / "websockets.py").write_text(
+        "raise ModuleNotFoundError(\"No module named 'websockets'\", name='websockets')\n"
     )
     out = cli.raw("shell", "--web", env={"PYTHONPATH": str(shim)})
     assert (out.returncode, out.stdout) == (2, b"")

@@ -1,34 +1,28 @@
-"""The life of a server over HTTP: many clients, until somebody asks it to end."""
+"""The life of the MCP server over HTTP: many clients, until a signal asks it to end."""
 
 import asyncio
 import faulthandler
 import gc
-import logging
-import os
 import socket
 import sys
 from errno import EADDRNOTAVAIL
-from functools import partial
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 import anyio
-from uvicorn import Config
-from uvicorn.server import ServerState
 
 from agent_exec.apps.mcp.threads import somehow
 from agent_exec.apps.mcp.transport.http_clients import Clients
-from agent_exec.apps.mcp.transport.http_connection import Connection
-from agent_exec.apps.mcp.transport.http_gate import PATH, Gate
-from agent_exec.apps.mcp.transport.http_token import token_of_file
-from agent_exec.apps.signals import listen_for_signals
+from agent_exec.apps.mcp.transport.http_gate import PATH, Gate, refusal
+from agent_exec.apps.signals import first_signal
 from agent_exec.apps.usage import UsageError
-from agent_exec.apps.visitors import Visitors
+from agent_exec.apps.web.guard import Guard
+from agent_exec.apps.web.server import Server, bind
+from agent_exec.apps.web.token_file import token_of_file
+from agent_exec.apps.web.visitors import Visitors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from starlette.types import Receive, Scope, Send
 
     from agent_exec.apps.mcp.transport.http_options import Where
     from agent_exec.tools.tool import Toolset
@@ -39,16 +33,14 @@ MOST = 256
 END_PATIENCE = 10.0
 """Seconds after a signal within which all must have ended; then the process is ended as it is."""
 
-_HEAD = 64 << 10
-_KEEP_ALIVE = 60
-_GRACE = 2.0
+_LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
 def run(open_toolset: "Callable[[], Toolset]", where: "Where") -> int:
-    """Serve until a signal comes; give the exit status, 128 more than the signal.
+    """Serve until a signal comes; return the exit status, 128 more than the signal.
 
-    Refuses with a UsageError what cannot be served. A thread of a call that
-    was given up may outlive this; end the process.
+    Raise UsageError for what cannot be served. A thread of a call that was
+    given up may outlive this; end the process.
     """
     listener = _bind(where)
     token = token_of_file(where.token_file)
@@ -58,34 +50,25 @@ def run(open_toolset: "Callable[[], Toolset]", where: "Where") -> int:
 async def _run(
     open_toolset: "Callable[[], Toolset]", where: "Where", listener: socket.socket, token: str
 ) -> int:
-    asked = anyio.Event()
-    caught: list[int] = []
-
-    def end(number: int) -> None:
-        if caught:
-            os._exit(128 + number)  # asked twice: what still runs is ended by its keepers
-        caught.append(number)
-        asked.set()
-        # What hangs meanwhile is told, and does not keep us: this needs neither our loop nor Python.
-        faulthandler.dump_traceback_later(END_PATIENCE, exit=True, file=2)
-
-    listen_for_signals(asyncio.get_running_loop(), end)
-    spare = [await somehow(open_toolset)]  # now, so that what is wrong is told at once
+    asked = first_signal(asyncio.get_running_loop())
+    # Ends a process that hangs after that, with a traceback: it needs neither our loop nor Python.
+    asked.add_done_callback(lambda _: faulthandler.dump_traceback_later(END_PATIENCE, exit=True, file=2))
+    spare = [await somehow(open_toolset)]  # now, so that errors are reported at once
 
     def opened() -> "Toolset":
         return spare.pop() if spare else open_toolset()
 
     gc.freeze()  # what is loaded stays; collections need not look at it
     gc.enable()  # which a call of the program has no time for
+    visitors = Visitors(MOST)
+    guard = Guard(visitors, refusal, _names(where), any_address=where.remote)
     try:
         async with anyio.create_task_group() as group:
             clients = Clients(group, opened, where.idle)
-            visitors = Visitors(MOST)
-            gate = Gate(clients.serve, token, _names(where), visitors, any_address=where.remote)
-            state = ServerState()
-            server = await _listen(gate, visitors, state, listener)
+            server = Server(Gate(clients.serve, token, guard), visitors)
+            await server.start(listener)
             _say_ready(where, listener)
-            await asked.wait()
+            await asked
             server.close()
             group.cancel_scope.cancel()
     finally:
@@ -93,57 +76,12 @@ async def _run(
             for toolset in spare:
                 await somehow(toolset.close)
     with anyio.CancelScope(shield=True):
-        await _hang_up(state)
-    return 128 + caught[0]
-
-
-async def _listen(
-    gate: Gate, visitors: Visitors, state: ServerState, listener: socket.socket
-) -> asyncio.Server:
-    """Accept connections: by the server's own parser, without the life around it, which is ours."""
-    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # what clients do wrong is theirs to hear
-
-    async def app(scope: "Scope", receive: "Receive", send: "Send") -> None:
-        try:
-            await gate(scope, receive, send)
-        except OSError:
-            return  # the client has gone
-        except Exception as error:
-            sys.excepthook(type(error), error, error.__traceback__)
-            raise
-
-    config = Config(
-        app,
-        interface="asgi3",
-        lifespan="off",
-        ws="none",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        timeout_keep_alive=_KEEP_ALIVE,
-        h11_max_incomplete_event_size=_HEAD,
-    )
-    config.load()
-    connection = partial(Connection, config=config, server_state=state, app_state={})
-    return await visitors.receive(listener, connection)
-
-
-async def _hang_up(state: ServerState) -> None:
-    """Let answers be finished, for a moment; then end every connection."""
-    for connection in tuple(state.connections):
-        connection.shutdown()
-    with anyio.move_on_after(_GRACE):
-        while state.tasks:
-            await anyio.sleep(0.01)
-    for task in tuple(state.tasks):
-        task.cancel()
-    for connection in tuple(state.connections):
-        connection.transport.abort()
-    await anyio.sleep(0)
+        await server.hang_up()
+    return 128 + asked.result()
 
 
 def _bind(where: "Where") -> socket.socket:
-    """Give the socket that clients come to; other machines only if that was asked for twice."""
+    """Return the listening socket; other machines reach it only with --allow-remote."""
     try:
         found = socket.getaddrinfo(where.host, where.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
@@ -156,25 +94,19 @@ def _bind(where: "Where") -> socket.socket:
             "say --allow-remote as well if you mean it",
             "mcp",
         )
-    # The protocol is named, or the event loop would not see that it is TCP, and leave Nagle's delay on.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        if os.name == "posix":
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
+        return bind(address, family)
     except OSError as error:
-        listener.close()
         elsewhere = error.errno == EADDRNOTAVAIL
         remedy = "name a --host of this machine" if elsewhere else "name another --port, or 0 for any"
         raise UsageError(
             f"{where.host}:{where.port} cannot be used ({error.strerror}); {remedy}", "mcp"
         ) from None
-    listener.setblocking(False)
-    return listener
 
 
-def _names(where: "Where") -> list[str]:
-    return [where.host, *([socket.gethostname(), socket.getfqdn()] if where.remote else [])]
+def _names(where: "Where") -> tuple[str, ...]:
+    named = (where.host, *((socket.gethostname(), socket.getfqdn()) if where.remote else ()))
+    return tuple(dict.fromkeys((*_LOCAL, *named)))
 
 
 def _say_ready(where: "Where", listener: socket.socket) -> None:

@@ -17,7 +17,8 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from agent_exec.apps.mcp.server import build
 from agent_exec.apps.mcp.threads import in_thread, somehow
-from agent_exec.apps.mcp.transport.http_gate import LARGEST, refusal
+from agent_exec.apps.mcp.transport.http_gate import refusal
+from agent_exec.apps.web.guard import LARGEST
 from agent_exec.model.errors import AgentExecError
 
 if TYPE_CHECKING:

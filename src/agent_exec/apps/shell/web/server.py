@@ -8,7 +8,6 @@ from agent_exec.model.errors import Broken, Busy, InvalidArgument, Unsupported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import asyncio
     import socket
     from collections.abc import Mapping, Sequence
 
@@ -39,8 +38,10 @@ def serve_app(argv: "Sequence[str]", port: int = 0, env: "Mapping[str, str] | No
     try:
         import asyncio
 
-        import textual_serve  # noqa: F401 - whose files are shown
-        from aiohttp import web  # noqa: F401
+        import starlette  # noqa: F401
+        import textual_serve  # noqa: F401 - its files are shown
+        import uvicorn  # noqa: F401
+        import websockets  # noqa: F401
     except ImportError as error:
         raise Unsupported(
             f"what serves the shell to a browser is missing ({error}): "
@@ -52,56 +53,35 @@ def serve_app(argv: "Sequence[str]", port: int = 0, env: "Mapping[str, str] | No
 
 def listen(port: int) -> "socket.socket":
     """Give a socket that hears this machine alone; refuses a port that cannot be had."""
-    import socket
+    from agent_exec.apps.web.server import bind
 
     if not 0 <= port <= _LAST_PORT:
         raise InvalidArgument(f"--port takes a number from 0 (any that is free) to {_LAST_PORT}; got {port}")
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        if os.name == "posix":  # elsewhere it would let two servers share a port
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", port))
-        listener.listen()
+        return bind(("127.0.0.1", port))
     except OSError as error:
-        listener.close()
         other = "choose another with --port, or leave that out for any that is free"
         if error.errno == errno.EADDRINUSE:
             raise Busy(f"port {port} is taken; {other}", port=port) from None
         raise Broken(f"port {port} cannot be had: {error.strerror}; {other}", port=port) from None
-    return listener
 
 
 async def _serve(listener: "socket.socket", argv: "Sequence[str]", env: "Mapping[str, str]") -> int:
     import asyncio
 
-    from agent_exec.apps.shell.web.guard import Guard
+    from agent_exec.apps.shell.web.access import Access
     from agent_exec.apps.shell.web.website import Site
+    from agent_exec.apps.signals import first_signal
 
-    asked: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    _listen_for_signals(asked)  # first: what is started is ended, whenever one comes
-    guard = Guard(listener.getsockname()[1])
-    async with Site(argv, env, _tell).open(listener, guard):
+    asked = first_signal(asyncio.get_running_loop())  # first: what is started is ended, whenever one comes
+    access = Access(listener.getsockname()[1])
+    async with Site(argv, env, _tell).open(listener, access):
         print(
-            f"Open {guard.address} in a browser on this machine; Ctrl+C here ends it, and all that it runs.",
+            f"Open {access.address} in a browser on this machine; Ctrl+C here ends it, and all that it runs.",
             flush=True,
         )
         number = await asked
     return 0 if number == 2 else 128 + number
-
-
-def _listen_for_signals(asked: "asyncio.Future[int]") -> None:
-    """Have the first signal that asks us to end noted, but not one that is ignored.
-
-    A second one ends us at once: what still runs is ended by its keepers.
-    """
-    from agent_exec.apps.signals import listen_for_signals
-
-    def note(number: int) -> None:
-        if asked.done():
-            os._exit(128 + number)
-        asked.set_result(number)
-
-    listen_for_signals(asked.get_loop(), note)
 
 
 def _passed_on(asked: "Parsed") -> list[str]:

@@ -6,7 +6,7 @@ import os
 import threading
 from typing import TYPE_CHECKING, Any
 
-from aiohttp import WSMsgType
+from starlette.websockets import WebSocketDisconnect
 
 from agent_exec.apps.shell.web.packets import DATA, Packets, data, meta
 from agent_exec.engine.engine import Engine
@@ -18,7 +18,7 @@ from agent_exec.model.output import Tail
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from aiohttp.web import WebSocketResponse
+    from starlette.websockets import WebSocket
 
     from agent_exec.engine.run import Run
 
@@ -38,7 +38,7 @@ class Tab:
     ends the app and all that the app has started.
     """
 
-    def __init__(self, argv: "Sequence[str]", env: "Mapping[str, str]", socket: "WebSocketResponse") -> None:
+    def __init__(self, argv: "Sequence[str]", env: "Mapping[str, str]", socket: "WebSocket") -> None:
         self._socket = socket
         self._loop = asyncio.get_running_loop()
         self._packets = Packets()
@@ -77,7 +77,7 @@ class Tab:
         await asyncio.wait(work)
         for task in work:
             failure = None if task.cancelled() else task.exception()
-            if failure is not None and not isinstance(failure, ConnectionError | InputClosed):
+            if failure is not None and not isinstance(failure, WebSocketDisconnect | InputClosed):
                 return str(failure) or repr(failure)
         if alone and (ended.result().exit_code or not self._packets.started):
             return run.stderr.decode("utf-8", "replace").strip() or "it ended before it drew anything"
@@ -122,13 +122,14 @@ class Tab:
 
     async def _listen(self, run: "Run") -> None:
         """Pass on what happens in the browser, until it hangs up or says what no client of ours would."""
-        async for message in self._socket:
-            if message.type is not WSMsgType.TEXT:
+        while True:
+            text = (await self._socket.receive()).get("text")
+            if text is None:
                 return
             try:
-                said = json.loads(message.data)
+                said = json.loads(text)
                 if said[0] == "ping":
-                    await self._socket.send_str(json.dumps(["pong", str(said[1])]))
+                    await self._socket.send_text(json.dumps(["pong", str(said[1])]))
                     continue
                 packet = _packet(said)
             except (ValueError, LookupError, TypeError, RecursionError):

@@ -1,30 +1,31 @@
-"""What the server shows: one page, the files it needs, and an app for each tab; nothing from elsewhere."""
+"""The pages of the server: one page, the files it needs, and an app for each tab; nothing from elsewhere."""
 
 import asyncio
-import logging
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aiohttp import web
+from starlette.datastructures import QueryParams
+from starlette.responses import FileResponse, PlainTextResponse
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from agent_exec.apps.shell.web.tab import Tab, environment, size
+from agent_exec.apps.web.server import Server
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
-    from agent_exec.apps.shell.web.guard import Guard
+    from starlette.types import Receive, Scope, Send
+
+    from agent_exec.apps.shell.web.access import Access
 
 TABS = 4
 """How many apps run at once, each a process of its own."""
 
 _PATIENCE = 3.0
-"""How long a tab waits for the place of one that is being closed, as when a page is loaded again."""
-
-_MESSAGE = 1024 * 1024
-"""The longest message of a browser, such as a text that was pasted."""
+"""Seconds that a tab waits for the place of one that is being closed, as when a page is reloaded."""
 
 _KINDS = {
     ".css": "text/css; charset=utf-8",
@@ -52,51 +53,54 @@ class Site:
         self._tabs: set[Tab] = set()
         self._closing = False
         self._files = _files()
+        self._shown: set[asyncio.Task[None] | None] = set()
 
     @asynccontextmanager
-    async def open(self, listener: "socket.socket", guard: "Guard") -> "AsyncIterator[None]":
-        """Be open on a socket, for whoever passes the guard; at the end, end every app and wait for that."""
-        application = web.Application(client_max_size=1024)
-        guard.protect(application)
-        application.router.add_get("/", self._file)
-        application.router.add_get("/static/{name}", self._file)
-        application.router.add_get("/ws", self._tab, allow_head=False)
-        application.on_shutdown.append(self._close)
-        silent = logging.getLogger(__name__)
-        silent.disabled = True  # who sends nonsense is answered; nobody here needs to read of it
-        runner = web.AppRunner(
-            application, access_log=None, logger=silent, keepalive_timeout=15, shutdown_timeout=5
-        )
-        await runner.setup()
-        assert runner.server is not None
-        server = await guard.visitors.receive(listener, runner.server)
+    async def open(self, listener: "socket.socket", access: "Access") -> "AsyncIterator[None]":
+        """Serve on a socket; at the end, end every app, and wait for that."""
+        server = Server(access.protect(self._serve), access.visitors, websockets=True)
+        await server.start(listener)
         try:
             yield
         finally:
             server.close()
-            await runner.cleanup()
+            await self._close()
+            await server.hang_up()
 
-    async def _file(self, request: web.Request) -> web.StreamResponse:
-        """Give one of the known files; there is no way from a name to any other."""
-        path = self._files.get(request.match_info.get("name", "page.html"))
-        if path is None:
-            raise web.HTTPNotFound
-        return web.FileResponse(path, headers={"Content-Type": _KINDS[path.suffix]})
+    async def _serve(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Serve one of the known files, or a tab; no path leads to any other file."""
+        path = scope["path"]
+        name = "page.html" if path == "/" else path.removeprefix("/static/")
+        if scope["type"] == "websocket" and path == "/ws":
+            await self._tab(WebSocket(scope, receive, send))
+        elif scope["type"] == "http" and name != path and name in self._files:
+            file = self._files[name]
+            await FileResponse(file, media_type=_KINDS[file.suffix])(scope, receive, send)
+        else:
+            await PlainTextResponse("Not Found\n", 404)(scope, receive, send)
 
-    async def _tab(self, request: web.Request) -> web.WebSocketResponse:
+    async def _tab(self, socket: WebSocket) -> None:
         """Serve an app to a tab until one of them ends."""
+        query = QueryParams(socket.scope["query_string"])
         try:
-            width, height = size(request.query.get("width", 80), request.query.get("height", 24))
+            width, height = size(query.get("width", 80), query.get("height", 24))
         except ValueError:
-            raise web.HTTPBadRequest(text="width and height are whole numbers.\n") from None
-        socket = web.WebSocketResponse(heartbeat=30, max_msg_size=_MESSAGE, compress=False, timeout=_PATIENCE)
-        await socket.prepare(request)
-        told = await self._show(socket, {**environment(width, height), **self._env})
-        await socket.close(code=_GOING, message=told.encode())
-        return socket
+            await socket.send_denial_response(PlainTextResponse("width and height are whole numbers.\n", 400))
+            return
+        task = asyncio.current_task()
+        self._shown.add(task)
+        try:
+            await socket.accept()
+            told = await self._show(socket, {**environment(width, height), **self._env})
+            if socket.client_state is not WebSocketState.DISCONNECTED:
+                await socket.close(_GOING, told)
+        except (WebSocketDisconnect, RuntimeError):
+            return  # the browser has gone
+        finally:
+            self._shown.discard(task)
 
-    async def _show(self, socket: web.WebSocketResponse, env: "Mapping[str, str]") -> str:
-        """Run an app for a tab, if there is a place for it; give what the tab is told at its end."""
+    async def _show(self, socket: WebSocket, env: "Mapping[str, str]") -> str:
+        """Run an app for a tab, if there is a place for it; return the message for the tab at its end."""
         try:
             async with asyncio.timeout(_PATIENCE):
                 await self._places.acquire()
@@ -112,8 +116,8 @@ class Site:
             self._tell(failure)
         return _GONE if self._closing else _FAILED if failure else _ENDED
 
-    async def _run(self, socket: web.WebSocketResponse, env: "Mapping[str, str]") -> str:
-        """Run an app until one of them ends; give what went wrong, once nothing of it is left."""
+    async def _run(self, socket: WebSocket, env: "Mapping[str, str]") -> str:
+        """Run an app until it or the tab ends; return the error message, once nothing of the app is left."""
         tab = Tab(self._argv, env, socket)
         self._tabs.add(tab)
         try:
@@ -122,14 +126,16 @@ class Site:
             await tab.close()
             self._tabs.discard(tab)
 
-    async def _close(self, _application: web.Application) -> None:
-        """End every app, and wait for that."""
+    async def _close(self) -> None:
+        """End every app, wait for that, and until every tab was told."""
         self._closing = True
         await asyncio.gather(*(tab.close() for tab in self._tabs))
+        if shown := {task for task in self._shown if task is not None}:
+            await asyncio.wait(shown, timeout=_PATIENCE)
 
 
 def _files() -> "dict[str, Path]":
-    """Give the files that are served, by name: our page, and Textual's terminal with its font."""
+    """Return the files that are served, by name: our page, and Textual's terminal with its font."""
     ours = Path(__file__).parent / "page"
     theirs = Path(str(files("textual_serve"))) / "static"
     return {name: ours / name for name in ("page.html", "page.css", "page.js")} | {

@@ -107,12 +107,24 @@ class Visitors:
         self._known = {one for one in self._known if not one.is_closing()}
 
 
+def pass_on(transport: asyncio.Transport, before: asyncio.BaseProtocol) -> None:
+    """Keep a stranger one whose connection was just given to another protocol, a websocket's.
+
+    `before` is the protocol that the transport had before.
+    """
+    if isinstance(before, _Newcomer):
+        inner = transport.get_protocol()
+        assert isinstance(inner, asyncio.Protocol)
+        before.inner = inner
+        transport.set_protocol(before)
+
+
 class _Newcomer(asyncio.Protocol):
     """Passes the head of a first request on to the protocol that serves it; the rest once it is admitted."""
 
     def __init__(self, visitors: Visitors, make: "Callable[[], asyncio.Protocol]") -> None:
         self._visitors = visitors
-        self._inner = make()
+        self.inner = make()
         self._held: bytearray | None = None  # what follows the head, once that has come
         self._tail = b""
         self._left: int | None = 0
@@ -121,7 +133,7 @@ class _Newcomer(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        self._inner.connection_made(transport)
+        self.inner.connection_made(transport)
         self._visitors.enter(transport)
 
     def data_received(self, data: bytes) -> None:
@@ -137,14 +149,14 @@ class _Newcomer(asyncio.Protocol):
             if ends:
                 self._held = bytearray()
                 self._hold(data[end:])
-            self._inner.data_received(data[:end])
+            self.inner.data_received(data[:end])
 
     def admit(self) -> None:
         """Pass on what was held, and leave the connection to its protocol."""
-        self._transport.set_protocol(self._inner)
+        self._transport.set_protocol(self.inner)
         self._transport.resume_reading()
         if self._held:
-            self._inner.data_received(bytes(self._held))
+            self.inner.data_received(bytes(self._held))
 
     async def discard(self, length: int | None) -> None:
         """Drop what comes until the body has come: so many bytes, or None for chunks, up to the last one."""
@@ -156,18 +168,18 @@ class _Newcomer(asyncio.Protocol):
         await self._whole.wait()
 
     def eof_received(self) -> bool | None:
-        return self._inner.eof_received()
+        return self.inner.eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._whole is not None:
             self._whole.set()
-        self._inner.connection_lost(exc)
+        self.inner.connection_lost(exc)
 
     def pause_writing(self) -> None:
-        self._inner.pause_writing()
+        self.inner.pause_writing()
 
     def resume_writing(self) -> None:
-        self._inner.resume_writing()
+        self.inner.resume_writing()
 
     def _hold(self, data: bytes) -> None:
         assert self._held is not None

@@ -1,0 +1,1 @@
+"""One web server for all that listens: connections, the guard before every request, the token."""

@@ -1,0 +1,180 @@
+"""The guard before every request to a server of ours: Host, Origin, token, and how much a request may be.
+
+A page in a browser can reach our port, under any name that resolves here or
+from its own address; so Host and Origin are checked, and no other origin is
+ever allowed. All else needs the token.
+"""
+
+import hmac
+from ipaddress import ip_address
+from typing import TYPE_CHECKING
+
+from anyio import fail_after, move_on_after
+
+from agent_exec.apps.web.connection import TRANSPORT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from starlette.responses import Response
+    from starlette.types import Receive, Scope, Send
+
+    from agent_exec.apps.web.visitors import Visitors
+
+LARGEST = 4 << 20
+"""The maximum size of a request's body in bytes."""
+
+PATIENCE = 30.0
+"""Seconds within which the body of a request must have come."""
+
+_DEFAULT_PORT = "80"
+
+
+class Guard:
+    """Admits a request, or answers it; `render` makes the answer from a status and a message.
+
+    The server answers to the names in `hosts`, on any port or on `port` only;
+    with `any_address`, to every IP address as well, since DNS cannot make a
+    browser send one.
+    """
+
+    def __init__(
+        self,
+        visitors: "Visitors",
+        render: "Callable[[int, str], Response]",
+        hosts: "Collection[str]",
+        *,
+        port: int | None = None,
+        any_address: bool = False,
+    ) -> None:
+        self.visitors = visitors
+        self._render = render
+        self._hosts = {host.lower() for host in hosts}
+        self._port = None if port is None else str(port)
+        shown = "" if self._port in (None, _DEFAULT_PORT) else f":{port}"  # as browsers write it
+        self.names = tuple(f"{host}{shown}" for host in hosts)
+        self._any_address = any_address
+
+    async def admit(
+        self,
+        scope: "Scope",
+        receive: "Receive",
+        send: "Send",
+        *,
+        token: bool,
+        without: str,
+        own_page: bool = False,
+    ) -> bool:
+        """True if a request may pass; answer it otherwise.
+
+        `token` says whether it carries the secret, `without` what a client
+        that lacks it reads. With `own_page`, only a page of ours may ask.
+        """
+        refused = self._refusal(scope, token, without, own_page)
+        if refused is not None:
+            await self.refuse(*refused, scope, receive, send)
+        return refused is None
+
+    async def refuse(
+        self, status: int, message: str, scope: "Scope", receive: "Receive", send: "Send"
+    ) -> None:
+        """Answer once the rest of the request has come: a client cut off while it sends reads nothing."""
+        waits = b"100-continue" in [value.lower() for field, value in scope["headers"] if field == b"expect"]
+        if scope["type"] == "http" and not waits:
+            length = None if fields(scope, "transfer-encoding") else declared(scope)
+            left = 4 * LARGEST
+            with move_on_after(PATIENCE / 10):
+                while left > 0 and not await self.visitors.discard(scope["state"][TRANSPORT], length):
+                    piece = await receive()
+                    left -= len(piece.get("body", b""))
+                    if not piece.get("more_body", False):
+                        break
+        await self._render(status, message)(scope, receive, send)
+
+    async def body(self, scope: "Scope", receive: "Receive", send: "Send") -> bytes | None:
+        """Return the whole body of a request; None if it was answered, or the client has gone."""
+        try:
+            if declared(scope) > LARGEST:
+                raise _TooLarge
+            with fail_after(PATIENCE):
+                return await _body(receive)
+        except TimeoutError:
+            message = f"a request must have come within {PATIENCE:.0f} s"
+            await self._render(408, message)(scope, receive, send)
+        except _TooLarge:
+            message = f"a request may have {LARGEST} bytes, not more; write large data to a file first"
+            await self.refuse(413, message, scope, receive, send)
+        return None
+
+    def _refusal(self, scope: "Scope", token: bool, without: str, own_page: bool) -> tuple[int, str] | None:
+        hosts, origins = fields(scope, "host"), fields(scope, "origin")
+        if len(hosts) != 1 or not self._is_ours(hosts[0]):
+            return 403, f"This server is called {' or '.join(self.names)}; use the address that it printed."
+        if (origins or own_page) and [one.lower() for one in origins] != [f"http://{hosts[0].lower()}"]:
+            return 403, "This server speaks to its own pages only."
+        if not token:
+            return 401, without
+        if not self.visitors.know(scope["state"][TRANSPORT]):
+            return 503, "Too many connections are open. Close some, then try again."
+        return None
+
+    def _is_ours(self, field: str) -> bool:
+        """True if a Host field names this server."""
+        host, port = _split(field)
+        if self._port is not None and port != self._port:
+            return False
+        if host in self._hosts:
+            return True
+        try:
+            return self._any_address and bool(ip_address(host))
+        except ValueError:
+            return False
+
+
+class _TooLarge(Exception):
+    """A body is larger than LARGEST."""
+
+
+def same(given: str, wanted: str) -> bool:
+    """True if two texts are equal, compared in constant time."""
+    return hmac.compare_digest(given.encode("utf-8", "replace"), wanted.encode())
+
+
+def fields(scope: "Scope", name: str) -> list[str]:
+    """Return the values of a header, in lower case its name, as often as it was sent."""
+    wanted = name.encode()
+    return [value.decode("latin-1") for field, value in scope["headers"] if field == wanted]
+
+
+def declared(scope: "Scope") -> int:
+    """Return the declared length of a body, 0 without one; the parser has checked that it is a number."""
+    said = fields(scope, "content-length")
+    return int(said[0][:16]) if said else 0
+
+
+def _split(field: str) -> tuple[str, str]:
+    """Return host and port of a Host field, the host in lower case without brackets; "" if invalid."""
+    host, colon, port = field.rpartition(":")
+    if not colon or "]" in port:
+        host, port = field, ""
+    if port and not (port.isascii() and port.isdecimal()):
+        return "", ""
+    if host.startswith("[") and host.endswith("]"):
+        return host[1:-1].lower(), port or _DEFAULT_PORT
+    return "" if ":" in host else host.lower(), port or _DEFAULT_PORT
+
+
+async def _body(receive: "Receive") -> bytes | None:
+    """Read the whole body; None if the client goes before it has come."""
+    pieces: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        pieces.append(message.get("body", b""))
+        size += len(pieces[-1])
+        if size > LARGEST:
+            raise _TooLarge
+        if not message.get("more_body", False):
+            return b"".join(pieces)
