@@ -1,5 +1,6 @@
 """What a tool answers: a text for the model, and the same as an object."""
 
+from dataclasses import dataclass
 from os import urandom
 
 from agent_exec.faces.session.omitted_ranges import without
@@ -15,7 +16,7 @@ LIKELY = "likely"
 
 
 def new_chunk_id() -> str:
-    """Give a name for one answer: six hexadecimal digits."""
+    """Return a name for one answer: six hexadecimal digits."""
     return urandom(3).hex()
 
 
@@ -24,6 +25,7 @@ def gone(start: int, end: int) -> str:
     return f"bytes {start} to {end} of the output were not kept: there was too much, or no room on the disk"
 
 
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class Answer(Value):
     """What happened to a command while the caller waited.
 
@@ -41,77 +43,32 @@ class Answer(Value):
     paths that the sandbox protects, each told once.
     """
 
-    __slots__ = (
-        "awaiting_input",
-        "changes",
-        "chunk_id",
-        "cursor",
-        "cut",
-        "dropped",
-        "echo",
-        "evidence",
-        "exit_code",
-        "notes",
-        "of",
-        "omitted",
-        "original_token_count",
-        "output",
-        "session_id",
-        "signal",
-        "streams",
-        "timed_out",
-        "wall_time_seconds",
-    )
-
-    def __init__(
-        self,
-        *,
-        output: str,
-        wall_time_seconds: float,
-        chunk_id: str = "",
-        exit_code: int | None = None,
-        session_id: int | None = None,
-        original_token_count: int | None = None,
-        awaiting_input: bool = False,
-        evidence: str | None = None,
-        echo: bool | None = None,
-        signal: str | None = None,
-        timed_out: bool = False,
-        omitted: "Sequence[tuple[int, int]]" = (),
-        cut: "tuple[int, int, bool] | None" = None,
-        dropped: "Sequence[tuple[int, int]]" = (),
-        of: int | None = None,
-        notes: "Sequence[str]" = (),
-        streams: "Mapping[str, str] | None" = None,
-        cursor: int | None = None,
-        changes: "Sequence[Mapping[str, object]]" = (),
-    ) -> None:
-        self.output = output
-        self.wall_time_seconds = wall_time_seconds
-        self.chunk_id = chunk_id
-        self.exit_code = exit_code
-        self.session_id = session_id
-        self.original_token_count = original_token_count
-        self.awaiting_input = awaiting_input
-        self.evidence = evidence
-        self.echo = echo
-        self.signal = signal
-        self.timed_out = timed_out
-        self.omitted = tuple(omitted)
-        self.cut = cut
-        self.dropped = tuple(dropped)
-        self.of = of
-        self.notes = tuple(notes)
-        self.streams = None if streams is None else dict(streams)
-        self.cursor = cursor
-        self.changes = tuple(changes)
+    output: str
+    wall_time_seconds: float
+    chunk_id: str = ""
+    exit_code: int | None = None
+    session_id: int | None = None
+    original_token_count: int | None = None
+    awaiting_input: bool = False
+    evidence: str | None = None
+    echo: bool | None = None
+    signal: str | None = None
+    timed_out: bool = False
+    omitted: "Sequence[tuple[int, int]]" = ()
+    cut: "tuple[int, int, bool] | None" = None
+    dropped: "Sequence[tuple[int, int]]" = ()
+    of: int | None = None
+    notes: "Sequence[str]" = ()
+    streams: dict[str, str] | None = None
+    cursor: int | None = None
+    changes: "Sequence[Mapping[str, object]]" = ()
 
     def text(self) -> str:
-        """Give the answer as a model reads it."""
+        """Return the answer as a model reads it."""
         return "\n".join([*self._header(), *self._body()])
 
     def structured(self) -> "dict[str, Any]":
-        """Give the answer as an object of JSON: the contract's fields, then those of ours that are set."""
+        """Return the answer as an object of JSON: the contract's fields, then those of ours that are set."""
         told: dict[str, Any] = {"wall_time_seconds": self.wall_time_seconds}
         if self.chunk_id:
             told = {"chunk_id": self.chunk_id, **told}
@@ -145,7 +102,7 @@ class Answer(Value):
         return told
 
     def _located(self) -> "list[dict[str, Any]]":
-        """Give what read_output has to be asked for to see what is not shown."""
+        """Return the ranges that read_output can show and this answer does not."""
         if self.cut is None and not self.omitted:
             return []
         of = {} if self.of is None else {"session_id": self.of}

@@ -1,5 +1,7 @@
 """The arguments of a call, validated and complete; times are seconds from here on."""
 
+from dataclasses import KW_ONLY, dataclass
+
 from agent_exec.faces.session.definitions import definitions
 from agent_exec.faces.session.failures import ToolFailure, login_refused, misread
 from agent_exec.faces.session.terms import (
@@ -58,100 +60,60 @@ _WORDING = _Wording()
 _SCHEMAS = {name: tool["parameters"] for name, tool in definitions().items()}
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Condition(Value):
     """One thing that ends a wait: `kind` is exit, output, idle (`seconds`), match (`regex`) or port."""
 
-    __slots__ = ("kind", "port", "regex", "seconds")
-
-    def __init__(
-        self, kind: str, *, seconds: float | None = None, regex: str | None = None, port: int | None = None
-    ) -> None:
-        self.kind = kind
-        self.seconds = seconds
-        self.regex = regex
-        self.port = port
+    kind: str
+    _: KW_ONLY
+    seconds: float | None = None
+    regex: str | None = None
+    port: int | None = None
 
     def pattern(self) -> "re.Pattern[str]":
-        """Give the regular expression, compiled."""
+        """Return the regular expression, compiled."""
         import re
 
         return re.compile(self.regex or "")
 
 
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class ExecArguments(Value):
-    """What exec_command is asked for; None is absent."""
+    """The arguments of exec_command; None is absent."""
 
-    __slots__ = tuple(
-        "cmd workdir shell login tty yield_seconds max_output_tokens sandbox_permissions justification"
-        " prefix_rule wait_for render timeout idle_timeout separate_streams rows columns".split()
-    )
-
-    def __init__(
-        self,
-        *,
-        cmd: str,
-        workdir: str | None = None,
-        shell: str | None = None,
-        login: bool = True,
-        tty: bool = False,
-        yield_seconds: float = YIELD_MS / 1000,
-        max_output_tokens: int = MAX_OUTPUT_TOKENS,
-        sandbox_permissions: str = PERMISSIONS[0],
-        justification: str | None = None,
-        prefix_rule: tuple[str, ...] | None = None,
-        wait_for: tuple[Condition, ...] = (),
-        render: str = RENDERS[0],
-        timeout: float | None = None,
-        idle_timeout: float | None = None,
-        separate_streams: bool = False,
-        rows: int = ROWS,
-        columns: int = COLUMNS,
-    ) -> None:
-        self.cmd = cmd
-        self.workdir = workdir
-        self.shell = shell
-        self.login = login
-        self.tty = tty
-        self.yield_seconds = yield_seconds
-        self.max_output_tokens = max_output_tokens
-        self.sandbox_permissions = sandbox_permissions
-        self.justification = justification
-        self.prefix_rule = prefix_rule
-        self.wait_for = wait_for
-        self.render = render
-        self.timeout = timeout
-        self.idle_timeout = idle_timeout
-        self.separate_streams = separate_streams
-        self.rows = rows
-        self.columns = columns
+    cmd: str
+    workdir: str | None = None
+    shell: str | None = None
+    login: bool = True
+    tty: bool = False
+    yield_seconds: float = YIELD_MS / 1000
+    max_output_tokens: int = MAX_OUTPUT_TOKENS
+    sandbox_permissions: str = PERMISSIONS[0]
+    justification: str | None = None
+    prefix_rule: tuple[str, ...] | None = None
+    wait_for: tuple[Condition, ...] = ()
+    render: str = RENDERS[0]
+    timeout: float | None = None
+    idle_timeout: float | None = None
+    separate_streams: bool = False
+    rows: int = ROWS
+    columns: int = COLUMNS
 
 
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class WriteArguments(Value):
-    """What write_stdin is asked for; a `render` of None is that of the session."""
+    """The arguments of write_stdin; a `render` of None is that of the session."""
 
-    __slots__ = ("chars", "keys", "max_output_tokens", "render", "session_id", "wait_for", "yield_seconds")
-
-    def __init__(
-        self,
-        *,
-        session_id: int,
-        chars: str = "",
-        yield_seconds: float = WRITE_YIELD_MS / 1000,
-        max_output_tokens: int = MAX_OUTPUT_TOKENS,
-        wait_for: tuple[Condition, ...] = (),
-        render: str | None = None,
-        keys: bool = False,
-    ) -> None:
-        self.session_id = session_id
-        self.chars = chars
-        self.yield_seconds = yield_seconds
-        self.max_output_tokens = max_output_tokens
-        self.wait_for = wait_for
-        self.render = render
-        self.keys = keys
+    session_id: int
+    chars: str = ""
+    yield_seconds: float = WRITE_YIELD_MS / 1000
+    max_output_tokens: int = MAX_OUTPUT_TOKENS
+    wait_for: tuple[Condition, ...] = ()
+    render: str | None = None
+    keys: bool = False
 
     def data(self, application: bool = False) -> bytes:
-        """Give the bytes to write; `application` if the program wants the other form of cursor keys."""
+        """Return the bytes to write; `application` if the program wants the other form of cursor keys."""
         if not self.keys:
             return self.chars.encode("utf-8", "surrogateescape")
         from agent_exec.terminal.keys import translate
@@ -159,36 +121,30 @@ class WriteArguments(Value):
         return translate(self.chars, application)
 
 
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class ReadArguments(Value):
-    """What read_output is asked for: `max_bytes` of a transcript, `start` bytes from its beginning."""
+    """The arguments of read_output: `max_bytes` of a transcript, `start` bytes from its beginning."""
 
-    __slots__ = ("max_bytes", "session_id", "start")
-
-    def __init__(self, *, session_id: int, start: int = 0, max_bytes: int = MAX_BYTES) -> None:
-        self.session_id = session_id
-        self.start = start
-        self.max_bytes = max_bytes
+    session_id: int
+    start: int = 0
+    max_bytes: int = MAX_BYTES
 
 
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class ResizeArguments(Value):
-    """What resize is asked for."""
+    """The arguments of resize."""
 
-    __slots__ = ("columns", "rows", "session_id")
-
-    def __init__(self, *, session_id: int, rows: int, columns: int) -> None:
-        self.session_id = session_id
-        self.rows = rows
-        self.columns = columns
+    session_id: int
+    rows: int
+    columns: int
 
 
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class PatchArguments(Value):
-    """What apply_patch is asked for."""
+    """The arguments of apply_patch."""
 
-    __slots__ = ("input", "workdir")
-
-    def __init__(self, *, input: str, workdir: str | None = None) -> None:  # noqa: A002
-        self.input = input
-        self.workdir = workdir
+    input: str
+    workdir: str | None = None
 
 
 def parse_exec(arguments: object, terms: "Terms" = USUAL) -> ExecArguments:

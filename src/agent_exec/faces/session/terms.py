@@ -1,5 +1,7 @@
 """The numbers of the contract, and how a server offers the tools."""
 
+from dataclasses import dataclass
+
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.limits import LONGEST
 from agent_exec.model.value import Value
@@ -21,6 +23,7 @@ PERMISSIONS = ("use_default", "require_escalated")
 RENDERS = ("text", "screen", "raw")
 
 
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class Terms(Value):
     """How a server offers the tools.
 
@@ -32,34 +35,21 @@ class Terms(Value):
     `most_output_tokens` whatever is asked.
     """
 
-    __slots__ = tuple(
-        "allow_login capture_login request_rule background_max_ms max_output_tokens"
-        " most_output_tokens".split()
-    )
+    allow_login: bool = True
+    capture_login: bool = False
+    request_rule: bool = True
+    background_max_ms: int = MOST_POLL_MS
+    max_output_tokens: int = MAX_OUTPUT_TOKENS
+    most_output_tokens: int | None = None
 
-    def __init__(
-        self,
-        *,
-        allow_login: bool = True,
-        capture_login: bool = False,
-        request_rule: bool = True,
-        background_max_ms: int = MOST_POLL_MS,
-        max_output_tokens: int = MAX_OUTPUT_TOKENS,
-        most_output_tokens: int | None = None,
-    ) -> None:
-        for name, count in (
-            ("background_max_ms", background_max_ms),
-            ("max_output_tokens", max_output_tokens),
-            ("most_output_tokens", 0 if most_output_tokens is None else most_output_tokens),
-        ):
+    def __post_init__(self) -> None:
+        for name in ("background_max_ms", "max_output_tokens", "most_output_tokens"):
+            count = getattr(self, name)
+            if name == "most_output_tokens" and count is None:
+                continue
             if isinstance(count, bool) or not isinstance(count, int) or count < 0:
                 raise InvalidArgument(f"{name} must be a whole number, 0 or more; got {count!r}")
-        self.allow_login = allow_login
-        self.capture_login = capture_login
-        self.request_rule = request_rule
-        self.background_max_ms = max(background_max_ms, LEAST_POLL_MS)
-        self.max_output_tokens = max_output_tokens
-        self.most_output_tokens = most_output_tokens
+        self.background_max_ms = max(self.background_max_ms, LEAST_POLL_MS)
 
 
 USUAL = Terms()
