@@ -54,7 +54,7 @@ class Call(Cancel):
 
 
 def watch(cancel: Cancel | None, what: str, printed: "Callable[[], tuple[int, str]]") -> None:
-    """Let a caller that shows progress know what its call waits for."""
+    """Tell a caller that shows progress what its call waits for."""
     if isinstance(cancel, Call):
         cancel.what, cancel.printed = what, printed
 

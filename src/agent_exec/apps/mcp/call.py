@@ -1,4 +1,4 @@
-"""One call of a tool, as its thread sees it: who waits for it, who can be asked, what is told meanwhile."""
+"""One call of a tool, as its thread sees it: cancellation, questions to a person, progress."""
 
 from contextvars import ContextVar
 from time import monotonic
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class Asking(Protocol):
-    """A way to ask whoever sits at the client."""
+    """A way to ask the person at the client."""
 
     @property
     def reachable(self) -> bool:
-        """Whether the client can ask somebody."""
+        """True if the client can ask a person."""
 
     def ask(self, request: "Request", /) -> str:
-        """Ask, in the thread of the call, and give the answer: once, session, always or no."""
+        """Ask, in the thread of the call, and return the answer: once, session, always or no."""
 
 
 class Call(Cancellable):
@@ -36,7 +36,7 @@ class Call(Cancellable):
         self._began = monotonic()
 
     def progress(self, name: str) -> tuple[float, str]:
-        """Tell how many seconds it has taken, and how it goes on."""
+        """Return the seconds it has taken, and a line about its progress."""
         elapsed = monotonic() - self._began
         said = f"{self.what or name} has run for {elapsed:.0f} s"
         if self.printed is None:
@@ -47,34 +47,34 @@ class Call(Cancellable):
 
     @property
     def reachable(self) -> bool:
-        """Whether somebody can be asked."""
+        """True if a person can be asked."""
         return self._asking is not None and self._asking.reachable
 
     def ask(self, request: "Request") -> str:
-        """Ask whoever sits at the client."""
+        """Ask the person at the client."""
         if self._asking is None:
             raise ApprovalRequired("nobody can be asked in this call")
         return self._asking.ask(request)
 
     def notice(self, text: str) -> None:
-        """Tell people something that the model alone should not know."""
+        """Show a notice to people, not only to the model."""
         if self._notices is not None:
             self._notices.notice(text)
 
 
 current: ContextVar[Call | None] = ContextVar("current", default=None)
-"""The call that this thread carries out."""
+"""The call that this thread runs."""
 
 
 class Client:
     """The approver of all toolsets: asks the client of the call that is carried out.
 
-    Outside of a call, as when tools are described, somebody may be there.
+    Outside of a call, as when tools are listed, a person is assumed to be reachable.
     """
 
     @property
     def reachable(self) -> bool:
-        """Whether the client can ask somebody."""
+        """True if the client can ask a person."""
         call = current.get()
         return call is None or call.reachable
 
@@ -86,7 +86,7 @@ class Client:
         return call.ask(request)
 
     def left(self, request: "Request") -> None:
-        """Tell people that a command runs outside of the sandbox, asked for or granted before."""
+        """Show people that a command runs outside of the sandbox, by an approval of now or before."""
         from shlex import join
 
         call = current.get()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 _MARGIN = 1.0
-"""How much longer a call may take than a command, which may have had to wait for its turn."""
+"""Seconds that a call may take beyond the time of its command, which may wait for a slot."""
 
 
 class Executor:
@@ -49,7 +49,7 @@ class Executor:
         )
 
     def definitions(self) -> list[dict[str, Any]]:
-        """Give what a model is told about it."""
+        """Return its definition."""
         return [self._tool]
 
     def call(self, name: str, arguments: dict[str, Any], call: "Call") -> "Result":
@@ -78,7 +78,7 @@ class Executor:
 
 
 def _reason(error: CommandExecutionError) -> str:
-    """Say why a command is not allowed, and what to do."""
+    """Return why a command is not allowed, and the next step."""
     details = error.details if isinstance(error.details, dict) else {}
     reason = details.get("reason") or details.get("error")
     return f": {reason}; use a program that is on the list" if reason else ""

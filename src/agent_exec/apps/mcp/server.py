@@ -54,7 +54,7 @@ _PLAIN = "text/plain"
 
 
 def build(toolset: "Toolset") -> Server[Any]:
-    """Give the server of a toolset; who serves closes the toolset."""
+    """Return the server of a toolset; the caller closes the toolset."""
     calls = Calls(toolset)
     outputs = Outputs(Resources(toolset))
     watching = Watching(outputs.resources.state)
@@ -85,7 +85,7 @@ def build(toolset: "Toolset") -> Server[Any]:
 
 
 class Calls:
-    """What the tools are, and the calls of them that run."""
+    """The list of tools, and the calls that run."""
 
     def __init__(self, toolset: "Toolset") -> None:
         self._toolset = toolset
@@ -101,7 +101,7 @@ class Calls:
         context: "ServerRequestContext[Any]",
         _asked: "PaginatedRequestParams | None",
     ) -> ListToolsResult:
-        """Give all tools at once; what is said of them depends on whether somebody can be asked."""
+        """Return all tools at once; their texts depend on whether a person can be asked."""
         asks = approving.can_elicit(context)
         if asks not in self._told:
             before = current.set(Call(approving.Elicitation(context, {}, self.notices)))
@@ -147,7 +147,7 @@ class Calls:
         return _shown(answer)
 
     async def _settle(self, context: "ServerRequestContext[Any]", asked: "CallToolRequestParams") -> bool:
-        """Have the toolset work in the client's roots; False if the call has to come again with them."""
+        """Move the toolset to the client's roots; return False if the client must call again with them."""
         async with self._settling:
             if self._toolset.wants_roots:  # type: ignore[attr-defined]  # as was asked before
                 roots = await roots_of(context, asked)
@@ -157,7 +157,7 @@ class Calls:
         return True
 
     async def _run(self, asked: "CallToolRequestParams", call: Call) -> Result | approving.Unanswered:
-        """Wait for the answer; if the client does not any more, the call is told, and left to itself."""
+        """Wait for the answer; if the client cancels, cancel the call, and leave its thread alone."""
 
         def act() -> Result | approving.Unanswered:
             current.set(call)
@@ -170,7 +170,7 @@ class Calls:
             except BaseException as error:
                 if lack := lacking(error):
                     return _error(Busy.code, lack)
-                sys.excepthook(type(error), error, error.__traceback__)  # for whoever reads stderr
+                sys.excepthook(type(error), error, error.__traceback__)  # on stderr
                 return _error(
                     "internal", f"{asked.name} failed by an error of agent-exec's own: {error!r}; report it"
                 )
@@ -185,7 +185,7 @@ class Calls:
 
 
 class Outputs:
-    """What jobs and sessions have printed, as the protocol has it."""
+    """The output of jobs and sessions as resources of the protocol."""
 
     def __init__(self, resources: Resources) -> None:
         self.resources = resources
@@ -193,7 +193,7 @@ class Outputs:
     async def list(
         self, _context: "ServerRequestContext[Any]", _asked: "PaginatedRequestParams | None"
     ) -> ListResourcesResult:
-        """Give the outputs of the newest jobs and of all sessions."""
+        """Return the outputs of the newest jobs and of all sessions."""
         try:
             found = await somehow(self.resources.listed)
         except AgentExecError as error:
@@ -208,7 +208,7 @@ class Outputs:
     async def templates(
         self, _context: "ServerRequestContext[Any]", _asked: "PaginatedRequestParams | None"
     ) -> ListResourceTemplatesResult:
-        """Give how outputs are named, and ranges of them."""
+        """Return the templates of the names of outputs and their ranges."""
         return ListResourceTemplatesResult(
             resource_templates=[
                 ResourceTemplate(uri_template=one.uri, name=one.name, description=one.about, mime_type=_PLAIN)
@@ -219,7 +219,7 @@ class Outputs:
     async def read(
         self, _context: "ServerRequestContext[Any]", asked: "ReadResourceRequestParams"
     ) -> ReadResourceResult:
-        """Give some of an output; `_meta` tells which of it."""
+        """Return part of an output; `_meta` has its range."""
         try:
             piece = await somehow(self.resources.read, asked.uri)
         except AgentExecError as error:
@@ -234,8 +234,8 @@ async def _tell_progress(context: "ServerRequestContext[Any]", name: str, call: 
         await sleep(PROGRESS_EVERY)
         try:
             elapsed, message = await somehow(call.progress, name)
-        except (AgentExecError, OSError):  # it has been taken away, or cannot be looked at now
-            continue  # whoever waits for it finds out; a note takes no call away
+        except (AgentExecError, OSError):  # it was deleted, or cannot be read now
+            continue  # the call itself reports that; a note must not end it
         await context.session.report_progress(elapsed, message=_clean(message))
 
 
@@ -252,7 +252,7 @@ def _shown(answer: Result) -> CallToolResult:
 
 
 def _clean(value: Any) -> Any:
-    """Give the same without halves of surrogate pairs, which no message can carry."""
+    """Return the same with halves of surrogate pairs replaced, which no message can carry."""
     if isinstance(value, str):
         try:
             value.encode()

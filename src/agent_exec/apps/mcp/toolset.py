@@ -20,25 +20,25 @@ MAX_WAIT = 55.0
 
 
 def is_wide(folder: str) -> bool:
-    """Whether a folder is or holds the home folder, which no sandbox lets commands change."""
+    """Return True if a folder is or holds the home folder, which no sandbox makes writable."""
     from agent_exec.model.paths import inside
 
     return inside(os.path.realpath(os.path.expanduser("~")), os.path.realpath(folder))
 
 
 class Settings(NamedTuple):
-    """What a toolset is opened with."""
+    """The settings of a toolset."""
 
     sandbox: "Profile"
-    """What confines every command; full-access, which confines none, only if the user has named it."""
+    """The profile of every command; full-access, which confines nothing, only if the user named it."""
     workspaces: tuple[str, ...] = ()
     """The real paths of the folders that were named, or that the client has named; none: the current one."""
     follows: bool = True
-    """Whether the sandbox's roots are the workspaces, whichever they are."""
+    """True if the sandbox's roots follow the workspaces."""
     note: str = ""
-    """What models are told besides."""
+    """A further note to models."""
     warning: str = ""
-    """What people are told of the start."""
+    """A warning to people about the start."""
     rules: "Rules" = IN_FORCE
     """The rules that judge commands."""
     own: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class Settings(NamedTuple):
     """The folder of jobs."""
     max_wait: float = MAX_WAIT
     until: float | None = None
-    """How long `run` and `wait` wait if they are not told, if that is not their own."""
+    """The default wait of `run` and `wait`; None is their own."""
 
     @property
     def hidden(self) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ class Settings(NamedTuple):
         return self.workspaces or (here(),)
 
     def at(self, workspaces: tuple[str, ...]) -> "Settings":
-        """Give the same for other folders; one that no sandbox gives away can be read there, not written."""
+        """Return the same for other folders; one that holds the home folder can be read, not written."""
         sandbox = self.sandbox
         if self.follows:
             sandbox = sandbox.replace(roots=[folder for folder in workspaces if not is_wide(folder)])
@@ -74,7 +74,7 @@ class Settings(NamedTuple):
         return self
 
     def gate(self) -> "Gate":
-        """Give the gate that commands pass; the client is asked."""
+        """Return the gate that commands pass; the client is asked."""
         from agent_exec.apps.mcp.call import Client
         from agent_exec.requests.opening import open_gate
 

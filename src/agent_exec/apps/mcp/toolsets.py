@@ -31,7 +31,7 @@ class Offer:
         self._names = tuple(names)
         self._settings = settings
         self.wants_roots = not settings.workspaces
-        """Whether the client's roots are to be asked for, before the first call."""
+        """True if the client's roots must be asked for before the first call."""
         self.parts = _open(self._names, settings)
         try:
             self._by_tool = _joined(self.parts)
@@ -41,12 +41,12 @@ class Offer:
 
     @property
     def warning(self) -> str:
-        """What people are told of the start, if there is anything."""
+        """A warning to people about the start, or an empty text."""
         return self._settings.warning
 
     @property
     def instructions(self) -> str:
-        """What a model is told about all tools, and about where its commands run."""
+        """The text about all tools for a model, and where its commands run."""
         told = [part.instructions for part in self.parts]
         if not any(name in _TELLING for name in self._names):
             told.append(_where(self._settings))
@@ -55,11 +55,11 @@ class Offer:
         return " ".join((*told, self._settings.note)).rstrip()
 
     def definitions(self) -> list[dict[str, Any]]:
-        """Give what a model is told about each tool, in order."""
+        """Return the definition of each tool, in order."""
         return [tool for part in self.parts for tool in part.definitions()]
 
     def call(self, name: str, arguments: dict[str, Any], call: "Call") -> "Result":
-        """Do what a tool does."""
+        """Call a tool."""
         return self._by_tool[name].call(name, arguments, call)
 
     def settle(self, roots: "Sequence[str]") -> None:

@@ -66,7 +66,7 @@ def runs_shell_line(words: "Words") -> bool:
 
 
 def _options(arguments: "Words") -> "Iterator[str]":
-    """Give a shell's own options, in lower case; not those of the script that it runs.
+    """Return a shell's own options, in lower case; not those of the script that it runs.
 
     A word after an option may be that option's value, so that more options
     may follow it; the first that cannot be one is the script.
@@ -86,7 +86,7 @@ def _options(arguments: "Words") -> "Iterator[str]":
 
 
 def _program(words: "Words") -> "tuple[str, Words]":
-    """Give the name of the program, without path and ending, in lower case, and its arguments."""
+    """Return the name of the program, without path and ending, in lower case, and its arguments."""
     for index, word in enumerate(words):
         name = plain(word or "").casefold()
         if name not in _MANY_IN_ONE:

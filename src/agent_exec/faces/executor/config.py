@@ -72,7 +72,7 @@ class CommandExecutorConfig:
 
 
 def milliseconds(name: str, value: object) -> float:
-    """Give a time; None is 0. Refuse what is not a finite, sane number of milliseconds."""
+    """Return a time; None is 0. Refuse what is not a finite, sane number of milliseconds."""
     if value is None:
         return 0
     if isinstance(value, bool) or not isinstance(value, int | float):

@@ -1,4 +1,4 @@
-"""What a model is told about the tool `execute_command`."""
+"""The definition of the tool `execute_command`."""
 
 from agent_exec.faces.executor.config import TIMEOUT_MS
 from agent_exec.tools.define import define, integer, string, strings

@@ -5,8 +5,8 @@ CommandExecutionError       (message, code, details)
   ToolTypeError               there is no such tool
 
 They stand beside the tree of our own errors: the codes are the contract's,
-and belong to the error, not to its class. What is no matter of the contract,
-such as an argument of the wrong kind, is one of ours.
+and belong to the error, not to its class. Errors outside of the contract,
+such as InvalidArgument, are our own.
 """
 
 TYPE_CHECKING = False
@@ -31,7 +31,7 @@ CODES = (
     OUTPUT_SIZE_EXCEEDED,
     CONCURRENT_LIMIT_EXCEEDED,
 )
-"""The codes of the contract; a tool nobody knows is beyond it."""
+"""The codes of the contract, which has none for an unknown tool."""
 
 
 class CommandExecutionError(Exception):

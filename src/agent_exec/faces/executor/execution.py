@@ -1,4 +1,4 @@
-"""One execution: what was asked of the engine, what is told meanwhile, and the result."""
+"""One execution: its command, its log lines, and its result."""
 
 from agent_exec.faces.executor.errors import (
     EXECUTION_FAILED,
@@ -72,7 +72,7 @@ class Execution:
         )
 
     def begin(self) -> None:
-        """Say that it is about to be started."""
+        """Log that it is about to be started."""
         self._journal.executing(self._command, self._args)
 
     def _hear(self, stream: "Stream", chunk: bytes) -> None:
@@ -102,7 +102,7 @@ class Execution:
             self._journal.signalled("SIGTERM" if event == "terminate" else "SIGKILL")
 
     def ended(self, outcome: "Outcome") -> CommandExecutionResult:
-        """Give the result of a command that ran, however it ended."""
+        """Return the result of a command that ran, however it ended."""
         duration = round(outcome.duration * 1000)
         exit_code = outcome.exit_code if outcome.signal is None else None
         status: Status = "error"
@@ -131,7 +131,7 @@ class Execution:
         )
 
     def failed(self, error: "AgentExecError", seconds: float) -> CommandExecutionResult:
-        """Give the result of a command that could not be started, or was lost."""
+        """Return the result of a command that could not be started, or was lost."""
         self._journal.broke(self._command)
         why = error.message.encode("utf-8", "replace")
         return CommandExecutionResult(
@@ -145,5 +145,5 @@ class Execution:
 
     @staticmethod
     def _text(data: bytes, observed: int) -> str:
-        """Give output as text; a character that the limit cuts in two is left out."""
+        """Return output as text; a character that the limit cuts in two is left out."""
         return text(data) if observed == len(data) else Text().feed(data)

@@ -95,7 +95,7 @@ class CommandExecutor:
 
     @property
     def concurrent_count(self) -> int:
-        """How many commands it runs now."""
+        """The number of commands that run now."""
         return self._slots.taken
 
     def validate_command(
@@ -276,7 +276,7 @@ class CommandExecutor:
     def _judge(
         self, command: str, args: "tuple[str, ...]", cwd: str | None
     ) -> "tuple[CommandValidationResult, tuple[str, ...]]":
-        """Say whether a command is allowed, and which words it is."""
+        """Return whether a command is allowed, and its words."""
         self._journal.validating(command)
         try:
             words = words_of(command, args)
@@ -286,13 +286,13 @@ class CommandExecutor:
         return validate(words, config.policy, cwd, guards=config.argument_guards), words
 
     def _seen_from(self, folder: str | None) -> str | None:
-        """Give the folder that relative paths are seen from, as far as it is known."""
+        """Return the folder that relative paths start from; None if it is unknown."""
         home = self._workspace.root if self._workspace is not None else _here()
         path = os.path.join(home, folder or "")
         return path if os.path.isabs(path) else None
 
     def _folder(self, command: str, cwd: str | None) -> str | None:
-        """Give the folder to run in; raise if it lies outside of the workspace."""
+        """Return the folder to run in; raise if it lies outside of the workspace."""
         if self._workspace is None:
             return cwd
         try:
@@ -347,7 +347,7 @@ def _turn(turn: "Future[None]", cancelled: "Cancel | None", deadline: float) -> 
 
 
 def _path(cwd: "str | os.PathLike[str] | None") -> str | None:
-    """Give a working directory as text; None for the default one."""
+    """Return a working directory as text; None for the default one."""
     path = None if cwd is None else os.fspath(cwd)
     if path is not None and (not isinstance(path, str) or "\0" in path):
         raise InvalidArgument(f"cwd must be the path of a folder; got {path!r}")
@@ -355,7 +355,7 @@ def _path(cwd: "str | os.PathLike[str] | None") -> str | None:
 
 
 def _here() -> str:
-    """Give our own working directory; nothing if it is gone."""
+    """Return our own working directory; an empty text if it was removed."""
     try:
         return os.getcwd()
     except FileNotFoundError:

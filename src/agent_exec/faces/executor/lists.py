@@ -62,7 +62,7 @@ class CommandLists(Policy):
         self._shells = next((words for words in denied if runs_shell_line(words)), None)
 
     def with_rules(self, rules: "Sequence[Rule]") -> "CommandLists":
-        """Give lists with further rules after these."""
+        """Return lists with further rules after these."""
         more = CommandLists((), ())
         Policy.__init__(more, (*self.rules, *rules))
         more._root, more._shells = self._root, self._shells
@@ -89,7 +89,7 @@ class CommandLists(Policy):
 
 
 def _rules(entries: "list[list[str]]", verdict: "Kind") -> "Iterator[Rule]":
-    """Give the rules of a list: one for all mere names, which is looked at faster, and one for each other."""
+    """Return the rules of a list: one for all plain names, which matches faster, one for each other."""
     names = [words[0] for words in entries if len(words) == 1]
     reason = "it is blacklisted" if verdict == "deny" else ""
     if names:

@@ -74,5 +74,5 @@ class CommandValidationResult:
         return self.valid
 
     def to_wire(self) -> "dict[str, Any]":
-        """Give it in the contract's own names."""
+        """Return it in the contract's own names."""
         return {"valid": True} if self.valid else {"valid": False, "error": self.error}

@@ -28,7 +28,7 @@ class Slots:
         return len(self._holders)
 
     def take(self, holder: object) -> bool:
-        """Take a slot if there is one, and nobody waits for it."""
+        """Take a slot if one is free and no other holder waits; return True if so."""
         with self._lock:
             if self._waiting or len(self._holders) >= self._limit:
                 return False
@@ -36,7 +36,7 @@ class Slots:
             return True
 
     def queue(self, holder: object) -> "Future[None]":
-        """Give a future that is done as soon as the holder has a slot; first come, first served."""
+        """Return a future that is done as soon as the holder has a slot; first come, first served."""
         from concurrent.futures import Future
 
         turn: Future[None] = Future()
@@ -47,11 +47,11 @@ class Slots:
         return turn
 
     def give_back(self, holder: object) -> None:
-        """Give the slot or the place in the queue back; harmless for who has neither."""
+        """Return the slot, or the place in the queue; does nothing for a holder that has neither."""
         try:
             self._free(holder)
         except BaseException:
-            self._free(holder)  # interrupted, but whoever is next must not wait for ever
+            self._free(holder)  # interrupted, but the next holder must get its slot
             raise
 
     def _free(self, holder: object) -> None:
@@ -61,7 +61,7 @@ class Slots:
             self._fill()
 
     def _fill(self) -> None:
-        """Give free slots to those who wait; in this order, so that an interruption loses nobody."""
+        """Hand free slots to waiting holders; in this order, so that an interruption loses none."""
         while self._waiting and len(self._holders) < self._limit:
             holder, turn = next(iter(self._waiting.items()))
             self._holders.add(holder)

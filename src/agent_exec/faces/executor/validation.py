@@ -1,4 +1,4 @@
-"""Whether a command is allowed: the words that would run, and what the policy says to them."""
+"""Validates a command: its words, and the verdict of the policy."""
 
 from agent_exec.faces.executor.errors import COMMAND_BLACKLISTED, COMMAND_NOT_WHITELISTED
 from agent_exec.faces.executor.result import CommandValidationResult
@@ -21,7 +21,7 @@ _VALID = CommandValidationResult(True)
 
 
 def checked(command: object, args: "Iterable[str] | None") -> "tuple[str, tuple[str, ...]]":
-    """Give the command and its arguments; raise InvalidArgument for what is no text."""
+    """Return the command and its arguments; raise InvalidArgument unless all are text."""
     if not isinstance(command, str):
         raise InvalidArgument(f"command must be text, the name of a program; got {command!r}")
     listed = args is None or (hasattr(args, "__iter__") and not isinstance(args, str | bytes))
@@ -32,7 +32,7 @@ def checked(command: object, args: "Iterable[str] | None") -> "tuple[str, tuple[
 
 
 def words_of(command: str, args: "tuple[str, ...]") -> "tuple[str, ...]":
-    """Give the words that run, which are the words that are judged.
+    """Return the words that run, which are the words that are judged.
 
     A command with blanks is split as a shell would, and nothing in it is
     expanded. Raise ValueError if that cannot be done.
@@ -47,7 +47,7 @@ def words_of(command: str, args: "tuple[str, ...]") -> "tuple[str, ...]":
 def validate(
     words: "tuple[str, ...]", policy: "Policy", cwd: str | None, *, guards: bool
 ) -> CommandValidationResult:
-    """Say whether the policy lets these words run in this folder."""
+    """Return whether the policy allows these words in this folder."""
     if not words or not words[0]:
         return _unlisted("there is no command in it")
     verdict = policy.judge(words, facts_here(words, cwd))
@@ -65,7 +65,7 @@ def validate(
 
 
 def unreadable(why: object) -> CommandValidationResult:
-    """Say that a command cannot be split into words."""
+    """Return the refusal of a command that cannot be split into words."""
     return CommandValidationResult(
         False, f"{_NOT_WHITELISTED}: it cannot be read, {why}", COMMAND_NOT_WHITELISTED, str(why)
     )
@@ -76,7 +76,7 @@ def _unlisted(reason: str) -> CommandValidationResult:
 
 
 def _listed(words: "tuple[str, ...]", verdict: "Verdict", policy: "Policy") -> bool:
-    """Tell whether the command itself, which is found first, is allowed by a rule."""
+    """Return True if a rule allows the command itself, which is the first finding."""
     first = verdict.findings[0]
     is_path = "/" in words[0] or "\\" in words[0]
     if first.kind == "allow" and first.rule is not None and not is_path:
@@ -92,7 +92,7 @@ def _listed(words: "tuple[str, ...]", verdict: "Verdict", policy: "Policy") -> b
 
 
 def _writes(rule: "Rule", path: str) -> bool:
-    """Tell whether a path is written in a rule, or the rule is for everything."""
+    """Return True if a rule names this path, or matches every command."""
     if not rule.prefix:
         return True
     token = rule.prefix[0]

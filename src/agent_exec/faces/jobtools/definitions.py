@@ -1,4 +1,4 @@
-"""What a model is told about the tools of jobs; the same objects check what it asks for."""
+"""The definitions of the tools of jobs; their schemas validate the calls."""
 
 import os
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 TOOLS = ("run", "status", "tail", "wait", "kill", "list")
 UNTIL = 10
-"""How long `run` watches if nothing is asked, in seconds."""
+"""How long `run` waits by default, in seconds."""
 
 _RUN = """\
 Starts a command as a durable job and watches it for a while. Answers when the command has ended, or after \
@@ -120,7 +120,7 @@ def _job() -> "Schema":
 
 
 def _answers() -> "dict[str, Schema]":
-    """Give the schema of each answer, a refusal as well, as that of the program has it."""
+    """Return the schema of each answer, made from that of the program; it covers refusals."""
     from agent_exec.model.jsonline import load
 
     file = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "verbs.schema.json")
@@ -142,7 +142,7 @@ def _answers() -> "dict[str, Schema]":
 
 
 def _plain(value: "Schema", known: "Schema") -> "Schema":
-    """Give what is said about a field without what it refers to: description and type, and those below it."""
+    """Return the description and type of a field, with references resolved."""
     while "$ref" in value:
         value = known[value["$ref"].rpartition("/")[2]]
     told: Schema = {name: value[name] for name in ("description", "type", "enum", "const") if name in value}

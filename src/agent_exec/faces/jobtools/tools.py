@@ -1,4 +1,4 @@
-"""The tools of jobs, by their names: what a server offers, and what it does when one is called."""
+"""The tools of jobs: their definitions, and one method for each."""
 
 import os
 
@@ -67,7 +67,7 @@ class JobTools:
 
     @property
     def instructions(self) -> str:
-        """What a model is told about all of them."""
+        """The text about all tools for a model."""
         return (
             "run starts a command as a durable job and gives its job_id at once or when it has ended; wait "
             "waits for a job, tail shows its output, kill ends it, list finds it again. Jobs outlive this "
@@ -75,7 +75,7 @@ class JobTools:
         )
 
     def definitions(self) -> "list[dict[str, Any]]":
-        """Give what a model is told about each tool."""
+        """Return the definition of each tool."""
         if not self._told:
             self._told = definitions(longest=self._longest, usual=self._usual, sandbox=self._sandbox)
         return self._told
@@ -92,15 +92,15 @@ class JobTools:
         return json_result(answer, is_error=not answer["ok"])
 
     def read(self, job_id: str, stream: "Stream", start: int | None, size: int) -> "Excerpt":
-        """Give some of a job's output from an offset on; None gives its end."""
+        """Return part of a job's output from an offset on; None returns its end."""
         return self.jobs.read(self._reachable(job_id), stream, start, size)
 
     def extent(self, job_id: str, stream: "Stream") -> "tuple[int, bool]":
-        """Tell how much has come of a stream, and whether no more will."""
+        """Return the size of a stream, and whether it is final."""
         return self.jobs.extent(self._reachable(job_id), stream)
 
     def recent(self, limit: int) -> "list[dict[str, Any]]":
-        """Tell of the newest jobs of the workspace."""
+        """Return the newest jobs of the workspace."""
         found: list[dict[str, Any]] = self.jobs.list(limit=limit, within=self.workspaces.holds)["jobs"]
         return found
 
@@ -162,7 +162,7 @@ class JobTools:
         watch(call, f"job {job_id}", lambda: self.jobs.printed(job_id))
 
     def _patience(self, asked: "dict[str, Any]", usual: float) -> float:
-        """Give how long a call waits: more than it may is lowered."""
+        """Return how long a call waits, at most as long as it may."""
         default = usual if self._usual is None else self._usual
         return float(min(asked.get("until", default), self._longest))
 
@@ -170,7 +170,7 @@ class JobTools:
         return self._reachable(asked["job_id"])
 
     def _reachable(self, job_id: str) -> str:
-        """Give the id of a job, if it runs in the workspace."""
+        """Return the id of a job; raise JobNotFound if it does not run in the workspace."""
         cwd = self.jobs.cwd_of(job_id)
         if not self.workspaces.holds(cwd):
             raise JobNotFound(

@@ -5,14 +5,14 @@ WIDEST = 4
 
 
 def bytes_for(characters: int) -> int:
-    """Give how many bytes of a stream are enough to know its first characters, and if there are more."""
+    """Return how many bytes of a stream are enough to know its first characters, and if there are more."""
     return WIDEST * characters
 
 
 def cut(kept: bytes, observed: int, characters: int) -> tuple[str, bool]:
-    """Give the first characters of a stream of which `bytes_for` them were kept, and whether there were more.
+    """Return the first characters of a stream, of which `bytes_for` them were kept; True if there were more.
 
-    A character is a code point; what is no UTF-8 becomes U+FFFD. If the bytes
+    A character is a code point; invalid UTF-8 becomes U+FFFD. If the bytes
     were cut, perhaps within a character, then all that were asked for lie
     before the cut: at most three bytes of it belong to an unfinished one, and
     the others are `characters` at least.

@@ -1,4 +1,4 @@
-"""What a model is told about each tool; the texts are the contract's own."""
+"""The definitions of the tools; the texts are the contract's own."""
 
 from agent_exec.tools.define import integer, record
 from agent_exec.tools.hints import command_hints, hints

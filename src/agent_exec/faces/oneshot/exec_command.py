@@ -132,7 +132,7 @@ def _act(context: "Context", asked: "Arguments") -> "dict[str, Any]":
 
 
 def _may_write(context: "Context") -> bool:
-    """Tell whether a command may write: not where the kernel keeps it from that."""
+    """Return True if a command may write: the kernel does not prevent it."""
     confined = context.sandbox is not None and context.sandbox.name == "read-only"
     return not (confined or context.exec_in_read_only)
 

@@ -54,7 +54,7 @@ _UNBORN = ("No commits yet on ", "Initial commit on ")
 
 
 def branch_of(raw: str) -> str | None:
-    """Give the branch that the output of git status names; None if there is none."""
+    """Return the branch that the output of git status names; None if there is none."""
     first = raw.partition("\n")[0].rstrip("\r")
     if not first.startswith("## "):
         raise ToolError("INTERNAL", "git status did not begin with the branch")
@@ -67,7 +67,7 @@ def branch_of(raw: str) -> str | None:
 
 
 def without_filters(env: "dict[str, str]", listed: str) -> "dict[str, str]":
-    """Give an environment that switches off the filters which a repository's own configuration defines.
+    """Return an environment that disables the filters of a repository's own configuration.
 
     `listed` is what git says about its settings: scope and name, each ended by NUL.
     """

@@ -1,4 +1,4 @@
-"""The kit: the tools of one workspace, what may be used of them, and the calls."""
+"""The toolkit: the tools of one workspace, their permissions, and calls."""
 
 import os
 import sys
@@ -112,7 +112,7 @@ class Toolkit:
         return EXEC_COMMAND.call(self._context, asked | unknown if unknown else asked)
 
     def git_status_summary(self, cwd: str = ".") -> "Answer":
-        """Tell the root of a repository, its branch and its status."""
+        """Return the root of a repository, its branch and its status."""
         return GIT_STATUS_SUMMARY.call(self._context, {"cwd": cwd})
 
     def invoke(
@@ -149,7 +149,7 @@ class Toolkit:
         self._runner.close()
 
     def allowed_tools(self) -> "list[Definition]":
-        """Give the definitions of the tools that the policy allows, in order."""
+        """Return the definitions of the tools that the policy allows, in order."""
         return [copied(tool.definition) for tool in self._allowed()]
 
     def definitions(self) -> "list[Definition]":
@@ -157,7 +157,7 @@ class Toolkit:
         return [served(definition, self._context.sandbox) for definition in self.allowed_tools()]
 
     def tools_for(self, provider: str) -> "list[Definition]":
-        """Give the same in the form of a provider: "openai", "anthropic" or "mcp"."""
+        """Return the same in the form of a provider: "openai", "anthropic" or "mcp"."""
         return export((tool.definition for tool in self._allowed()), provider)
 
     def _allowed(self) -> "list[Tool]":
@@ -243,7 +243,7 @@ def _checked_root(root: "str | os.PathLike[str] | None") -> str:
 
 
 def _checked_policy(policy: "Mapping[str, Any] | None") -> "tuple[dict[str, str], str]":
-    """Give which tools are allowed by name, and what holds for the others; a copy."""
+    """Return the permission of each named tool, and that of all others; a copy."""
     form = '{"tools": {"exec_command": "allow"}, "default_policy": "deny"}'
     if policy is None:
         return {}, "deny"

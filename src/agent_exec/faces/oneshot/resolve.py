@@ -19,7 +19,7 @@ _HAND_ON = "; if ($?) { exit 0 } elseif ($LASTEXITCODE) { exit $LASTEXITCODE } e
 
 
 def shell_for(platform: str) -> tuple[str, ...]:
-    """Give the shell of a platform, as `sys.platform` calls it, with its switches; a line follows them."""
+    """Return the shell of a platform, as `sys.platform` calls it, with its switches; a line follows them."""
     if platform == "win32":
         return ("pwsh.exe", "-NoLogo", "-NoProfile", "-Command")
     if platform == "darwin":
@@ -28,7 +28,7 @@ def shell_for(platform: str) -> tuple[str, ...]:
 
 
 def resolve_command(command: "Sequence[str]", shell_mode: str, shell: "Sequence[str]") -> list[str]:
-    """Give the argv for these tokens.
+    """Return the argv for these tokens.
 
     In "direct" mode the tokens are the argv, and whoever spawns it looks the
     program up. In "default" mode the shell gets one line in which every
@@ -46,7 +46,7 @@ def resolve_command(command: "Sequence[str]", shell_mode: str, shell: "Sequence[
 
 
 def shell_name(shell: "Sequence[str]") -> str:
-    """Give the plain name of a shell's program; it says how words are quoted for it."""
+    """Return the plain name of a shell's program; it says how words are quoted for it."""
     name = shell[0].replace("\\", "/").rpartition("/")[2]
     return name[:-4] if name.lower().endswith(".exe") else name
 

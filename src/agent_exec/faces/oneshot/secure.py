@@ -98,13 +98,13 @@ class Context(Value):
 
     @property
     def ours(self) -> "Ours":
-        """What no confined command may change or see."""
+        """The files that no confined command may change, and the folders that none may see."""
         from agent_exec.sandbox.plan.ours import ours
 
         return ours(self.own, self.hidden)
 
     def allows(self, name: str) -> bool:
-        """Tell whether the policy allows a tool."""
+        """Return True if the policy allows a tool."""
         return self.permissions.get(name, self.default_policy) == "allow"
 
 
@@ -274,7 +274,7 @@ def refusal(
 def judge(
     context: Context, words: "Sequence[str]", cwd: str | None, fed: bytes, writes: "Sequence[str]" = ()
 ) -> None:
-    """Let the rules judge a command, and whoever approves it see what it is given to read."""
+    """Have the rules judge a command; its input is shown to the approver."""
     try:
         context.gate.admit(words, cwd, fed=fed, writes=writes)
     except (CommandDenied, ApprovalRequired) as error:

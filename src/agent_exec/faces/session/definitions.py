@@ -1,4 +1,4 @@
-"""What a model is told about the tools of a session."""
+"""The definitions of the tools of sessions; their schemas validate the calls."""
 
 from agent_exec.faces.session.terms import (
     COLUMNS,

@@ -1,4 +1,4 @@
-"""The tools of sessions, by their names: what a server offers, and what it does when one is called."""
+"""The tools of sessions: their definitions, and one method for each."""
 
 import os
 from time import time
@@ -54,7 +54,7 @@ class SessionTools:
         }
 
     def definitions(self) -> "list[dict[str, Any]]":
-        """Give what a model is told about each tool."""
+        """Return the definition of each tool."""
         told = definitions(
             self.sessions.terms,
             sandbox=None if self.sessions.can_escalate else self.sessions.sandbox,
@@ -64,7 +64,7 @@ class SessionTools:
 
     @property
     def instructions(self) -> str:
-        """What a model is told about all of them, and about where its commands run."""
+        """The text about all tools for a model, and where its commands run."""
         from agent_exec.faces.session.instructions import instructions
 
         sessions = self.sessions
@@ -108,11 +108,11 @@ class SessionTools:
         self.sessions.find(session_id, "record").record(file)
 
     def picture(self, session_id: int) -> str:
-        """Give a picture of a session's last screen, as SVG."""
+        """Return a picture of a session's last screen, as SVG."""
         return self.sessions.find(session_id, "picture").picture()
 
     def close(self) -> None:
-        """End every session, and take away what they have written."""
+        """End every session, and remove their files."""
         self.sessions.close()
         self._storage.close()
 
