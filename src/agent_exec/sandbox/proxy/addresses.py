@@ -63,14 +63,9 @@ def refusal(address: IPv4Address | IPv6Address) -> str | None:
     """Return the kind of an address that no name may lead to, or None."""
     if address in _METADATA:
         return "a metadata service"
-    if address.is_unspecified:
-        return "unspecified"
-    if address.is_loopback:
-        return "loopback"
-    if address.is_link_local:
-        return "link-local"
-    if address.is_multicast:
-        return "multicast"
+    for kind in ("unspecified", "loopback", "link_local", "multicast"):
+        if getattr(address, f"is_{kind}"):
+            return kind.replace("_", "-")
     inner = _embedded(address) if isinstance(address, IPv6Address) else None
     if isinstance(inner, str):
         return inner

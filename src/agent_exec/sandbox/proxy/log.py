@@ -48,6 +48,16 @@ class Decision(Value):
         self.rule = rule
         self.reason = reason
 
+    @property
+    def key(self) -> tuple[object, ...]:
+        """The host, the port and the reason: what makes two denials one."""
+        return self.host or self.given, self.port, self.reason
+
+    @property
+    def denied(self) -> bool:
+        """True for a denial; many clients ask without the token first, and again with it."""
+        return not self.allowed and self.reason != NO_TOKEN and bool(self.host or self.given)
+
     def to_json(self) -> dict[str, object]:
         """Return the fields by name, and the host once."""
         names = ("port", "protocol", "allowed", "address", "rule", "reason")
@@ -62,7 +72,6 @@ class Log:
         self._decisions: deque[Decision] = deque(maxlen=KEPT)
         self._fresh: deque[Decision] = deque(maxlen=KEPT)
         self._refused: dict[tuple[object, ...], Decision] = {}
-        self._denials: dict[tuple[object, ...], None] = {}
         self._tell = tell
         self.remedy = remedy
 
@@ -70,16 +79,10 @@ class Log:
         """Keep a decision and report it; an error of the callback does not break the proxy."""
         with self._lock:
             self._decisions.append(decision)
-            # Many clients ask without the token first, and again with it: that is no denial.
             if decision.reason != NO_TOKEN:
                 self._fresh.append(decision)
-                host = decision.host or decision.given
-                key = (host, decision.port, decision.reason)
-                if host and not decision.allowed:
-                    if len(self._denials) < KEPT_DENIALS:
-                        self._denials[key] = None
-                    if len(self._refused) < KEPT_DENIALS:
-                        self._refused.setdefault(key, decision)
+                if decision.denied and len(self._refused) < KEPT_DENIALS:
+                    self._refused.setdefault(decision.key, decision)
         if self._tell is not None:
             try:
                 self._tell(decision)
@@ -102,9 +105,8 @@ class Log:
 
     def denials(self) -> list[dict[str, object]]:
         """Return the refused hosts, each once, as they are reported."""
-        with self._lock:
-            keys = list(self._denials)
-        return [denial(*key, remedy=self.remedy) for key in keys]
+        keys = dict.fromkeys(one.key for one in self.decisions() if one.denied)
+        return [denial(*key, remedy=self.remedy) for key in list(keys)[:KEPT_DENIALS]]
 
 
 def denial(host: object, port: object, reason: object, *, remedy: str) -> dict[str, object]:

@@ -74,8 +74,7 @@ class Loop:
         self._connections: set[Connection] = set()
         self._settlers: list[Event] = []
         self._masks: dict[socket.socket, int] = {}
-        self._accept_at: float | None = None
-        self._sweep_at = 0.0
+        self._accept_at = self._sweep_at = 0.0
         self._stopped = False
         self._lock = Lock()
         self._found: deque[tuple[Connection, list[str] | OSError, Thread]] = deque()
@@ -86,8 +85,7 @@ class Loop:
         self._wake, self._waker = socket.socketpair()
         for end in (self._wake, self._waker, listener):
             end.setblocking(False)
-        self._selector.register(self._wake, EVENT_READ)
-        self._selector.register(listener, EVENT_READ)
+        self.watch(self._wake, EVENT_READ, None)
         _loops.add(self)
 
     def run(self) -> None:
@@ -117,11 +115,11 @@ class Loop:
 
     def forget_all(self) -> None:
         """Close everything without a word: in a forked copy, it belongs to the original."""
-        for end in (self._listener, self._wake, self._waker, *self._masks):
+        for end in (self._listener, self._waker, *self._masks):
             end.close()
         self._selector.close()
 
-    def watch(self, end: socket.socket, mask: int, connection: Connection) -> None:
+    def watch(self, end: socket.socket, mask: int, connection: Connection | None) -> None:
         """Watch a socket for these events; for none before it is closed."""
         known = self._masks.get(end, 0)
         if mask == known:
@@ -138,8 +136,6 @@ class Loop:
         self.watch(client, 0, connection)
         client.close()
         self._connections.discard(connection)
-        if self._accept_at is not None:
-            self._accept_at = self.now
 
     def resolve(self, name: str, port: int, connection: Connection) -> None:
         """Look a name up beside the loop; the answer goes to `connection.resolved`."""
@@ -182,14 +178,17 @@ class Loop:
             pass  # full: it wakes anyway
 
     def _turn(self) -> None:
-        busy = self._connections or self._accept_at is not None
-        self._serve(self._tick if busy else None)
+        self._serve(self._tick if self._connections or self._accept_at > self.now else None)
         if self._settlers:
             self._settle()
-        self._expire()
+        if self.now >= self._sweep_at:
+            self._sweep_at = self.now + self._tick
+            for connection in [late for late in self._connections if late.deadline <= self.now]:
+                connection.expire()
 
     def _serve(self, seconds: float | None) -> int:
         """Wait so long, and handle the events; return how many."""
+        self.watch(self._listener, EVENT_READ * self._has_room(), None)
         events = self._selector.select(seconds)
         self.now = monotonic()
         for key, mask in events:
@@ -208,7 +207,6 @@ class Loop:
         with self._lock:
             settlers, self._settlers = self._settlers, []
         for _ in range(ROUNDS):
-            self._listen_again()
             if self._serve(0):
                 continue
             if not self._connections:
@@ -218,23 +216,9 @@ class Loop:
         for done in settlers:
             done.set()
 
-    def _listen_again(self) -> None:
-        if self._accept_at is not None:
-            self._accept_at = None
-            self._selector.register(self._listener, EVENT_READ)
-
-    def _expire(self) -> None:
-        if self.now >= self._sweep_at:
-            self._sweep_at = self.now + self._tick
-            for connection in [late for late in self._connections if late.deadline <= self.now]:
-                connection.expire()
-        if self._accept_at is not None and self._accept_at <= self.now and self._has_room():
-            self._listen_again()
-
     def _accept(self) -> None:
         for _ in range(ACCEPTS):
             if not self._has_room():
-                self._pause()
                 return
             try:
                 client, _ = self._listener.accept()
@@ -243,7 +227,7 @@ class Loop:
             except OSError as error:
                 if error.errno not in {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}:
                     raise
-                self._pause()
+                self._accept_at = self.now + PAUSE
                 return
             client.setblocking(False)
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -252,15 +236,10 @@ class Loop:
     def _has_room(self) -> bool:
         """True if one more can be served: a box must not take the descriptors of all others."""
         here = len(self._connections)
-        if here < FEWEST or here >= self.limits.connections:
-            return here < self.limits.connections
-        served = sum(len(loop._connections) for loop in _loops)
-        return served < _most_descriptors() // 8  # two for each: a quarter
-
-    def _pause(self) -> None:
-        """Accept no client until there is room."""
-        self._selector.unregister(self._listener)
-        self._accept_at = self.now + PAUSE
+        if here >= self.limits.connections or self._accept_at > self.now:
+            return False
+        # Two descriptors for each: a quarter of all.
+        return here < FEWEST or sum(len(loop._connections) for loop in _loops) < _most_descriptors() // 8
 
     def _wake_up(self) -> None:
         try:
