@@ -6,18 +6,18 @@ import pytest
 
 from agent_exec.policy.facts import Facts
 from agent_exec.policy.policy import Policy
-from agent_exec.policy.programs.effects import NEVER, Sight
-from agent_exec.policy.programs.inspect import alternatives, look
+from agent_exec.policy.programs.effects import NEVER, Effects
+from agent_exec.policy.programs.inspect import alternatives, inspect
 from agent_exec.policy.rule import Rule
 from agent_exec.policy.shell.word import Word, known
 
 
-def see(line: str) -> Sight:
-    return look(known(shlex.split(line)))
+def see(line: str) -> Effects:
+    return inspect(known(shlex.split(line)))
 
 
-def inner(sight: Sight) -> list[str]:
-    return [" ".join("…" if word.text is None else word.text for word in words) for words in sight.inner]
+def inner(effects: Effects) -> list[str]:
+    return [" ".join("…" if word.text is None else word.text for word in words) for words in effects.inner]
 
 
 # A command, what it runs in turn ("…" is unknown), and whether it needs no rule of its own.
@@ -61,8 +61,8 @@ WRAPPED = [
 
 @pytest.mark.parametrize(("line", "runs", "transparent"), WRAPPED, ids=[row[0] for row in WRAPPED])
 def test_what_a_wrapper_runs_is_seen(line: str, runs: list[str], transparent: bool) -> None:
-    sight = see(line)
-    assert (inner(sight), sight.transparent) == (runs, transparent)
+    effects = see(line)
+    assert (inner(effects), effects.transparent) == (runs, transparent)
 
 
 # A command, the shell lines it runs, and where the last word is that a rule has to reach.
@@ -100,8 +100,8 @@ LINED = [
 
 @pytest.mark.parametrize(("line", "runs", "need"), LINED, ids=[row[0] for row in LINED])
 def test_what_a_shell_would_run_is_seen(line: str, runs: list[str], need: int) -> None:
-    sight = see(line)
-    assert (sight.lines, sight.need) == (runs, need)
+    effects = see(line)
+    assert (effects.lines, effects.need) == (runs, need)
 
 
 # A command, the word that a rule has to reach, and whether it asks even where no rule is concerned.
@@ -184,17 +184,17 @@ NEEDS = [
 
 @pytest.mark.parametrize(("line", "need", "guard"), NEEDS, ids=[row[0] for row in NEEDS])
 def test_a_rule_must_reach_what_decides(line: str, need: int, guard: bool) -> None:
-    sight = see(line)
-    assert (sight.need, sight.guard) == (need, guard)
+    effects = see(line)
+    assert (effects.need, effects.guard) == (need, guard)
 
 
 @pytest.mark.parametrize(
     "program", "tar sort git find sed make less gcc npm curl go xargs env sh python3".split()
 )
 def test_no_rule_reaches_a_word_that_may_become_an_option(program: str) -> None:
-    sight = look((Word(program), Word(None, source="$x", single=False)))
+    effects = inspect((Word(program), Word(None, source="$x", single=False)))
     reached = Rule([program], "allow")
-    assert sight.need >= 1 or program == "xargs"
+    assert effects.need >= 1 or program == "xargs"
     assert Policy([reached]).judge(f"{program} $x", Facts("/w")).kind == "ask"
 
 

@@ -3,15 +3,15 @@
 import pytest
 
 from agent_exec.host import own_processes
-from agent_exec.model.identity import Kin
+from agent_exec.model.identity import Ancestor
 from agent_exec.policy.facts import Facts
 from agent_exec.policy.policy import Policy
 from agent_exec.policy.rule import Rule
 
-KIN = (
-    Kin(400, "python3", line="python3 agent.py", parent=300, group=400, session=300, user="me"),
-    Kin(300, "bash", line="-bash", parent=1, group=300, session=300, user="me"),
-    Kin(1, "init", line="/sbin/init", parent=0, group=1, session=1, user="root"),
+ANCESTORS = (
+    Ancestor(400, "python3", line="python3 agent.py", parent=300, group=400, session=300, user="me"),
+    Ancestor(300, "bash", line="-bash", parent=1, group=300, session=300, user="me"),
+    Ancestor(1, "init", line="/sbin/init", parent=0, group=1, session=1, user="root"),
 )
 FREE = Policy([Rule([], "allow")])
 
@@ -97,7 +97,7 @@ FREE = Policy([Rule([], "allow")])
     ],
 )
 def test_our_own_are_not_ended(line: str) -> None:
-    verdict = FREE.judge(line, Facts("/", KIN))
+    verdict = FREE.judge(line, Facts("/", ANCESTORS))
     assert (verdict.kind, verdict.basis) == ("deny", "guard"), verdict
     assert "end" in verdict.reason
 
@@ -134,7 +134,7 @@ def test_our_own_are_not_ended(line: str) -> None:
     ],
 )
 def test_others_are_a_matter_of_rules(line: str) -> None:
-    assert FREE.judge(line, Facts("/", KIN)).kind == "allow"
+    assert FREE.judge(line, Facts("/", ANCESTORS)).kind == "allow"
 
 
 def test_without_knowledge_of_us_there_is_no_harm() -> None:

@@ -23,10 +23,10 @@ from agent_exec.requests.here import dangerous_to_us, facts_here
 def test_a_command_that_may_end_processes(line: str) -> None:
     assert dangerous_to_us(line)
     assert dangerous_to_us(tuple(line.split()))
-    assert facts_here(line).kin
+    assert facts_here(line).ancestors
 
 
 @pytest.mark.parametrize("line", ["ls skills/x", "git init", "cat __init__.py", "init", "npm init 2"])
 def test_a_command_that_only_resembles_one(line: str) -> None:
     assert not dangerous_to_us(line)
-    assert facts_here(line).kin == ()
+    assert facts_here(line).ancestors == ()

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from agent_exec.model.identity import Kin
+    from agent_exec.model.identity import Ancestor
     from agent_exec.policy.rule import Rule
     from agent_exec.policy.verdict import Finding
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def explain(
-    command: "Sequence[str] | str", *, rules: str | None, cwd: str, kin: "tuple[Kin, ...]" = ()
+    command: "Sequence[str] | str", *, rules: str | None, cwd: str, ancestors: "tuple[Ancestor, ...]" = ()
 ) -> "Answer":
     """Tell what the rules of a file say to a command or a line, and to each part of it; None is no rules."""
     from agent_exec.policy.facts import Facts
@@ -23,7 +23,7 @@ def explain(
     from agent_exec.requests.rulefile import load_rules
 
     policy = Policy() if rules is None else load_rules(rules)
-    verdict = policy.judge(command, Facts(cwd, kin))
+    verdict = policy.judge(command, Facts(cwd, ancestors))
     return answer(
         "policy_explain",
         {

@@ -14,7 +14,7 @@ class Identity(Value):
         self.boot = boot
 
 
-class Kin(Value):
+class Ancestor(Value):
     """One of our own processes: this one, or one that this one descends from; as far as it is known."""
 
     __slots__ = ("group", "line", "name", "parent", "pid", "session", "user")

@@ -4,13 +4,13 @@ from agent_exec.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from agent_exec.model.identity import Kin
+    from agent_exec.model.identity import Ancestor
 
 
 class Facts(Value):
     """What holds where the command would run.
 
-    `cwd` is the working directory, absolute, or None if unknown. `kin` are
+    `cwd` is the working directory, absolute, or None if unknown. `ancestors` are
     our own processes, which no command may end. `sets` are the names of the
     variables that are set for the command. `disguised` says that git would
     take a folder that is no `.git` for a repository there, and obey it.
@@ -18,19 +18,19 @@ class Facts(Value):
     say so.
     """
 
-    __slots__ = ("cwd", "disguised", "kin", "sets", "writes")
+    __slots__ = ("ancestors", "cwd", "disguised", "sets", "writes")
 
     def __init__(
         self,
         cwd: str | None = None,
-        kin: "tuple[Kin, ...]" = (),
+        ancestors: "tuple[Ancestor, ...]" = (),
         sets: tuple[str, ...] = (),
         *,
         disguised: bool = False,
         writes: tuple[str, ...] = (),
     ) -> None:
         self.cwd = cwd
-        self.kin = kin
+        self.ancestors = ancestors
         self.sets = sets
         self.disguised = disguised
         self.writes = writes

@@ -3,11 +3,10 @@
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.policy.facts import Facts
 from agent_exec.policy.matching import Index
-from agent_exec.policy.programs import writes as effects
+from agent_exec.policy.programs import writes
 from agent_exec.policy.programs.effects import NEVER, name_of
-from agent_exec.policy.programs.inspect import alternatives, look
-from agent_exec.policy.programs.self_kill import harms
-from agent_exec.policy.programs.wrappers import sets_dangerous
+from agent_exec.policy.programs.inspect import alternatives, inspect
+from agent_exec.policy.programs.self_kill import self_kill
 from agent_exec.policy.rule import Rule
 from agent_exec.policy.shell.parsed_line import Simple, Write
 from agent_exec.policy.shell.word import Word, base
@@ -18,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent_exec.policy.programs.effects import Sight
+    from agent_exec.policy.programs.effects import Effects
     from agent_exec.policy.shell.parsed_line import Reading
     from agent_exec.policy.verdict import Basis, Kind, Verdict
 
@@ -118,14 +117,14 @@ class Policy:
         course.names.update(base(write.word.text) for write in reading.writes if write.word.text is not None)
         if reading.repeats:
             for simple in reading.simples:
-                course.write(effects.written(simple.words))
-        writes = list(reading.writes)
+                course.write(writes.written(simple.words))
+        pending = list(reading.writes)
         for at, simple in enumerate(reading.simples):
-            while writes and (reading.repeats or writes[0].after <= at):
-                course.write([writes.pop(0).word])
+            while pending and (reading.repeats or pending[0].after <= at):
+                course.write([pending.pop(0).word])
             simple.moved = simple.moved or moved
             self._simple(simple, course, depth)
-        course.write([write.word for write in writes])
+        course.write([write.word for write in pending])
         for write in reading.writes:
             write.moved = write.moved or moved
             self._write(write, course)
@@ -140,45 +139,45 @@ class Policy:
         if len(findings) > MOST or depth > NESTING:
             course.ask(simple.text, "it is too much to look at")
             return
-        sight = look(simple.words)
-        findings.append(self._decide(simple, sight, course.facts))
-        self._effects(simple, sight, course)
-        if name := sets_dangerous(sight):
+        effects = inspect(simple.words)
+        findings.append(self._decide(simple, effects, course.facts))
+        self._effects(simple, effects, course)
+        if name := next(filter(dangerous, effects.sets), None):
             course.ask(simple.text, f"it sets {name}, which changes what commands do")
-        moved = simple.moved or sight.moved
-        for words in filter(None, sight.named):
+        moved = simple.moved or effects.moved
+        for words in filter(None, effects.named):
             found = self._decide(
-                Simple(words, " ".join(word.source for word in words)), look(words), course.facts
+                Simple(words, " ".join(word.source for word in words)), inspect(words), course.facts
             )
             if found.kind == "deny" or (found.kind == "ask" and found.basis == "rule"):
                 findings.append(found)
-        for words in sight.inner:
+        for words in effects.inner:
             text = " ".join(word.source for word in words)
             self._simple(Simple(words, text, moved=moved), course, depth + 1)
-        for line in sight.lines:
+        for line in effects.lines:
             if depth < NESTING:
                 self._line(line, course, depth + 1, moved=moved)
             else:
                 course.ask(line, "it is nested too deep")
 
-    def _effects(self, simple: Simple, sight: "Sight", course: _Course) -> None:
+    def _effects(self, simple: Simple, effects: "Effects", course: _Course) -> None:
         """Note what a command writes, and ask if it runs what was written or set before it."""
         words = simple.words
-        course.given += sight.given
-        if course.reads is None and effects.reads_variables(words):
+        course.given += effects.given
+        if course.reads is None and writes.reads_variables(words):
             course.reads = simple
         loose = any(word.text is None for word in course.files)
         suspect = course.files and (
-            (effects.runs_folder(words) and not all(map(effects.inert, course.files)))
-            or (name_of(words) == "git" and any(map(effects.of_git, course.files)))
+            (writes.runs_folder(words) and not all(map(writes.inert, course.files)))
+            or (name_of(words) == "git" and any(map(writes.of_git, course.files)))
         )
-        if suspect or effects.runs_written(words, sight, course.names, loose):
+        if suspect or writes.runs_written(words, effects, course.names, loose):
             course.ask(simple.text, "it runs what it has just written")
-        for word in (files := effects.written(words)):
+        for word in (files := writes.written(words)):
             self._write(Write(word, moved=simple.moved), course, named=True)
         course.write(files)
 
-    def _decide(self, simple: Simple, sight: "Sight", facts: Facts) -> Finding:
+    def _decide(self, simple: Simple, effects: "Effects", facts: Facts) -> Finding:
         """Say what the rules and the guards say to one simple command itself."""
         words = simple.words
 
@@ -186,9 +185,9 @@ class Policy:
             texts = tuple(word.text for word in words)
             return Finding("command", simple.text, kind, reason, words=texts, rule=rule, basis=basis)
 
-        if harm := harms(words, facts.kin):
+        if harm := self_kill(words, facts.ancestors):
             return say("deny", f"it would end {harm}")
-        found = self._index.find(words, (words, *alternatives(words)), plainly=sight.need < 0)
+        found = self._index.find(words, (words, *alternatives(words)), plainly=effects.need < 0)
         strict, perhaps, allowing = found.strict, found.perhaps, found.allowing
         if strict is not None and (strict.verdict == "deny" or perhaps is None or perhaps.verdict == "ask"):
             return say(strict.verdict, strict.reason or f"a rule says {strict.verdict}", strict, "rule")
@@ -202,17 +201,17 @@ class Policy:
         elsewhere = repository or (simple.moved and _relative(words[0].text))
         for rule in allowing:
             reach = NEVER - 1 if rule.exact else len(rule.prefix) - 1
-            if reach >= sight.need and not elsewhere:
+            if reach >= effects.need and not elsewhere:
                 return say("allow", rule.reason or "a rule allows it", rule, "rule")
         if allowing:
             moved = "it may be another program: the directory has been changed"
             if repository:
                 moved = "git may find another repository there, and run what that is set up to run"
-            return say("ask", moved if elsewhere else sight.reason, allowing[0])
-        if (sight.transparent or simple.neutral) and sight.need < 0:
+            return say("ask", moved if elsewhere else effects.reason, allowing[0])
+        if (effects.transparent or simple.neutral) and effects.need < 0:
             return say("allow", "it only sets the stage for other commands, which are judged")
-        if sight.need >= 0 and sight.guard:
-            return say("ask", sight.reason)
+        if effects.need >= 0 and effects.guard:
+            return say("ask", effects.reason)
         return say("ask", "no rule matches", basis="none")
 
     def _write(self, write: Write, course: _Course, *, named: bool = False) -> None:

@@ -1,7 +1,7 @@
 """The rules that an "always" would write down: the narrowest that allow what was asked, never broad ones."""
 
 from agent_exec.policy.programs.effects import NEVER
-from agent_exec.policy.programs.inspect import look
+from agent_exec.policy.programs.inspect import inspect
 from agent_exec.policy.rule import Rule
 from agent_exec.policy.shell.word import Word, plain
 
@@ -38,7 +38,7 @@ def propose(verdict: "Verdict") -> tuple[Rule, ...]:
         texts = [text for text in finding.words if text is not None]
         if finding.what != "command" or len(texts) != len(finding.words) or broad(tuple(texts)):
             return ()
-        if look([Word(text) for text in texts]).need >= NEVER or (
+        if inspect([Word(text) for text in texts]).need >= NEVER or (
             finding.rule is not None and finding.rule.verdict != "allow"
         ):
             return ()

@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent_exec.model.identity import Kin
+    from agent_exec.model.identity import Ancestor
     from agent_exec.policy.facts import Facts
 
 _ENDING = tuple(
@@ -27,14 +27,14 @@ def facts_here(
     """Return the facts about a command that can matter for it."""
     from agent_exec.policy.facts import Facts
 
-    kin: tuple[Kin, ...] = ()
+    ancestors: tuple[Ancestor, ...] = ()
     if dangerous_to_us(command):
         from agent_exec.host import own_processes
 
-        kin = own_processes()
+        ancestors = own_processes()
     text = command if isinstance(command, str) else " ".join(command)
     disguised = cwd is not None and "git" in text and _disguised(cwd)
-    return Facts(cwd, kin, tuple(sets), writes=tuple(writes), disguised=disguised)
+    return Facts(cwd, ancestors, tuple(sets), writes=tuple(writes), disguised=disguised)
 
 
 def dangerous_to_us(command: "tuple[str, ...] | str") -> bool:

@@ -33,7 +33,7 @@ def _explain(asked: "Parsed", words: list[str]) -> "dict[str, Any]":
     command = options.get("line", words)
     cwd = os.path.realpath(options.get("cwd") or here())
     return judgement.explain(
-        command, rules=rules_file(options.get("rules", IN_FORCE)), cwd=cwd, kin=own_processes()
+        command, rules=rules_file(options.get("rules", IN_FORCE)), cwd=cwd, ancestors=own_processes()
     )
 
 

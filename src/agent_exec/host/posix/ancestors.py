@@ -3,15 +3,15 @@
 import os
 import sys
 
-from agent_exec.model.identity import Kin
+from agent_exec.model.identity import Ancestor
 
 
-def own_processes() -> tuple[Kin, ...]:
+def own_processes() -> tuple[Ancestor, ...]:
     """Return this process and those above it, and the system's first, whose end is the end of all."""
     if sys.platform != "linux":
-        me = Kin(os.getpid(), parent=os.getppid(), group=os.getpgid(0), session=os.getsid(0))
-        return me, Kin(os.getppid()), Kin(1)
-    found: list[Kin] = []
+        me = Ancestor(os.getpid(), parent=os.getppid(), group=os.getpgid(0), session=os.getsid(0))
+        return me, Ancestor(os.getppid()), Ancestor(1)
+    found: list[Ancestor] = []
     pid = os.getpid()
     while pid >= 1:
         try:
@@ -21,18 +21,18 @@ def own_processes() -> tuple[Kin, ...]:
         found.append(one)
         pid = one.parent or 0
     if all(one.pid != 1 for one in found):
-        found.append(Kin(1))
+        found.append(Ancestor(1))
     return tuple(found)
 
 
-def _look(pid: int) -> Kin:
+def _look(pid: int) -> Ancestor:
     with open(f"/proc/{pid}/stat", "rb") as file:
         stat = file.read()
     with open(f"/proc/{pid}/cmdline", "rb") as file:
         line = file.read()
     name = stat[stat.index(b"(") + 1 : stat.rindex(b")")]
     fields = stat[stat.rindex(b")") + 2 :].split()
-    return Kin(
+    return Ancestor(
         pid,
         os.fsdecode(name),
         line=os.fsdecode(line.rstrip(b"\0").replace(b"\0", b" ")),

@@ -2,9 +2,9 @@
 
 import os
 
-from agent_exec.model.identity import Kin
+from agent_exec.model.identity import Ancestor
 
 
-def own_processes() -> tuple[Kin, ...]:
+def own_processes() -> tuple[Ancestor, ...]:
     """Give this process and the one that started it."""
-    return Kin(os.getpid(), parent=os.getppid()), Kin(os.getppid())
+    return Ancestor(os.getpid(), parent=os.getppid()), Ancestor(os.getppid())

@@ -1,21 +1,21 @@
-"""Commands of the shell itself that read their words again, as code or as the name of a variable."""
+"""Inspectors of the shell's own commands that read their words again, as code or as names of variables."""
 
 import re
 
-from agent_exec.policy.programs.effects import NEVER, Options, Sight, may_be_option, name_of
-from agent_exec.policy.programs.wrappers import LOOKERS as WRAPPERS
+from agent_exec.policy.programs.effects import NEVER, Effects, Options, may_be_option, name_of
+from agent_exec.policy.programs.program_table import PROGRAMS
 from agent_exec.policy.variables import dangerous, identifier
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent_exec.policy.programs.effects import Looker
+    from agent_exec.policy.programs.effects import Inspector
     from agent_exec.policy.shell.word import Word
 
-_AGAIN = "the shell reads its words again"
 _SET = re.compile(r"[-+][abefhmnuvxBCEHPT]*o?|--")
-_FLAGS = re.compile(r"[-+][aAgprxfFlutv]+|--", re.ASCII)
+FLAGS = re.compile(r"[-+][aAgprxfFlutv]+|--", re.ASCII)
+"""Options of the commands that declare variables."""
 _PROCESS = ("$!", '"$!"', "${!}", '"${!}"')
 _OPTIONS = frozenset(
     """
@@ -23,104 +23,96 @@ _OPTIONS = frozenset(
     notify physical braceexpand hashall monitor
     """.split()
 )
-_SHOPT = frozenset(
-    """
-    globstar nullglob dotglob failglob inherit_errexit lastpipe nocaseglob
-    """.split()
-)
 
 
-def _never(words: "Sequence[Word]") -> Sight:
-    return Sight().require(NEVER, f"{name_of(words)}: {_AGAIN}")
+def _never(words: "Sequence[Word]") -> Effects:
+    return Effects().require(NEVER, f"{name_of(words)}: the shell reads its words again")
 
 
-def _evaluate(words: "Sequence[Word]") -> Sight:
+def _only(pattern: str) -> "Inspector":
+    """Return the inspector of a command that is harmless if all of its words match a pattern."""
+    harmless = re.compile(pattern, re.DOTALL)
+
+    def inspect(words: "Sequence[Word]") -> Effects:
+        fine = all(word.text is not None and harmless.fullmatch(word.text) for word in words[1:])
+        return Effects() if fine else _never(words)
+
+    return inspect
+
+
+def _names(valued: str, flags: str) -> "Inspector":
+    """Return the inspector of a command whose operands are names of variables."""
+
+    def inspect(words: "Sequence[Word]") -> Effects:
+        options = Options(words, valued, flags)
+        names = [value for name, value in options.seen if name == "-a"]
+        names += [word.text for word in words[options.at :]]
+        return _never(words) if options.strange is not None else _set(words, names)
+
+    return inspect
+
+
+def _set(words: "Sequence[Word]", names: "Sequence[str | None]") -> Effects:
+    """Return the effects of a command that sets these variables."""
+    effects = Effects()
+    for name in names:
+        if name is None or not identifier(name):
+            return _never(words)
+        effects.set(name, None)
+    return effects
+
+
+def _evaluate(words: "Sequence[Word]") -> Effects:
     texts = [word.text for word in words[1:]]
     if texts[:1] == ["--"]:
         del texts[0]
-    if any(text is None for text in texts):
+    known = [text for text in texts if text is not None]
+    if len(known) < len(texts):
         return _never(words)
-    sight = Sight()
-    sight.transparent = bool(texts)
-    sight.lines.append(" ".join(text or "" for text in texts))
-    return sight
+    effects = Effects()
+    effects.transparent = bool(texts)
+    effects.lines.append(" ".join(known))
+    return effects
 
 
-def _source(words: "Sequence[Word]") -> Sight:
+def _source(words: "Sequence[Word]") -> Effects:
     if len(words) < 2 or words[1].text is None:
         return _never(words)
-    return Sight().require(1, f"{words[1].text} is code that was not seen")
+    return Effects().require(1, f"{words[1].text} is code that was not seen")
 
 
-def _trap(words: "Sequence[Word]") -> Sight:
-    sight = Sight()
+def _trap(words: "Sequence[Word]") -> Effects:
+    effects = Effects()
     rest = [word.text for word in words[1:]]
-    if any(text is None for text in rest):
+    if None in rest:
         return _never(words)
     if rest[:1] == ["--"]:
         del rest[0]
     if len(rest) > 1 and rest[0] not in ("-", "", "-p", "-l"):
-        sight.lines.append(rest[0] or "")
-    return sight
+        effects.lines.append(rest[0] or "")
+    return effects
 
 
-def _command(words: "Sequence[Word]") -> Sight:
+def _command(words: "Sequence[Word]") -> Effects:
     if len(words) > 1 and words[1].text in ("-v", "-V", "-pv", "-pV"):
-        return Sight()
-    return WRAPPERS["command"](words)
+        return Effects()
+    return PROGRAMS["command"](words)
 
 
-def _alias(words: "Sequence[Word]") -> Sight:
-    if all(word.text is not None and "=" not in word.text for word in words[1:]):
-        return Sight()
-    return _never(words)
-
-
-def _hash(words: "Sequence[Word]") -> Sight:
-    if all(
-        word.text is not None and (not word.text.startswith("-") or word.text == "-r") for word in words[1:]
-    ):
-        return Sight()
-    return _never(words)
-
-
-def _names(valued: str, flags: str) -> "Looker":
-    """Make the look at a command whose operands are names of variables."""
-
-    def look(words: "Sequence[Word]") -> Sight:
-        options = Options(words, valued, flags)
-        places = [value for name, value, _ in options.seen if name in ("-a", "-v", "-A")]
-        names = [*places, *(word.text for word in words[options.at :])]
-        if options.strange is not None or not all(identifier(name) for name in names):
-            return _never(words)
-        sight = Sight()
-        for name in names:
-            sight.set(name or "", None)
-        return sight
-
-    return look
-
-
-def _printf(words: "Sequence[Word]") -> Sight:
+def _printf(words: "Sequence[Word]") -> Effects:
     if len(words) < 2:
-        return Sight()
+        return Effects()
     first = words[1]
-    if first.text is None and (not first.single or not first.head or first.head.startswith("-")):
+    if may_be_option(first):
         return _never(words)
-    if first.head.startswith("-v"):
-        name = first.text[2:] if first.text and len(first.text) > 2 else None
-        if name is None and len(words) > 2:
-            name = words[2].text
-        sight = Sight()
-        if not identifier(name) or name is None:
-            return _never(words)
-        sight.set(name, None)
-        return sight
-    return Sight()
+    if not first.head.startswith("-v"):
+        return Effects()
+    following = words[2].text if len(words) > 2 else None
+    return _set(words, [(first.text or "")[2:] or following])
 
 
-def _test(words: "Sequence[Word]") -> Sight:
-    """`-v name[…]` evaluates what is in the brackets; an unknown word may be `-v`."""
+def _test(words: "Sequence[Word]") -> Effects:
+    """Inspect a test: `-v name[…]` evaluates the brackets, and an unknown word may be `-v`."""
     for at, word in enumerate(words[1:], 1):
         if not word.single:
             return _never(words)
@@ -128,54 +120,37 @@ def _test(words: "Sequence[Word]") -> Sight:
         asks = may_be_option(word) or word.text in ("-v", "-R")
         if asks and following is not None and (following.text is None or "[" in following.text):
             return _never(words)
-    return Sight()
+    return Effects()
 
 
-def _set(words: "Sequence[Word]") -> Sight:
+def _settings(words: "Sequence[Word]") -> Effects:
+    """Inspect `set`."""
     at = 1
     while at < len(words):
         text = words[at].text
         if text is None or _SET.fullmatch(text) is None:
-            return _never(words) if text is None or text[:1] in ("-", "+") else Sight()
+            return _never(words) if text is None or text[:1] in ("-", "+") else Effects()
         if text in ("--", "-"):
-            return Sight()
+            break
         if text[0] == "-" and "a" in text:
-            return Sight().require(NEVER, "set -a gives programs every variable that is set")
+            return Effects().require(NEVER, "set -a gives programs every variable that is set")
         if text.endswith("o"):
             at += 1
             if at < len(words) and words[at].text not in _OPTIONS:
                 return _never(words)
         at += 1
-    return Sight()
+    return Effects()
 
 
-def _shopt(words: "Sequence[Word]") -> Sight:
-    for word in words[1:]:
-        if word.text is None or (word.text not in ("-s", "-u", "-q", "-p") and word.text not in _SHOPT):
-            return _never(words)
-    return Sight()
-
-
-def _mapfile(words: "Sequence[Word]") -> Sight:
-    options = Options(words, "-d -n -O -s -u", "-t")
-    names = [word.text for word in words[options.at :]]
-    if options.strange is not None or not all(identifier(name) for name in names):
-        return _never(words)
-    sight = Sight()
-    for name in names:
-        sight.set(name or "", None)
-    return sight
-
-
-def _declare(words: "Sequence[Word]") -> Sight:
-    """Names and flags, plainly written; a value in parentheses is read again when the variable is a list."""
-    sight = Sight()
+def _declare(words: "Sequence[Word]") -> Effects:
+    """Inspect a declaration: names and flags; the shell reads a value in parentheses again for a list."""
+    effects = Effects()
     lists = False
-    exports = name_of(words) == "export"
+    declares, exports = name_of(words) != "unset", name_of(words) == "export"
     for word in words[1:]:
-        if word.text is not None and _FLAGS.fullmatch(word.text):
-            exports = exports or (name_of(words) != "unset" and "x" in word.text)
-            lists = lists or (name_of(words) != "unset" and ("a" in word.text or "A" in word.text))
+        if word.text is not None and FLAGS.fullmatch(word.text):
+            exports = exports or (declares and "x" in word.text)
+            lists = lists or (declares and "a" in word.text.casefold())
             continue
         name, equals, value = word.head.partition("=")
         name = name.removesuffix("+")
@@ -183,46 +158,35 @@ def _declare(words: "Sequence[Word]") -> Sight:
             return _never(words)
         if equals and (lists or value.startswith("(")):
             return _never(words)
-        sight.set(name, value if word.text is not None and equals else None, exported=exports)
-    return sight
+        effects.set(name, value if word.text is not None and equals else None, exported=exports)
+    return effects
 
 
-def _getopts(words: "Sequence[Word]") -> Sight:
-    if (
-        len(words) < 3
-        or not identifier(words[2].text)
-        or words[1].text is None
-        or dangerous(words[2].text or "")
-    ):
-        return _never(words)
-    return Sight()
+def _getopts(words: "Sequence[Word]") -> Effects:
+    name = words[2].text if len(words) > 2 and words[1].text is not None else None
+    return _never(words) if not identifier(name) or dangerous(name or "") else Effects()
 
 
-def _wait(words: "Sequence[Word]") -> Sight:
-    """`-p` takes the name of a variable; the number of a process is usually known to the shell only."""
-    for word in words[1:]:
-        plain = word.text in ("-n", "-f", "--") or (word.text is not None and word.text[:1] != "-")
-        if not plain and word.source not in _PROCESS:
-            return _never(words)
-    return Sight()
+def _wait(words: "Sequence[Word]") -> Effects:
+    """Inspect `wait`: `-p` takes the name of a variable; a process is usually known to the shell only."""
+    return _only("-n|-f|--|[^-].*|")([word for word in words if word.source not in _PROCESS])
 
 
-LOOKERS: "dict[str, Looker]" = {
+SPECIAL: "dict[str, Inspector]" = {
     "eval": _evaluate,
     "source": _source,
     ".": _source,
     "trap": _trap,
     "command": _command,
-    "alias": _alias,
-    "hash": _hash,
+    "alias": _only("[^=]*"),
+    "hash": _only("-r|[^-].*|"),
     "read": _names("-a -d -i -n -N -p -t -u", "-e -r -s -E"),
     "printf": _printf,
     "test": _test,
     "[": _test,
-    "set": _set,
-    "shopt": _shopt,
-    "mapfile": _mapfile,
-    "readarray": _mapfile,
+    "set": _settings,
+    "shopt": _only("-[suqp]|globstar|nullglob|dotglob|failglob|inherit_errexit|lastpipe|nocaseglob"),
+    **dict.fromkeys(("mapfile", "readarray"), _names("-d -n -O -s -u", "-t")),
     "getopts": _getopts,
     "wait": _wait,
     **dict.fromkeys(("declare", "typeset", "local", "export", "readonly", "unset"), _declare),

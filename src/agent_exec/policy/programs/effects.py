@@ -1,4 +1,4 @@
-"""What is seen of a command when one knows its program: what it runs in turn, and which words need a rule."""
+"""The effects of a command whose program is known: what it runs, and which words a rule must name."""
 
 from agent_exec.policy.shell.word import Word, plain
 from agent_exec.policy.variables import reaches
@@ -7,23 +7,23 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    Looker = Callable[["Sequence[Word]"], "Sight"]
+    Inspector = Callable[["Sequence[Word]"], "Effects"]
 
 NEVER = 1 << 30
 """The place of a word that no rule reaches."""
 
 
-class Sight:
-    """What a command does besides what its name says.
+class Effects:
+    """The effects of a command besides what its name says.
 
     `inner` are the commands it runs, `lines` the shell lines. `named` are
     words that may be commands it runs: rules may deny them. `need` is the
     place of the last word that decides what is run: a rule allows the command
-    only if its prefix reaches that far. `guard` says that the need stands
-    even where no rule is concerned. `transparent` is a command that only runs
-    another: it needs no rule of its own. `moved` says that the other runs in
-    another directory. `sets` are the variables set for it, `given` those of
-    them that programs may be given and run.
+    only if its prefix reaches that far. `guard` means that the need stands
+    even if no rule allows the command. `transparent` is a command that only
+    runs another: it needs no rule of its own. `moved` means that the other
+    runs in another directory. `sets` are the variables set for it, `given`
+    those of them that programs may be given and run.
     """
 
     __slots__ = (
@@ -57,7 +57,7 @@ class Sight:
         if reaches(name, value, exported=exported):
             self.given.append(name)
 
-    def require(self, place: int, reason: str, *, guard: bool = True) -> "Sight":
+    def require(self, place: int, reason: str, *, guard: bool = True) -> "Effects":
         """Note that a rule must reach this word."""
         self.guard = self.guard or guard
         if place > self.need:
@@ -65,35 +65,38 @@ class Sight:
             self.reason = reason
         return self
 
+    def run(self, command: "Sequence[Word]") -> "Effects":
+        """Note the command that is run; without one, the program is a command like others."""
+        if command:
+            self.inner.append(tuple(command))
+        else:
+            self.transparent = False
+        return self
+
 
 def name_of(words: "Sequence[Word]") -> str:
-    """Give the plain name of a command's program: no path, no ending; "" if it is not known."""
+    """Return the name of a command's program without path and ending; "" if it is unknown."""
     text = words[0].text if words else None
     return "" if text is None else plain(text).casefold()
 
 
 def unversioned(name: str) -> str:
-    """Give a program's name without the version after it, as in python3.12 and gcc-13."""
+    """Return a program's name without the version after it, as in python3.12 and gcc-13."""
     return name.rstrip("0123456789.").rstrip("-") or name
 
 
 def is_input(path: str) -> bool:
-    """True if a path is what a command reads from a pipe or a redirection, as /dev/stdin is."""
+    """True if a path is the input of the command, such as /dev/stdin."""
     return path.startswith(("/dev/stdin", "/dev/fd/", "/proc/self/fd/"))
 
 
 def may_be_option(word: Word) -> bool:
-    """Tell whether an unknown word may turn out to be an option, or several words."""
+    """True if an unknown word may turn out to be an option, or several words."""
     return word.text is None and (not word.single or not word.head or word.head.startswith("-"))
 
 
-def unknown_option(words: "Sequence[Word]", start: int = 1) -> int | None:
-    """Give the place of the first word that may turn out to be an option."""
-    return next((at for at in range(start, len(words)) if may_be_option(words[at])), None)
-
-
 def names_option(word: str, *options: str) -> bool:
-    """Tell whether a word is one of these long options, or may stand for one when cut short."""
+    """True if a word is one of these long options, or a beginning of one."""
     name = word.partition("=")[0]
     return name in options or (
         len(name) > 2 and name.startswith("--") and any(option.startswith(name) for option in options)
@@ -101,92 +104,77 @@ def names_option(word: str, *options: str) -> bool:
 
 
 class Options:
-    """Walks over the options of a command, up to its first operand.
+    """The options of a command, up to its first operand, which is at `at`.
 
     `valued` are the options that take a value in the next word when it is not
     attached; `flags` those that take none; `attached` the short ones that
-    take a value only if it is attached. Short ones may be joined.
+    take a value only if it is attached. Short ones may be joined. `seen` are
+    names and values; `strange` is the place of a word that is not understood.
     """
 
-    __slots__ = ("_attached", "at", "seen", "strange", "words")
+    __slots__ = ("_attached", "_flags", "_valued", "at", "seen", "strange", "words")
 
-    def __init__(
-        self, words: "Sequence[Word]", valued: str, flags: str, start: int = 1, *, attached: str = ""
-    ) -> None:
+    def __init__(self, words: "Sequence[Word]", valued: str, flags: str, *, attached: str = "") -> None:
         self.words = words
-        self.seen: list[tuple[str, str | None, int]] = []
+        self.seen: list[tuple[str, str | None]] = []
         self.strange: int | None = None
-        self.at = start
-        self._attached = attached.split()
-        self._walk(valued.split(), flags.split())
-
-    def value(self, *names: str) -> "tuple[str | None, int] | None":
-        """Give the value of the last of these options, and its place; None if it was not given."""
-        found = [(value, at) for name, value, at in self.seen if name in names]
-        return found[-1] if found else None
-
-    def has(self, *names: str) -> bool:
-        """Tell whether one of these options was given."""
-        return any(name in names for name, _, _ in self.seen)
-
-    def _walk(self, valued: list[str], flags: list[str]) -> None:
-        words = self.words
-        while self.at < len(words):
-            word = words[self.at]
-            if word.text is None:
-                if may_be_option(word):
-                    self.strange = self.at
+        self.at = 1
+        self._valued, self._flags, self._attached = valued.split(), flags.split(), attached.split()
+        while self.at < len(words) and self.strange is None:
+            text = words[self.at].text
+            if text is None and may_be_option(words[self.at]):
+                self.strange = self.at
+            if text is None or not text.startswith("-") or text == "-":
                 return
-            text = word.text
             if text == "--":
                 self.at += 1
                 return
-            if not text.startswith("-") or text == "-":
-                return
-            if text.startswith("--") or text in valued or text in flags:
-                self._long(text, valued, flags)
+            if text.startswith("--") or text in self._valued or text in self._flags:
+                self._long(text)
             else:
-                self._short(text, valued, flags)
-            if self.strange is not None:
-                return
-            self.at += 1
+                self._short(text)
+            if self.strange is None:
+                self.at += 1
 
-    def _long(self, text: str, valued: list[str], flags: list[str]) -> None:
+    def has(self, *names: str) -> bool:
+        """True if one of these options was given."""
+        return any(name in names for name, _ in self.seen)
+
+    def _long(self, text: str) -> None:
         name, equals, value = text.partition("=")
-        known = name if name in valued or name in flags else None
-        if known is None and name.startswith("--"):
-            longer = [one for one in (*valued, *flags) if one.startswith(name)]
-            known = longer[0] if len(longer) == 1 else None
-        if known is None:
-            self.strange = self.at
-        elif known in valued and not equals:
-            self._next(known)
-        else:
-            self.seen.append((known, value if equals else None, self.at))
-
-    def _short(self, text: str, valued: list[str], flags: list[str]) -> None:
-        for place in range(1, len(text)):
-            name = f"-{text[place]}"
-            if name in valued:
-                if place + 1 < len(text):
-                    self.seen.append((name, text[place + 1 :], self.at))
-                else:
-                    self._next(name)
-                return
-            if name in self._attached:
-                self.seen.append((name, text[place + 1 :] or None, self.at))
-                return
-            if name not in flags:
+        options = (*self._valued, *self._flags)
+        if name not in options:
+            longer = [one for one in options if one.startswith(name)] if name.startswith("--") else []
+            if len(longer) != 1:
                 self.strange = self.at
                 return
-            self.seen.append((name, None, self.at))
+            name = longer[0]
+        if name in self._valued and not equals:
+            self._next(name)
+        else:
+            self.seen.append((name, value if equals else None))
+
+    def _short(self, text: str) -> None:
+        for place, letter in enumerate(text[1:], 2):
+            name, rest = f"-{letter}", text[place:]
+            if name in self._valued and not rest:
+                return self._next(name)
+            if name in self._valued or name in self._attached:
+                self.seen.append((name, rest or None))
+                return None
+            if name not in self._flags:
+                self.strange = self.at
+                return None
+            self.seen.append((name, None))
+        return None
 
     def _next(self, name: str) -> None:
+        """Take the next word as the value of an option."""
         self.at += 1
         if self.at < len(self.words):
             word = self.words[self.at]
             if word.text is None and not word.single:
                 self.strange = self.at
-            self.seen.append((name, word.text, self.at))
+            self.seen.append((name, word.text))
         else:
             self.strange = self.at - 1

@@ -2,7 +2,7 @@
 
 import re
 
-from agent_exec.policy.programs.effects import NEVER, Sight, may_be_option, names_option
+from agent_exec.policy.programs.effects import NEVER, Effects, may_be_option, names_option
 from agent_exec.policy.shell.word import Word
 
 TYPE_CHECKING = False
@@ -99,30 +99,30 @@ _HARMLESS = re.compile(
 """Settings that change how something looks, or who has done it."""
 
 
-def git(words: "Sequence[Word]") -> Sight:
-    """Look at git: a rule must name what is configured on the way, and what is no command of git's own."""
-    sight = Sight()
-    at = _globals(sight, words)
+def git(words: "Sequence[Word]") -> Effects:
+    """Inspect git: a rule must name what is configured on the way, and what is no command of git's own."""
+    effects = Effects()
+    at = _globals(effects, words)
     if at >= len(words):
-        return sight
+        return effects
     command = words[at].text
     if command is None:
-        return sight.require(NEVER, "it cannot be seen what git would do")
+        return effects.require(NEVER, "it cannot be seen what git would do")
     if command in _HARD:
-        sight.require(len(words) - 1, f"git {command} runs other programs")
+        effects.require(len(words) - 1, f"git {command} runs other programs")
     elif command not in _COMMANDS:
-        sight.require(at, f"git {command} may be an alias, or a program of its own", guard=False)
+        effects.require(at, f"git {command} may be an alias, or a program of its own", guard=False)
     elif command in _SOFT or (command == "config" and not _reads(words[at + 1 :])):
         settings = [word.text.removeprefix("!").split() for word in words[at + 1 :] if word.text]
-        sight.named += [tuple(map(Word, setting)) for setting in settings]
-        sight.require(len(words) - 1, f"git {command} may run or set up other programs", guard=False)
+        effects.named += [tuple(map(Word, setting)) for setting in settings]
+        effects.require(len(words) - 1, f"git {command} may run or set up other programs", guard=False)
     for place in range(at + 1, len(words)):
-        _argument(sight, command, words, place)
-    return sight
+        _argument(effects, command, words, place)
+    return effects
 
 
 def _reads(words: "Sequence[Word]") -> bool:
-    """Tell whether git config with these words only tells what is set."""
+    """True if git config with these words only tells what is set."""
     at, lists = 0, False
     while at < len(words):
         text = words[at].text
@@ -141,20 +141,20 @@ def _reads(words: "Sequence[Word]") -> bool:
     return len(operands) == 1 and operands[0] is not None and "." in operands[0]
 
 
-def plainly(words: "Sequence[Word]") -> "tuple[Word, ...] | None":
-    """Give a command of git without the options before its name, which no rule should have to foresee."""
-    at = _globals(Sight(), words)
+def without_globals(words: "Sequence[Word]") -> "tuple[Word, ...] | None":
+    """Return a command of git without the options before its name, which no rule should have to foresee."""
+    at = _globals(Effects(), words)
     return (words[0], *words[at:]) if at > 1 else None
 
 
-def _globals(sight: Sight, words: "Sequence[Word]") -> int:
+def _globals(effects: Effects, words: "Sequence[Word]") -> int:
     """Walk over the options before the command's name; give where that is."""
     at = 1
     while at < len(words):
         text = words[at].text
         if text is None:
             if may_be_option(words[at]):
-                sight.require(NEVER, "it cannot be seen what git would do")
+                effects.require(NEVER, "it cannot be seen what git would do")
             return at
         if not text.startswith("-"):
             return at
@@ -163,49 +163,49 @@ def _globals(sight: Sight, words: "Sequence[Word]") -> int:
             at += 1
             value = (words[at].text or "") if at < len(words) else ""
             if at < len(words) and words[at].text is None:
-                sight.require(NEVER, f"it cannot be seen what git {name} sets")
+                effects.require(NEVER, f"it cannot be seen what git {name} sets")
         if name == "-c" and _HARMLESS.fullmatch(value):
             pass
         elif name in ("-c", "--config-env", "--exec-path"):
-            sight.require(at, f"git {name} may set up other programs to run")
-            _configured(sight, value)
+            effects.require(at, f"git {name} may set up other programs to run")
+            _configured(effects, value)
         elif name in ("-C", "--git-dir", "--work-tree", "-p", "--paginate"):
-            sight.require(at, f"git {name} uses what is configured elsewhere", guard=False)
+            effects.require(at, f"git {name} uses what is configured elsewhere", guard=False)
         at += 1
     return at
 
 
-def _configured(sight: Sight, setting: str) -> None:
+def _configured(effects: Effects, setting: str) -> None:
     """Note what a setting would have run, so that it can be denied."""
     value = setting.partition("=")[2]
     if value:
-        sight.lines.append(value.removeprefix("!"))
+        effects.lines.append(value.removeprefix("!"))
 
 
-def _argument(sight: Sight, command: str, words: "Sequence[Word]", at: int) -> None:
+def _argument(effects: Effects, command: str, words: "Sequence[Word]", at: int) -> None:
     word, before, last = words[at], words[at - 1].text or "", len(words) - 1
     text = word.text
     if word.single and command in _MESSAGES and _MESSAGE.fullmatch(before):
         return
     if text is None:
         if may_be_option(word) and not any(one.text == "--" for one in words[:at]):
-            sight.require(NEVER, f"it cannot be seen what git {command} would do")
+            effects.require(NEVER, f"it cannot be seen what git {command} would do")
         return
     if text not in _FINE and names_option(text, *_DANGEROUS, *_ALSO.get(command, ())):
-        sight.require(last, f"git {command} {text} may run or write something else")
+        effects.require(last, f"git {command} {text} may run or write something else")
         line = text.partition("=")[2] if "=" in text else words[at + 1].text if at < last else None
         if line and not names_option(text, "--output", "--template", "--strategy", "--remote", "--tool"):
-            sight.lines.append(line)
+            effects.lines.append(line)
     short = _SHORT.get(command, "")
     if short and text[:1] == "-" and text[1:2] != "-" and any(mark in text[1:] for mark in short):
-        sight.require(last, f"git {command} {text} may run something else")
+        effects.require(last, f"git {command} {text} may run something else")
     if "::" in text and command in _REMOTE:
-        sight.require(last, f"{text} may name a program to run")
+        effects.require(last, f"{text} may name a program to run")
     if text in _RUNNING.get(command, ()):
-        sight.require(last, f"git {command} {text} may run other programs")
+        effects.require(last, f"git {command} {text} may run other programs")
         if text == "run":
-            sight.inner.append(tuple(words[at + 1 :]))
+            effects.inner.append(tuple(words[at + 1 :]))
         if text == "foreach":
             rest = [one.text for one in words[at + 1 :] if one.text not in ("--recursive", "-q", "--quiet")]
             if rest and all(one is not None for one in rest):
-                sight.lines.append(" ".join(one or "" for one in rest))
+                effects.lines.append(" ".join(one or "" for one in rest))

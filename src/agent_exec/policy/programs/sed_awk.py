@@ -2,13 +2,13 @@
 
 import re
 
-from agent_exec.policy.programs.effects import NEVER, Options, Sight, may_be_option, names_option
+from agent_exec.policy.programs.effects import NEVER, Effects, Options, may_be_option, names_option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent_exec.policy.programs.effects import Looker
+    from agent_exec.policy.programs.effects import Inspector
     from agent_exec.policy.shell.word import Word
 
 _PLACE = r"(?:[0-9]+(?:~[0-9]+)?|\$|/(?:\\[^\n]|[^/\\\n])*/I?)"
@@ -36,32 +36,32 @@ _SED_WORDS = frozenset(
 )
 
 
-def awk(words: "Sequence[Word]") -> Sight:
-    """Look at awk: a program that runs nothing and writes nothing is harmless."""
+def awk(words: "Sequence[Word]") -> Effects:
+    """Inspect awk: a program that runs nothing and writes nothing is harmless."""
     options = Options(
         words, "-F --field-separator -v --assign -f --file -e --source", "--posix --traditional --version"
     )
-    sight = Sight()
+    effects = Effects()
     if options.strange is not None:
-        return sight.require(max(len(words) - 1, options.strange), "awk may run commands")
+        return effects.require(max(len(words) - 1, options.strange), "awk may run commands")
     if options.has("-f", "--file", "-e", "--source"):
-        return sight.require(len(words) - 1, "awk runs code that was not seen")
+        return effects.require(len(words) - 1, "awk runs code that was not seen")
     if options.at >= len(words):
-        return sight
+        return effects
     program = words[options.at].text
     if program is None:
-        return sight.require(NEVER, "awk runs code that was not seen")
+        return effects.require(NEVER, "awk runs code that was not seen")
     plain = program.replace("||", "")
     # Only after print is > more than a comparison.
     _, _, written = plain.partition("print")
     if ">" in written or any(mark in plain for mark in ("system", "|", "@", "getline", "extension")):
-        sight.require(options.at, "awk may run commands or write files with this program")
-    return sight
+        effects.require(options.at, "awk may run commands or write files with this program")
+    return effects
 
 
-def sed(words: "Sequence[Word]") -> Sight:
-    """Look at sed: plain commands are harmless; to change files in place needs a rule that says so."""
-    sight = Sight()
+def sed(words: "Sequence[Word]") -> Effects:
+    """Inspect sed: plain commands are harmless; to change files in place needs a rule that says so."""
+    effects = Effects()
     scripts: list[tuple[str | None, int]] = []
     operands: list[tuple[str | None, int]] = []
     at = 1
@@ -70,7 +70,7 @@ def sed(words: "Sequence[Word]") -> Sight:
         text = words[at].text
         if text is None:
             if may_be_option(words[at]) and not ended:
-                return sight.require(NEVER, "it cannot be seen what sed would do")
+                return effects.require(NEVER, "it cannot be seen what sed would do")
             operands.append((None, at))
         elif ended or not text.startswith("-") or text == "-":
             operands.append((text, at))
@@ -84,30 +84,30 @@ def sed(words: "Sequence[Word]") -> Sight:
         elif _SED_LETTERS.fullmatch(text) or text in _SED_WORDS:
             pass
         elif text.startswith("-i") or names_option(text, "--in-place"):
-            sight.require(at, "sed -i changes files", guard=False)
+            effects.require(at, "sed -i changes files", guard=False)
         else:
-            sight.require(len(words) - 1, "sed may run commands or write files with these options")
+            effects.require(len(words) - 1, "sed may run commands or write files with these options")
         at += 1
     if not scripts:
         # To some, -i takes the next word, often an empty one, and the script comes after it.
         scripts = operands[: 2 if operands[:1] and operands[0][0] == "" else 1]
     for script, place in scripts:
         if script is None:
-            return sight.require(NEVER, "it cannot be seen what sed would do")
+            return effects.require(NEVER, "it cannot be seen what sed would do")
         if not _harmless(script):
-            sight.require(place, "sed may run commands or write files with this script")
-    return sight
+            effects.require(place, "sed may run commands or write files with this script")
+    return effects
 
 
 def _split(text: str, mark: str) -> bool:
-    """Tell whether brackets hold the mark: some readers let a pattern go on to their end, others do not."""
+    """True if brackets hold the mark: some readers let a pattern go on to their end, others do not."""
     return any(
         one[0] == "[" and (one == "[" or "\\" in one or mark in one) for one in _BRACKETS.findall(text)
     )
 
 
 def _harmless(script: str) -> bool:
-    """Tell whether a script of sed is a list of plain commands, the same to every reader."""
+    """True if a script of sed is a list of plain commands, the same to every reader."""
     at = 0
     end = len(script.rstrip("; \t\n"))
     while at < end:
@@ -124,7 +124,7 @@ def _harmless(script: str) -> bool:
     return True
 
 
-LOOKERS: "dict[str, Looker]" = {
+SPECIAL: "dict[str, Inspector]" = {
     **dict.fromkeys("awk gawk mawk nawk original-awk bwk goawk".split(), awk),
     **dict.fromkeys(["sed", "gsed", "ssed"], sed),
 }

@@ -1,14 +1,16 @@
-"""What commands write besides redirections, and which run what lies in the folder or what variables name."""
+"""Files that commands write without a redirection, and commands that run files of the folder or variables."""
 
 from agent_exec.policy.programs.effects import name_of, unversioned
-from agent_exec.policy.programs.interpreters import LOOKERS as INTERPRETERS
+from agent_exec.policy.programs.option_table import Interpreter
+from agent_exec.policy.programs.program_table import PROGRAMS
+from agent_exec.policy.programs.shells import SPECIAL as SHELLS
 from agent_exec.policy.shell.word import Word, base
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from agent_exec.policy.programs.effects import Sight
+    from agent_exec.policy.programs.effects import Effects
 
 _BUILDERS = frozenset(
     """
@@ -28,7 +30,7 @@ _TESTERS = frozenset(
 """Programs that run what is written in files of the folder."""
 _COMPRESSED = ("z", "bz", "xz", "lz", "zstd")
 _READERS = frozenset("grep egrep fgrep diff cmp less more".split())
-"""With one of these before them, scripts that run what variables name."""
+"""Programs with a script for compressed files, which runs what variables name."""
 _INERT = (
     ".log .txt .out .err .md .rst .csv .tsv .diff .patch .html .svg .png .jpg .pdf .bak .orig .old .gz .tgz "
     ".zip .xz .bz2 .tmp .lst"
@@ -54,18 +56,19 @@ def runs_folder(words: "Sequence[Word]") -> bool:
     return name.startswith("py") and any(word.text == "-m" for word in words[1:])
 
 
-def runs_written(words: "Sequence[Word]", sight: "Sight", names: "set[str]", loose: bool) -> bool:
+def runs_written(words: "Sequence[Word]", effects: "Effects", names: "set[str]", loose: bool) -> bool:
     """True if what a command runs has been written before, as a file of one of these names.
 
-    `loose` says that files of unknown names have been written.
+    `loose` means that files of unknown names have been written.
     """
     name = words[0].text or ""
     if "/" in name and base(name) in names:
         return True
-    deciding = [word.text for word in words[1 : min(sight.need, len(words) - 1) + 1]]
+    deciding = [word.text for word in words[1 : min(effects.need, len(words) - 1) + 1]]
     if any(text and base(text) in names for text in deciding):
         return True
-    code = name_of(words) in ("source", ".") or unversioned(name_of(words)) in INTERPRETERS
+    program = unversioned(name_of(words))
+    code = program in (".", "source") or program in SHELLS or isinstance(PROGRAMS.get(program), Interpreter)
     return loose and (("/" in name and not name.startswith("/")) or (code and bool(deciding)))
 
 
@@ -102,14 +105,6 @@ def _operands(words: "Sequence[Word]", valued: str = "") -> list[Word]:
     return found
 
 
-def _all(words: "Sequence[Word]") -> list[Word]:
-    return _operands(words)
-
-
-def _anything(_words: "Sequence[Word]") -> list[Word]:
-    return [_ANYTHING]
-
-
 def _last(words: "Sequence[Word]") -> list[Word]:
     """Return the last word, and the names that the others have if it is a folder."""
     if any((word.text or "").startswith(("-t", "--target")) for word in words):
@@ -123,13 +118,12 @@ def _last(words: "Sequence[Word]") -> list[Word]:
     return operands
 
 
-def _second(words: "Sequence[Word]") -> list[Word]:
-    return _operands(words, "-f -s -w --skip-fields --skip-chars --check-chars")[1:]
-
-
 def _dd(words: "Sequence[Word]") -> list[Word]:
-    targets = [word for word in words[1:] if word.head.startswith("of=") or word.text is None]
-    return [_ANYTHING if word.text is None else Word(word.text[3:]) for word in targets]
+    return [
+        _ANYTHING if word.text is None else Word(word.text[3:])
+        for word in words[1:]
+        if word.text is None or word.text.startswith("of=")
+    ]
 
 
 def _git(words: "Sequence[Word]") -> list[Word]:
@@ -166,15 +160,16 @@ def _in_place(words: "Sequence[Word]") -> list[Word]:
 
 
 _WRITERS: "dict[str, Callable[[Sequence[Word]], list[Word]]]" = {
-    **dict.fromkeys(["tee", "sponge", "gtee"], _all),
+    **dict.fromkeys(["tee", "sponge", "gtee"], _operands),
     **dict.fromkeys("cp gcp mv gmv install ginstall ln gln link xxd".split(), _last),
     **dict.fromkeys(
-        "patch gpatch unzip cpio pax rsync scp 7z 7za rename prename mmv unrar".split(), _anything
+        "patch gpatch unzip cpio pax rsync scp 7z 7za rename prename mmv unrar".split(),
+        lambda _words: [_ANYTHING],
     ),
     **dict.fromkeys(["tar", "gtar", "bsdtar"], _tar),
     **dict.fromkeys("sort gsort curl wget shuf iconv gcc cc objcopy".split(), _output),
     **dict.fromkeys(["sed", "gsed"], _in_place),
-    "uniq": _second,
+    "uniq": lambda words: _operands(words, "-f -s -w --skip-fields --skip-chars --check-chars")[1:],
     "dd": _dd,
     "git": _git,
 }
