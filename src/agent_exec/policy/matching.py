@@ -1,4 +1,4 @@
-"""Finds the rules that speak of a command, fast in a book of any length."""
+"""Finds the rules that apply to a command, fast in a book of any length."""
 
 from agent_exec.policy.shell.word import base, plain
 from agent_exec.policy.verdict import KINDS
@@ -10,75 +10,54 @@ if TYPE_CHECKING:
     from agent_exec.policy.rule import Rule
     from agent_exec.policy.shell.word import Word
 
-
-class Matches:
-    """The rules that speak of one command.
-
-    `allowing` are those that allow it, in order. `strict` is the first of the
-    strictest that ask or deny. `perhaps` is one that would be stricter, if
-    what only the shell will know turns out so.
-    """
-
-    __slots__ = ("allowing", "perhaps", "strict")
-
-    def __init__(self) -> None:
-        self.allowing: list[Rule] = []
-        self.strict: Rule | None = None
-        self.perhaps: Rule | None = None
-
-    def add(self, rule: "Rule", fits: bool | None) -> None:
-        """Note a rule that asks or denies, and matches or may."""
-        if fits:
-            if self.strict is None or _stricter(rule, self.strict):
-                self.strict = rule
-        elif fits is None and (self.perhaps is None or _stricter(rule, self.perhaps)):
-            self.perhaps = rule
+    Matches = tuple[Rule | None, Rule | None, list[Rule]]
 
 
 class Index:
     """Rules about commands, by the names of their programs."""
 
-    __slots__ = ("_all", "_general", "_named")
+    __slots__ = ("_places", "_rules")
 
     def __init__(self, rules: "Sequence[Rule]") -> None:
-        self._all = [rule for rule in rules if not rule.write]
-        self._general = [rule for rule in self._all if not rule.prefix]
-        self._named: dict[str, list[Rule]] = {}
-        for name in {name for rule in self._all for name in _names(rule)}:
-            self._named[name] = [rule for rule in self._all if not rule.prefix or name in _names(rule)]
+        self._rules = [rule for rule in rules if not rule.write]
+        self._places: dict[str, list[int]] = {}
+        for place, rule in enumerate(self._rules):
+            first = rule.prefix[0] if rule.prefix else ""
+            for name in {first} if isinstance(first, str) else set(first):
+                self._places.setdefault(name.casefold(), []).append(place)
 
-    def find(self, words: "Sequence[Word]", forms: "Sequence[Sequence[Word]]", *, plainly: bool) -> Matches:
-        """Give the rules that speak of a command, and of its other forms.
+    def find(self, words: "Sequence[Word]", forms: "Sequence[Sequence[Word]]", *, plainly: bool) -> "Matches":
+        """Return the strictest rule against a command, one that may be stricter, and those that allow it.
 
-        What denies or asks is held against every form; what allows, against
-        the command as it is, and against the last form if `plainly`.
+        A rule that denies or asks may match any form of the command; a rule
+        that allows must match the command as it is, or its last form if
+        `plainly`. Whether the second rule matches, only the shell will know.
         """
-        found = Matches()
+        strict = perhaps = None
+        allowing = []
         for rule in self._about(words[0].text):
-            if rule.verdict != "allow":
-                fits = {rule.matches(form) for form in forms}
-                found.add(rule, True if True in fits else None if None in fits else False)
-            elif rule.matches(words) or (plainly and len(forms) > 1 and rule.matches(forms[-1])):
-                found.allowing.append(rule)
-        return found
+            if rule.verdict == "allow":
+                if rule.matches(words) or (plainly and len(forms) > 1 and rule.matches(forms[-1])):
+                    allowing.append(rule)
+                continue
+            fits = {rule.matches(form) for form in forms}
+            if True in fits:
+                strict = _stricter(strict, rule)
+            elif None in fits:
+                perhaps = _stricter(perhaps, rule)
+        return strict, perhaps, allowing
 
     def _about(self, program: str | None) -> "Sequence[Rule]":
-        """Give the rules that may be about a program; all of them if it is not known."""
+        """Return the rules that may be about a program, in order; all if it is unknown."""
         if program is None:
-            return self._all
-        keys = {program.casefold(), base(program).casefold(), plain(program).casefold()}
-        named = [self._named[key] for key in keys if key in self._named]
-        if len(named) > 1:
-            return [rule for rule in self._all if any(rule in rules for rules in named)]
-        return named[0] if named else self._general
+            return self._rules
+        names = {"", program.casefold(), base(program).casefold(), plain(program).casefold()}
+        places = {place for name in names for place in self._places.get(name, ())}
+        return [self._rules[place] for place in sorted(places)]
 
 
-def _names(rule: "Rule") -> "Sequence[str]":
-    if not rule.prefix:
-        return ()
-    first = rule.prefix[0]
-    return [name.casefold() for name in ((first,) if isinstance(first, str) else first)]
-
-
-def _stricter(one: "Rule", other: "Rule") -> bool:
-    return KINDS.index(one.verdict) > KINDS.index(other.verdict)
+def _stricter(first: "Rule | None", second: "Rule") -> "Rule":
+    """Return the stricter rule, the first of equals."""
+    if first is not None and KINDS.index(first.verdict) >= KINDS.index(second.verdict):
+        return first
+    return second

@@ -72,7 +72,7 @@ class Policy:
         self._index = Index(self.rules)
 
     def with_rules(self, rules: "Sequence[Rule]") -> "Policy":
-        """Give a policy with further rules after these."""
+        """Return a policy with further rules after these."""
         return Policy((*self.rules, *rules))
 
     def judge(self, command: "Sequence[str] | str", facts: Facts | None = None) -> "Verdict":
@@ -187,8 +187,8 @@ class Policy:
 
         if harm := self_kill(words, facts.ancestors):
             return say("deny", f"it would end {harm}")
-        found = self._index.find(words, (words, *alternatives(words)), plainly=effects.need < 0)
-        strict, perhaps, allowing = found.strict, found.perhaps, found.allowing
+        forms = (words, *alternatives(words))
+        strict, perhaps, allowing = self._index.find(words, forms, plainly=effects.need < 0)
         if strict is not None and (strict.verdict == "deny" or perhaps is None or perhaps.verdict == "ask"):
             return say(strict.verdict, strict.reason or f"a rule says {strict.verdict}", strict, "rule")
         if perhaps is not None:
@@ -256,7 +256,7 @@ def _relative(program: str) -> bool:
 
 
 def _absolute(path: str, cwd: str | None) -> str | None:
-    """Give a path absolute and without dots, as it is written; None if that cannot be known."""
+    """Return a path absolute and without dots, as it is written; None if that cannot be known."""
     if not path.startswith("/"):
         if cwd is None:
             return None

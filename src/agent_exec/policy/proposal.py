@@ -30,7 +30,7 @@ _BROAD_PAIRS = frozenset(
 
 
 def propose(verdict: "Verdict") -> tuple[Rule, ...]:
-    """Give a rule for each command that asks; none at all if one of them no rule could allow."""
+    """Return a rule for each command that asks; none at all if one of them no rule could allow."""
     rules: list[Rule] = []
     for finding in verdict.findings:
         if finding.kind == "allow":
@@ -49,7 +49,7 @@ def propose(verdict: "Verdict") -> tuple[Rule, ...]:
 
 
 def broad(prefix: "tuple[str, ...]") -> bool:
-    """Tell whether a prefix stands for so much that no one should allow it in passing."""
+    """True if a prefix stands for so much that no one should allow it in passing."""
     if not prefix:
         return True
     name = plain(prefix[0]).casefold()

@@ -61,7 +61,7 @@ class Rule(Value):
         self.source = source
 
     def matches(self, words: "Sequence[Word]") -> bool | None:
-        """Tell whether a command begins so; None if only the shell will know."""
+        """True if a command begins so; None if only the shell will know."""
         if self.write:
             return False
         sure = True
@@ -84,7 +84,7 @@ class Rule(Value):
         return True if sure else None
 
     def covers(self, path: str) -> bool:
-        """Tell whether a write to this path, absolute and plain, falls under the rule."""
+        """True if a write to this path, absolute and plain, falls under the rule."""
         return any(inside(path, place) for place in self.write)
 
     def _fits(self, token: "Token", text: str, *, first: bool) -> bool:

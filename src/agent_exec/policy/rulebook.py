@@ -55,7 +55,7 @@ def parse(text: str, name: str = "rules") -> Book:
 
 
 def write(rule: Rule) -> str:
-    """Give a rule as it is written down."""
+    """Return a rule as it is written down."""
     lines = ["[[rule]]"]
     if rule.write:
         lines.append(f"write = {_value(rule.write)}")
@@ -121,7 +121,7 @@ def _check(rule: Rule, example: object, expected: bool, name: str, place: "Any")
 
 
 def _split(example: object) -> "Sequence[Word] | None":
-    """Give the words of an example: a list of words, or a line that is one simple command."""
+    """Return the words of an example: a list of words, or a line that is one simple command."""
     if isinstance(example, list) and example and all(isinstance(word, str) for word in example):
         return tuple(Word(word) for word in example)
     if not isinstance(example, str):
@@ -137,7 +137,7 @@ def _wrong(name: str, line: int, message: str) -> InvalidRules:
 
 
 def _headers(text: str) -> list[int]:
-    """Give the lines of the tables, without those in texts of several lines."""
+    """Return the lines of the tables, without those in texts of several lines."""
     found, inside = [], ""
     for number, line in enumerate(text.splitlines(), 1):
         if not inside and _HEADER.fullmatch(line):
@@ -151,7 +151,7 @@ def _headers(text: str) -> list[int]:
 
 
 def _key(text: str, line: int, key: str) -> int:
-    """Give the line of a key in the table that begins on a line; that line if it is not to be seen."""
+    """Return the line of a key in the table that begins on a line; that line if it is not to be seen."""
     for number, content in enumerate(text.splitlines(), 1):
         if number > line and _HEADER.fullmatch(content) and line:
             break
@@ -163,7 +163,7 @@ def _key(text: str, line: int, key: str) -> int:
 
 
 def _example(text: str, line: int, key: str, example: object) -> int:
-    """Give the line of an example."""
+    """Return the line of an example."""
     start = _key(text, line, key)
     if isinstance(example, str):
         for number, content in enumerate(text.splitlines(), 1):
@@ -175,20 +175,7 @@ def _example(text: str, line: int, key: str, example: object) -> int:
 
 
 def _value(value: object) -> str:
-    if isinstance(value, str):
-        return _text(value)
-    assert isinstance(value, tuple | list)
-    return f"[{', '.join(_value(one) for one in value)}]"
+    """Return a text, or a list of texts, as TOML, which is as JSON has it but for one character."""
+    import json
 
-
-def _text(text: str) -> str:
-    """Give a text as TOML has it."""
-    shown = []
-    for char in text:
-        if char in '"\\':
-            shown.append("\\" + char)
-        elif char < " " or char == "\x7f":
-            shown.append(f"\\u{ord(char):04x}")
-        else:
-            shown.append(char)
-    return f'"{"".join(shown)}"'
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -36,11 +36,13 @@ _HARMLESS = frozenset(
     """.split()
 )
 """Variables that say how much is shown, or how, or for what: with a plain value they run nothing."""
+DECLARING = re.compile(r"[-+][aAgprxfFlutv]+|--", re.ASCII)
+"""Options of the commands that declare variables."""
 _PLAIN_VALUE = re.compile(r"[\w.,:/+@%-]*", re.ASCII)
 
 
 def dangerous(name: str) -> bool:
-    """Tell whether setting this variable may change what a command does."""
+    """True if setting this variable may change what a command does."""
     if name in _HARMLESS:
         return False
     return name in _NAMES or name.startswith(_STARTS) or name.endswith(_ENDS) or not _plain(name)
@@ -63,7 +65,7 @@ def reaches(name: str, value: str | None, *, exported: bool) -> bool:
 
 
 def identifier(text: str | None) -> bool:
-    """Tell whether this is a plain name of a variable, without a subscript."""
+    """True if this is a plain name of a variable, without a subscript."""
     return text is not None and _plain(text)
 
 

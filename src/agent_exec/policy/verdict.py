@@ -77,12 +77,12 @@ class Verdict(Value):
 
     @property
     def unmatched(self) -> bool:
-        """Whether it asks only because no rule says anything: a face has its own default for that."""
+        """True if it asks only because no rule says anything: a face has its own default for that."""
         return self.kind == "ask" and all(one.basis == "none" for one in self.findings if one.kind == "ask")
 
 
 def strictest(findings: "Iterable[Finding]") -> Verdict:
-    """Give the verdict on the whole; of equals the first that rests on a rule is named, or on a guard."""
+    """Return the verdict on the whole; of equals the first that rests on a rule is named, or on a guard."""
     found = tuple(findings)
     kind: Kind = max((one.kind for one in found), key=KINDS.index, default="ask")
     deciding = [one for one in found if one.kind == kind]

@@ -4,7 +4,7 @@ import re
 
 from agent_exec.policy.programs.effects import NEVER, Effects, Options, may_be_option, name_of
 from agent_exec.policy.programs.program_table import PROGRAMS
-from agent_exec.policy.variables import dangerous, identifier
+from agent_exec.policy.variables import DECLARING, dangerous, identifier
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from agent_exec.policy.shell.word import Word
 
 _SET = re.compile(r"[-+][abefhmnuvxBCEHPT]*o?|--")
-FLAGS = re.compile(r"[-+][aAgprxfFlutv]+|--", re.ASCII)
-"""Options of the commands that declare variables."""
 _PROCESS = ("$!", '"$!"', "${!}", '"${!}"')
 _OPTIONS = frozenset(
     """
@@ -148,7 +146,7 @@ def _declare(words: "Sequence[Word]") -> Effects:
     lists = False
     declares, exports = name_of(words) != "unset", name_of(words) == "export"
     for word in words[1:]:
-        if word.text is not None and FLAGS.fullmatch(word.text):
+        if word.text is not None and DECLARING.fullmatch(word.text):
             exports = exports or (declares and "x" in word.text)
             lists = lists or (declares and "a" in word.text.casefold())
             continue

@@ -1,4 +1,4 @@
-"""What git runs besides itself: configuration, aliases, helpers and hooks that its words name."""
+"""The inspector of git: configuration, aliases, helpers and hooks that its words name."""
 
 import re
 
@@ -40,49 +40,25 @@ _SOFT = "help gui var fast-import am citool maintenance".split()
 _REMOTE = "clone fetch pull push ls-remote remote submodule archive fetch-pack send-pack".split()
 """Commands whose words may be the address of a repository, and so name a program to reach it."""
 _DANGEROUS = (
-    "--upload-pack",
-    "--receive-pack",
-    "--exec",
-    "--extcmd",
-    "--open-files-in-pager",
-    "--ext-diff",
-    "--output",
-    "--template",
-    "--separate-git-dir",
-    "--tool",
-    "--gpg-sign",
-    "--strategy",
-    "--show-signature",
-    "--sendmail-cmd",
-    "--smtp-server",
-)
+    "--upload-pack --receive-pack --exec --extcmd --open-files-in-pager --ext-diff --output --template "
+    "--separate-git-dir --tool --gpg-sign --strategy --show-signature --sendmail-cmd --smtp-server"
+).split()
+"""Options that run or write something, of any command."""
 _ALSO = {"clone": ("--config",), "archive": ("--remote",), "notes": ("--strategy",)}
 _FINE = frozenset("--output-indicator-new --strategy-option --templates".split())
 _SHORT = {
+    **dict.fromkeys(("cherry-pick", "revert", "commit", "am"), "S"),
+    **dict.fromkeys(("merge", "pull"), "sS"),
+    **dict.fromkeys(("archive", "format-patch"), "o"),
     "clone": "uc",
     "grep": "O",
     "rebase": "xsS",
     "difftool": "xtg",
-    "merge": "sS",
-    "pull": "sS",
-    "cherry-pick": "S",
-    "revert": "S",
-    "commit": "S",
-    "am": "S",
     "tag": "su",
-    "archive": "o",
-    "format-patch": "o",
 }
+"""Letters of the short options that do, for each command."""
 _VALUED = (
-    "-C",
-    "-c",
-    "--git-dir",
-    "--work-tree",
-    "--namespace",
-    "--config-env",
-    "--exec-path",
-    "--super-prefix",
-    "--attr-source",
+    "-C -c --git-dir --work-tree --namespace --config-env --exec-path --super-prefix --attr-source".split()
 )
 _MESSAGE = re.compile(r"-[asvqenf]*[mF]|--message|--file")
 _MESSAGES = ("commit", "tag", "merge", "stash", "notes")
@@ -148,7 +124,7 @@ def without_globals(words: "Sequence[Word]") -> "tuple[Word, ...] | None":
 
 
 def _globals(effects: Effects, words: "Sequence[Word]") -> int:
-    """Walk over the options before the command's name; give where that is."""
+    """Note the options before the command's name; return where that is."""
     at = 1
     while at < len(words):
         text = words[at].text
@@ -168,18 +144,12 @@ def _globals(effects: Effects, words: "Sequence[Word]") -> int:
             pass
         elif name in ("-c", "--config-env", "--exec-path"):
             effects.require(at, f"git {name} may set up other programs to run")
-            _configured(effects, value)
+            _, _, command = value.partition("=")
+            effects.lines += [command.removeprefix("!")] if command else []
         elif name in ("-C", "--git-dir", "--work-tree", "-p", "--paginate"):
             effects.require(at, f"git {name} uses what is configured elsewhere", guard=False)
         at += 1
     return at
-
-
-def _configured(effects: Effects, setting: str) -> None:
-    """Note what a setting would have run, so that it can be denied."""
-    value = setting.partition("=")[2]
-    if value:
-        effects.lines.append(value.removeprefix("!"))
 
 
 def _argument(effects: Effects, command: str, words: "Sequence[Word]", at: int) -> None:
@@ -207,5 +177,5 @@ def _argument(effects: Effects, command: str, words: "Sequence[Word]", at: int) 
             effects.inner.append(tuple(words[at + 1 :]))
         if text == "foreach":
             rest = [one.text for one in words[at + 1 :] if one.text not in ("--recursive", "-q", "--quiet")]
-            if rest and all(one is not None for one in rest):
-                effects.lines.append(" ".join(one or "" for one in rest))
+            if rest and None not in rest:
+                effects.lines.append(" ".join(filter(None, rest)))

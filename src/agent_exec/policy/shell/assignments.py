@@ -4,6 +4,7 @@ import re
 from itertools import pairwise
 
 from agent_exec.policy.shell.word import Word
+from agent_exec.policy.variables import DECLARING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from agent_exec.policy.shell.words import Words
 
 _PLACE = re.compile(r"\[[0-9]+\]\+?=", re.ASCII)
-_FLAGS = re.compile(r"[-+][aAgprxfFlutv]+|--", re.ASCII)
 
 _ZSH_TABLES = frozenset("aliases galiases saliases functions commands options".split())
 """Lists that are tables of the shell in zsh."""
@@ -31,7 +31,7 @@ class Assignments:
         self._words = words
 
     def read(self, node: "Node", *, harmless: bool = False, exported: bool = False) -> Word:
-        """Read an assignment; give it as one word. The name of a harmless one does not matter."""
+        """Read an assignment; return it as one word. The name of a harmless one does not matter."""
         text = self._source.text(node)
         if len(node.children) < 2 or node.type != "variable_assignment":
             return self._unclear(node)
@@ -61,7 +61,7 @@ class Assignments:
         return Word(None, source=text, head=begin + value.head)
 
     def _touch(self, node: "Node") -> bool:
-        """Tell whether the parts of an assignment are one word."""
+        """True if the parts of an assignment are one word."""
         return all(one.end_byte == following.start_byte for one, following in pairwise(node.children))
 
     def _unclear(self, node: "Node") -> Word:
@@ -87,7 +87,7 @@ class Assignments:
                 self._words.read(item)
 
     def declaration(self, node: "Node") -> list[Word]:
-        """Read a command that declares variables; give its words."""
+        """Read a command that declares variables; return its words."""
         text = self._source.text(node)
         words = [Word(self._source.text(node.children[0]))]
         for child in node.children[1:]:
@@ -97,7 +97,7 @@ class Assignments:
             word = self._words.read(child)
             if child.type == "variable_name":
                 self._reading.assign(self._source.text(child), text)
-            elif child.type != "word" or _FLAGS.fullmatch(word.text or "") is None:
+            elif child.type != "word" or DECLARING.fullmatch(word.text or "") is None:
                 self._reading.doubt("what is declared is not understood", text)
             elif "a" in (word.text or "") or "A" in (word.text or ""):
                 self._reading.arrays = True

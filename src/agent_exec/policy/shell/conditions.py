@@ -22,7 +22,7 @@ _PARTS = frozenset("unary_expression binary_expression parenthesized_expression 
 
 
 def condition(node: "Node", source: "Source", reading: Reading, words: Words) -> list[Word]:
-    """Read a condition; give its words if it is a command, none if it is the shell's own."""
+    """Read a condition; return its words if it is a command, none if it is the shell's own."""
     text = source.text(node)
     own = text.startswith("[[")
     plain = _QUOTED.sub("x", "x".join(source.around(node, list(outermost(node, hole)))))

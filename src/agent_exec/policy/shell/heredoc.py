@@ -11,18 +11,18 @@ _CODE = re.compile(r"`|\\\n|\$[({\[]")
 
 
 def delimiter(start: str) -> str | None:
-    """Give the word that ends a here-document; None if it is not a plain one."""
+    """Return the word that ends a here-document; None if it is not a plain one."""
     found = _DELIMITER.fullmatch(start)
     return None if found is None else found[1] or found[2] or found[3]
 
 
 def quoted(start: str) -> bool:
-    """Tell whether the body is taken as it is."""
+    """True if the body is taken as it is."""
     return start[:1] in ("'", '"', "\\")
 
 
 def ends_at(source: bytes, after: int, word: str, *, tabs: bool) -> int | None:
-    """Give where the line begins that ends the body, which begins on the line after this position."""
+    """Return where the line begins that ends the body, which begins on the line after this position."""
     at = source.find(b"\n", after)
     wanted = word.encode()
     while at >= 0:
@@ -35,5 +35,5 @@ def ends_at(source: bytes, after: int, word: str, *, tabs: bool) -> int | None:
 
 
 def overlooked(pieces: "Iterable[str]") -> bool:
-    """Tell whether the literal pieces of a body that is expanded hold code after all."""
+    """True if the literal pieces of a body that is expanded hold code after all."""
     return any(_CODE.search(re.sub(r"\\[\\$`]", "", piece)) for piece in pieces)

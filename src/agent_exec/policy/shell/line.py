@@ -98,14 +98,14 @@ def _look_back(reading: Reading) -> None:
 
 
 def _declares_unknown(simple: Simple) -> bool:
-    """Tell whether variables are declared with values that may turn out to be lists, which may hold code."""
+    """True if variables are declared with values that may turn out to be lists, which may hold code."""
     if not any(word.text in ("declare", "typeset", "local") for word in simple.words):
         return False
     return any(word.text is None and word.head[-1:] in ("", "=") for word in simple.words)
 
 
 def _fills(words: list[Word]) -> bool:
-    """Tell whether `read` may fill a list."""
+    """True if `read` may fill a list."""
     return any(word.text is None or (word.text.startswith("-") and "a" in word.text) for word in words)
 
 

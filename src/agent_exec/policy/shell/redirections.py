@@ -44,7 +44,7 @@ class Redirections:
         self._lines: set[int] = set()
 
     def read(self, node: "Node") -> "list[Word]":
-        """Read a redirection; give the words after its target, which belong to a command."""
+        """Read a redirection; return the words after its target, which belong to a command."""
         before = self._source.data[max(0, node.start_byte - 1) : node.start_byte]
         touched = before not in (b"", b" ", b"\t", b"\n", b";", b"&", b"|", b"(", b")")
         if touched and (before == b"}" or self._source.data[node.start_byte : node.start_byte + 1].isdigit()):

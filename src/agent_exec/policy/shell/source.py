@@ -30,15 +30,15 @@ class Source:
         self.data = data
 
     def text(self, node: "Node") -> str:
-        """Give the text of a node."""
+        """Return the text of a node."""
         return self.slice(node.start_byte, node.end_byte)
 
     def slice(self, start: int, end: int) -> str:
-        """Give the text between two places."""
+        """Return the text between two places."""
         return self.data[start:end].decode("utf-8", "surrogateescape")
 
     def blank(self, start: int, end: int, *, lines: bool) -> bool:
-        """Tell whether there are only blanks between two places; with `lines`, ends of lines as well.
+        """True if there are only blanks between two places; with `lines`, ends of lines as well.
 
         An end of line that is taken back counts as a blank only after one:
         elsewhere it joins what is before it to what is after it.
@@ -67,7 +67,7 @@ class Source:
         return after in _AFTER_WORD
 
     def around(self, node: "Node", holes: "list[Node]", start: int | None = None) -> list[str]:
-        """Give the pieces of a node's text before, between and after its holes."""
+        """Return the pieces of a node's text before, between and after its holes."""
         at = node.start_byte if start is None else start
         pieces = []
         for hole in holes:
@@ -78,7 +78,7 @@ class Source:
 
 
 def outermost(node: "Node", wanted: "Callable[[Node], bool]") -> "Iterator[Node]":
-    """Give the nodes below a node that are wanted, in order, and none below those."""
+    """Return the nodes below a node that are wanted, in order, and none below those."""
     waiting = list(reversed(node.children))
     while waiting:
         one = waiting.pop()
@@ -89,5 +89,5 @@ def outermost(node: "Node", wanted: "Callable[[Node], bool]") -> "Iterator[Node]
 
 
 def hole(node: "Node") -> bool:
-    """Tell whether the shell replaces a node."""
+    """True if the shell replaces a node."""
     return node.type in HOLES

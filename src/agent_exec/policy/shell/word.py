@@ -21,16 +21,16 @@ class Word(Value):
 
 
 def known(words: "tuple[str, ...] | list[str]") -> tuple[Word, ...]:
-    """Give the words of an argument vector, all of which are known."""
+    """Return the words of an argument vector, all of which are known."""
     return tuple(Word(word) for word in words)
 
 
 def base(name: str) -> str:
-    """Give the last part of a program's path."""
+    """Return the last part of a program's path."""
     return name.replace("\\", "/").rpartition("/")[2]
 
 
 def plain(name: str) -> str:
-    """Give a program's name without its path, and without the ending that Windows puts to programs."""
+    """Return a program's name without its path, and without the ending that Windows puts to programs."""
     last = base(name)
     return last[:-4] if last[-4:].casefold() in (".exe", ".cmd", ".bat", ".com") else last

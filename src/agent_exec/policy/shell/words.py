@@ -48,7 +48,7 @@ class Words:
         self._depth = 0
 
     def read(self, node: "Node") -> Word:
-        """Give a word, unknown where only the shell will know; read what is inside of it."""
+        """Return a word, unknown where only the shell will know; read what is inside of it."""
         read = getattr(self, f"_{node.type}", None) if node.is_named else None
         if read is not None and self._depth <= DEEPEST:
             self._depth += 1
@@ -124,7 +124,7 @@ class Words:
         return Word(_unescape_quoted(pieces[0]), source=text)
 
     def _pieces(self, node: "Node", start: int, end: int) -> "tuple[list[str], list[Node]]":
-        """Give the literal pieces between the expansions of a node, and read those."""
+        """Return the literal pieces between the expansions of a node, and read those."""
         pieces, parts = [], []
         for child in node.children:
             if hole(child):
@@ -218,17 +218,17 @@ def _of_interest(node: "Node") -> bool:
 
 
 def _masked(text: str) -> str:
-    """Give text of the same length in which what is escaped means nothing."""
+    """Return text of the same length in which what is escaped means nothing."""
     return re.sub(r"\\.", "xx", text, flags=re.DOTALL)
 
 
 def _many(text: str) -> bool:
-    """Tell whether an expansion in quotes may still become several words."""
+    """True if an expansion in quotes may still become several words."""
     return text == "$@" or "@" in text or text.startswith("${!")
 
 
 def _stray(piece: str, quote: str) -> bool:
-    """Tell whether literal text holds something that the shell would not take literally."""
+    """True if literal text holds something that the shell would not take literally."""
     rest = re.sub(r"\\[^\n]", "", piece, flags=re.DOTALL)
     return quote in rest or "`" in rest or "\\" in rest or _DOLLAR.search(rest) is not None
 
