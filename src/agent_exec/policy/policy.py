@@ -36,8 +36,6 @@ class _Course:
     command that would run what any of those says.
     """
 
-    __slots__ = ("facts", "files", "findings", "given", "names", "reads")
-
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.findings: list[Finding] = []

@@ -26,19 +26,6 @@ class Effects:
     those of them that programs may be given and run.
     """
 
-    __slots__ = (
-        "given",
-        "guard",
-        "inner",
-        "lines",
-        "moved",
-        "named",
-        "need",
-        "reason",
-        "sets",
-        "transparent",
-    )
-
     def __init__(self) -> None:
         self.inner: list[tuple[Word, ...]] = []
         self.lines: list[str] = []
@@ -111,8 +98,6 @@ class Options:
     take a value only if it is attached. Short ones may be joined. `seen` are
     names and values; `strange` is the place of a word that is not understood.
     """
-
-    __slots__ = ("_attached", "_flags", "_valued", "at", "seen", "strange", "words")
 
     def __init__(self, words: "Sequence[Word]", valued: str, flags: str, *, attached: str = "") -> None:
         self.words = words

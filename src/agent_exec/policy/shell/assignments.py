@@ -23,8 +23,6 @@ _ZSH_TABLES = frozenset("aliases galiases saliases functions commands options".s
 class Assignments:
     """Reads assignments, alone, before a command, or after a word that declares variables."""
 
-    __slots__ = ("_reading", "_source", "_words")
-
     def __init__(self, source: "Source", reading: "Reading", words: "Words") -> None:
         self._source = source
         self._reading = reading

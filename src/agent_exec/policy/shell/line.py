@@ -20,6 +20,8 @@ from agent_exec.policy.shell.words import Words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tree_sitter import Language, Node
 
 _MARKS = re.compile(r"[|&;()<>{}\[\]$`=]")
@@ -112,17 +114,6 @@ def _fills(words: list[Word]) -> bool:
 class _Line:
     """Walks over the statements of a line."""
 
-    __slots__ = (
-        "_assignments",
-        "_commands",
-        "_depth",
-        "_reading",
-        "_redirections",
-        "_source",
-        "_text",
-        "_words",
-    )
-
     def __init__(self, source: Source, reading: Reading) -> None:
         self._source = source
         self._text = source.text
@@ -143,10 +134,21 @@ class _Line:
 
     def statement(self, node: "Node") -> None:
         """Read a node that holds or is a statement."""
+        self._deeper(self._statement, node)
+
+    def _inside(self, node: "Node") -> None:
+        """Read the statements in a substitution."""
+        self._deeper(self._container, node)
+
+    def _deeper(self, read: "Callable[[Node], None]", node: "Node") -> None:
         if self._depth > DEEPEST:
             self._reading.doubt("it is nested too deep")
             return
         self._depth += 1
+        read(node)
+        self._depth -= 1
+
+    def _statement(self, node: "Node") -> None:
         if node.is_error or node.is_missing:
             self._broken(node)
         elif node.type in _CONTAINERS and node.is_named:
@@ -161,16 +163,6 @@ class _Line:
             self._unclear(node, f"{node.type!r} is not understood")
         elif node.type in _RESERVED:
             self._whole(node)
-        self._depth -= 1
-
-    def _inside(self, node: "Node") -> None:
-        """Read the statements in a substitution."""
-        if self._depth > DEEPEST:
-            self._reading.doubt("it is nested too deep")
-            return
-        self._depth += 1
-        self._container(node)
-        self._depth -= 1
 
     def _unclear(self, node: "Node", reason: str) -> None:
         self._reading.doubt(reason, self._text(node))
@@ -334,8 +326,7 @@ class _Line:
     def _variable_assignments(self, node: "Node") -> None:
         self._blanks(node, lines=False)
         for child in node.children:
-            self._whole(child)
-            self._assignments.read(child)
+            self._variable_assignment(child)
 
     def _declaration_command(self, node: "Node") -> None:
         self._blanks(node, lines=False)
@@ -343,8 +334,7 @@ class _Line:
             self._whole(child)
         self._simple(self._assignments.declaration(node), node, neutral=True)
 
-    def _unset_command(self, node: "Node") -> None:
-        self._declaration_command(node)
+    _unset_command = _declaration_command
 
     def _for_statement(self, node: "Node") -> None:
         self._reading.repeats = True

@@ -17,8 +17,6 @@ DEEPEST = 60
 class Simple:
     """One simple command: its words, the variables set for it, and whether the directory may have changed."""
 
-    __slots__ = ("moved", "neutral", "text", "words")
-
     def __init__(
         self, words: "tuple[Word, ...]", text: str, *, moved: bool = False, neutral: bool = False
     ) -> None:
@@ -30,8 +28,6 @@ class Simple:
 
 class Write:
     """The target of a redirection, read after so many simple commands."""
-
-    __slots__ = ("after", "moved", "word")
 
     def __init__(self, word: "Word", *, moved: bool, after: int = 0) -> None:
         self.word = word
@@ -47,8 +43,6 @@ class Reading:
     `places` are the directories changed to, None for one that is not known.
     `sets` are the variables that programs may be given.
     """
-
-    __slots__ = ("arrays", "doubts", "moved", "places", "repeats", "sets", "simples", "writes")
 
     def __init__(self) -> None:
         self.simples: list[Simple] = []

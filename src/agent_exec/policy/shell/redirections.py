@@ -32,8 +32,6 @@ def cuts(node: "Node") -> bool:
 class Redirections:
     """Reads redirections; `statement` reads commands that stand among them."""
 
-    __slots__ = ("_lines", "_reading", "_source", "_statement", "_words")
-
     def __init__(
         self, source: "Source", reading: "Reading", words: "Words", statement: "Callable[[Node], None]"
     ) -> None:

@@ -24,8 +24,6 @@ _AFTER_WORD = (b"", b" ", b"\t", b"\n", b";", b"&", b"|", b")", b"<", b">")
 class Source:
     """The bytes of a line, which the nodes of its tree point into."""
 
-    __slots__ = ("data",)
-
     def __init__(self, data: bytes) -> None:
         self.data = data
 

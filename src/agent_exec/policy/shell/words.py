@@ -38,8 +38,6 @@ _QUOTES = ("string", "raw_string", "ansi_c_string")
 class Words:
     """Reads words; `statements` reads what is inside of a substitution."""
 
-    __slots__ = ("_depth", "_reading", "_source", "_statements", "_text")
-
     def __init__(self, source: "Source", reading: "Reading", statements: "Callable[[Node], None]") -> None:
         self._source = source
         self._text = source.text
@@ -146,11 +144,10 @@ class Words:
     def _expansion(self, node: "Node") -> Word:
         text = self._text(node)
         found = _EXPANSION.match(text)
-        if found is None:
-            return self._unclear_expansion(node, "the expansion may run code")
-        if found["operator"] is None:
-            if found.end() != len(text):
-                return self._unclear_expansion(node, "the expansion is not understood")
+        if found is None or (found["operator"] is None and found.end() != len(text)):
+            self._reading.doubt("the expansion is not understood, or may run code", text)
+            self.look(node)
+        if found is None or found["operator"] is None:
             return Word(None, source=text, single=False)
         if "=" in found["operator"]:
             self._reading.assign(found["name"], text)
@@ -162,11 +159,6 @@ class Words:
         if not plain.endswith("}") or _HIDING.search(plain, 0, len(plain) - 1):
             self._reading.doubt("the expansion is not understood", text)
         return Word(None, source=text, single=False)
-
-    def _unclear_expansion(self, node: "Node", reason: str) -> Word:
-        self._reading.doubt(reason, self._text(node))
-        self.look(node)
-        return Word(None, source=self._text(node), single=False)
 
     def _command_substitution(self, node: "Node") -> Word:
         text = self._text(node)
