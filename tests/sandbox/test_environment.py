@@ -44,7 +44,7 @@ def test_what_commands_live_by_goes_in(name: str) -> None:
     "name",
     """GITHUB_PAT MYSQL_PWD BW_SESSION OP_SESSION_me NPM_AUTH SENTRY_DSN SLACK_WEBHOOK_URL JWT MY_JWT DBPW ROOT_PW
     TLS_PEM COOKIE SESSION_COOKIE DB_CONNECTION_STRING BEARER HTTP_AUTHORIZATION
-    YARN_NPM_AUTH_IDENT""".split(),
+    YARN_NPM_AUTH_IDENT NVM_AUTH_HEADER""".split(),
 )
 @pytest.mark.parametrize("secrets", ["allow-list", "deny-list"])
 def test_more_names_of_secrets(name: str, secrets: str) -> None:
@@ -81,6 +81,11 @@ def test_what_a_login_shell_gave_is_inherited_too(monkeypatch: pytest.MonkeyPatc
         ("https://example.org/a:b@c", True),
         ("https://me@example.org/", True),
         ("a:b@c", True),
+        ("me:hush@example.org:3128", False),
+        ("/opt/a:/opt/b@1.2/bin:/bin", True),
+        ("redis://hush@cache", False),
+        ("-H ghp_0123456789abcdef0123", False),
+        ("/opt/npm_modules_of_mine/bin", True),
     ],
 )
 def test_an_address_with_a_password_stays_outside(value: str, kept: bool) -> None:

@@ -51,6 +51,11 @@ def test_names_that_programs_obey_are_taken_away(root: Path, folder: str) -> Non
     assert all(Path(moved).read_text() == "hook\n" for moved in changes.values())
 
 
+def test_other_repositories_tools_and_agents_are_obeyed_too(root: Path) -> None:
+    made = {".hg", ".jj", "mise.toml", ".lefthook-local.yml", ".clinerules"}
+    assert set(told(sh(f"mkdir {' '.join(made)}", root), root)) == made
+
+
 def test_folders_and_links_are_taken_away_too(root: Path) -> None:
     outcome = sh("mkdir .claude; echo x >.claude/settings.json; ln -s /etc .vscode; ln -s . .git", root)
     assert set(told(outcome, root)) == {".claude", ".vscode", ".git"}
@@ -74,6 +79,15 @@ def test_names_that_are_there_cannot_be_changed_at_any_depth(root: Path) -> None
     assert outcome.changes == ()
     assert (root / "a" / "b" / ".cursor" / "mcp.json").read_text() == "{}"
     assert (root / ".cursor" / "mcp.json").read_text() == "{}"
+
+
+def test_names_are_known_in_every_spelling_that_programs_find(root: Path) -> None:
+    """Where capitals are not told apart, a program that asks for one finds the other; here both are there."""
+    outcome = sh(
+        "mkdir .vscode .VSCODE .v\u017fcode; touch .Envrc; mkdir -p r/objects r/refs r/HEAD r/Refs", root
+    )
+    assert set(told(outcome, root)) == {".vscode", ".VSCODE", ".v\u017fcode", "r"}
+    assert (root / ".Envrc").exists(), "nobody finds it"
 
 
 def test_a_link_that_was_there_is_put_back(root: Path) -> None:

@@ -55,11 +55,16 @@ def has_token(text: str) -> bool:
 
 
 def has_password(value: str) -> bool:
-    """True if an address in a text carries a password: scheme://user:password@host, or token@host."""
+    """True if an address in a text carries a password: [scheme://]user:password@host, or scheme://token@host."""
     scheme, *addresses = value.split("://")
     for address in addresses:
         user, at, _ = address.partition("/")[0].rpartition("@")
-        if scheme and at and (":" in user or len(user) >= _TOKEN):
+        if scheme and at and (":" in user or len(user) >= _TOKEN or scheme.endswith("redis")):
             return True
         scheme = address
+    if "@" in value and not addresses:
+        for word in value.replace("=", " ").split():
+            user, _, host = word.rpartition("@")
+            if ":" in user and "/" not in user and ("." in host or ":" in host):
+                return True
     return False

@@ -23,10 +23,15 @@ STRENGTHS = ("full", "degraded")
 READING = ("allow-list", "deny-list")
 
 PROTECTED = tuple(
-    ".Rprofile .agent-exec .agents .aider.conf.yml .amazonq .bazelrc .cargo .claude .codex .continue .crush"
-    " .crush.json .cursor .devcontainer .devcontainer.json .envrc .factory .gemini .github .husky .idea"
-    " .kilocode .kiro .lefthook.yml .mcp.json .npmrc .opencode .pre-commit-config.yaml .qwen .roo .trae .vs"
-    " .vscode .windsurf .yarnrc .yarnrc.yml .zed crush.json lefthook.yml opencode.json ox-config.json".split()
+    ".Rprofile .agent-exec .agents .aider.conf.yml .amazonq .amp .augment .bazelrc .cargo .claude"
+    " .clinerules .codex .continue .crush .crush.json .cursor .devcontainer .devcontainer.json .envrc"
+    " .factory .gemini .github .hg .husky .idea .jj .junie .kilocode .kiro .lefthook"
+    " .lefthook-local.json .lefthook-local.toml .lefthook-local.yaml .lefthook-local.yml .lefthook.json"
+    " .lefthook.toml .lefthook.yaml .lefthook.yml .mcp.json .mise .mise.local.toml .mise.toml .npmrc"
+    " .opencode .openhands .pre-commit-config.yaml .qwen .roo .trae .vs .vscode .windsurf .yarnrc"
+    " .yarnrc.yml .zed crush.json lefthook-local.json lefthook-local.toml lefthook-local.yaml"
+    " lefthook-local.yml lefthook.json lefthook.toml lefthook.yaml lefthook.yml mise.local.toml"
+    " mise.toml opencode.json ox-config.json".split()
 )
 """Names below a root, at any depth, that trusted programs obey: a command that makes or changes one has code
 of its own run on the host later. Every `.git` is protected without being named."""

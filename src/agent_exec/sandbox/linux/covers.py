@@ -200,13 +200,11 @@ def _is_secret(line: str) -> bool:
     if "SIGNINGKEY" in upper:
         return False
     _, address, rest = line.partition("://")
-    users = (word.rpartition("@")[0] for word in line.replace("=", " ").split())
     return (
         any(part in upper for part in PARTS)
         or "EXTRAHEADER" in upper
         or is_secret(line.partition("=")[0].strip(" \t\"'"), line)
         or bool(address and "@" in rest.partition("/")[0])
-        or any(":" in user for user in users)  # user:password@host, without a scheme
     )
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from agent_exec.sandbox.profile import Profile
 
 _NAMES = frozenset(PROTECTED)
+_FOLDED = frozenset(name.casefold() for name in PROTECTED)
 
 MOST_PROTECTED = 5000
 """How many paths a plan may protect: a box that mounts each would take too long to start."""
@@ -162,15 +163,15 @@ def _expected(profile: "Profile", folder: str) -> "set[str]":
 
 def is_name(path: str) -> bool:
     """True if a path that was found to be obeyed is so by its name, and not by its shape."""
-    return path[path.rfind("/") + 1 :] in _NAMES
+    return path[path.rfind("/") + 1 :].casefold() in _FOLDED
 
 
 def wanted(profile: "Profile", obeyed: "Sequence[str]") -> "list[str]":
     """Return those of the obeyed paths that a profile protects."""
     if not obeyed:
         return []
-    names = {name for name in profile.protect if name not in profile.unprotect}
-    return [path for path in obeyed if not is_name(path) or os.path.basename(path) in names]
+    names = {name.casefold() for name in profile.protect if name not in profile.unprotect}
+    return [path for path in obeyed if not is_name(path) or os.path.basename(path).casefold() in names]
 
 
 def _few(paths: "Iterable[str]") -> str:

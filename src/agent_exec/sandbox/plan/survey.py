@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 BOUND = 200_000
 """How many entries of a root are looked at."""
 
-_OBEYED = frozenset(PROTECTED)
+_OBEYED = {name.casefold(): name for name in PROTECTED}
 _PACKAGES = ("/node_modules/", "/site-packages/", "/dist-packages/")
 """Folders of installed packages: nobody works in them, and many packages ship names that are obeyed."""
 
-_BARE = frozenset({"HEAD", "objects", "refs"})
-_SHARED = frozenset({"HEAD", "commondir"})
-_SHAPE = _BARE | _SHARED
+_BARE = frozenset({"head", "objects", "refs"})
+_SHARED = frozenset({"head", "commondir"})
+_SHAPE = {name: name for name in _BARE | _SHARED} | {"head": "HEAD"}
 """What git takes a folder for a repository by, whatever the folder is called."""
 
 _NAMED = 5
@@ -246,11 +246,12 @@ def _look(folder: str) -> "Found":
             for entry in listed:
                 entries += 1
                 name = entry.name
-                if name in _OBEYED:
+                folded = name.casefold()
+                if folded in _OBEYED and _is_found(start, name, _OBEYED[folded]):
                     obeyed.append(start + name)
-                elif name in _SHAPE:
-                    shape.append(name)
-                if name == ".git" or (len(name) == 4 and name.lower() == ".git"):
+                elif folded in _SHAPE and _is_found(start, name, _SHAPE[folded]):
+                    shape.append(folded)
+                if folded == ".git":
                     gits.append(start + name)
                 elif entry.is_dir(follow_symlinks=False):
                     folders.append(start + name)
@@ -265,6 +266,11 @@ def _look(folder: str) -> "Found":
     if shape and (_BARE.issubset(shape) or _SHARED.issubset(shape)) and "/.git/" not in start.lower():
         obeyed.append(folder)
     return stamp, entries, tuple(folders), tuple(gits), tuple(linked), links, tuple(obeyed)
+
+
+def _is_found(start: str, name: str, usual: str) -> bool:
+    """True if programs that ask for a name find this spelling: some folders do not tell capitals apart."""
+    return name == usual or os.path.lexists(start + usual)
 
 
 def _open(folder: str) -> int:
