@@ -1,8 +1,8 @@
 """A patch applied, and told as models expect it."""
 
 from agent_exec.model.value import Value
-from agent_exec.patch.apply import plan
-from agent_exec.patch.errors import MalformedPatch, UnfitPatch
+from agent_exec.patch.apply import plan as place
+from agent_exec.patch.errors import MalformedPatch, PatchRejected, UnfitPatch
 from agent_exec.patch.grammar import parse
 from agent_exec.patch.journal import recover
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent_exec.patch.apply import Changes
+    from agent_exec.sandbox.plan.plan import Plan
 
 NOTHING = "No files were modified.\n"
 
@@ -49,9 +50,28 @@ def verify(
     """
     recover()
     try:
-        return plan(parse(text), cwd, inside=inside, protected=protected)
+        return place(parse(text), cwd, inside=inside, protected=protected)
     except (MalformedPatch, UnfitPatch) as error:
         raise type(error)(f"apply_patch verification failed: {error.message}", **error.details) from None
+
+
+def verify_confined(text: str, *, cwd: str, plan: "Plan") -> "Changes":
+    """Return what a patch would do where commands of a plan may write; raise PatchRejected elsewhere.
+
+    Nothing that a command would have taken away is made either.
+    """
+    from agent_exec.sandbox.plan.protections import would_be_obeyed
+
+    roots = [root.path for root in plan.roots]
+    kept = (*plan.protected, *plan.missing, *plan.masks, *plan.absent)
+    changes = verify(text, cwd=cwd, inside=roots, protected=kept)
+    if found := would_be_obeyed(plan.profile, [write.path for write in changes.writes], roots):
+        raise PatchRejected(
+            f"patch rejected: {found} would be obeyed by programs on this machine, and is protected; a person"
+            " can let a name stay: --unprotect NAME, or `unprotect` in the profile",
+            path=found,
+        )
+    return changes
 
 
 def told(changes: "Changes", left: "Sequence[str]" = ()) -> Applied:

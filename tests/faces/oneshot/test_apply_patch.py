@@ -61,6 +61,30 @@ def test_no_repository_is_made(tmp_path: Path, confined: bool) -> None:
     assert {path.name for path in root.rglob("*")} == {"sub", ".git", "hidden"}
 
 
+@pytest.mark.parametrize(
+    "paths",
+    [
+        ["new/.envrc"],
+        ["a/b/.VSCODE/tasks.json"],
+        ["r/HEAD", "r/objects/x", "r/refs/x", "r/config"],
+        ["half/refs/x"],
+        ["c/HEAD", "c/commondir"],
+    ],
+)
+def test_nothing_that_programs_obey_is_made(tmp_path: Path, paths: list[str]) -> None:
+    """A command that makes it has it taken away; a patch is refused."""
+    (tmp_path / "half" / "objects").mkdir(parents=True)
+    (tmp_path / "half" / "HEAD").touch()
+    before = sorted(tmp_path.rglob("*"))
+    tools = kit(tmp_path, sandbox=agent_exec.Profile("workspace-write", [tmp_path]))
+    hunks = "".join(f"*** Add File: {path}\n+x\n" for path in paths)
+    answer = tools.invoke("apply_patch", {"patch": f"*** Begin Patch\n{hunks}*** End Patch"})
+    assert (answer["status"], sorted(tmp_path.rglob("*"))) == ("denied", before), answer
+    free = agent_exec.Profile("workspace-write", [tmp_path], unprotect=[".envrc"])
+    patch = {"patch": ADD.format("new/.envrc")}
+    assert kit(tmp_path, sandbox=free).invoke("apply_patch", patch)["status"] == "success"
+
+
 def test_a_patch_that_does_not_fit_says_so(tmp_path: Path) -> None:
     answer = kit(tmp_path).invoke("apply_patch", {"patch": "nonsense"})
     assert answer["status"] == "failure"

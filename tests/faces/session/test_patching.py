@@ -155,6 +155,14 @@ def test_no_repository_is_written(
     assert {one.name for one in work.rglob("*")} == {"sub", ".git"}
 
 
+def test_nothing_that_programs_obey_is_made(opened: Callable[..., Caller], work: Path) -> None:
+    call = opened(sandbox=Profile("workspace-write", [str(work)]))
+    patch = "*** Begin Patch\n*** Add File: new/.vscode/tasks.json\n+x\n*** End Patch\n"
+    assert "protected" in call.refused("apply_patch", input=patch)
+    assert "protected" in call.refused("exec_command", cmd=heredoc(patch))
+    assert list(work.iterdir()) == []
+
+
 @pytest.mark.parametrize("way", [{"cmd": heredoc(ADD)}, {"input": ADD}])
 @pytest.mark.parametrize("rule", [{"write": "work"}, {"prefix": ["apply_patch"]}])
 def test_rules_judge_it(

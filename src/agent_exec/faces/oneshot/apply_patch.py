@@ -29,17 +29,15 @@ _DEFINITION = {
 
 
 def _act(context: "Context", asked: "Arguments") -> "dict[str, Any]":
-    from agent_exec.patch.answer import told, verify
+    from agent_exec.patch.answer import told, verify, verify_confined
 
-    inside = list(context.roots.roots)
-    protected: tuple[str, ...] = ()
     if context.sandbox is not None and context.sandbox.name != "full-access":
         from agent_exec.sandbox.sandbox import shared_sandbox
 
         plan = shared_sandbox().look(context.sandbox, context.ours)
-        inside = [root.path for root in plan.roots]
-        protected = (*plan.protected, *plan.missing, *plan.masks, *plan.absent)
-    changes = verify(asked["patch"], cwd=asked["cwd"], inside=inside, protected=protected)
+        changes = verify_confined(asked["patch"], cwd=asked["cwd"], plan=plan)
+    else:
+        changes = verify(asked["patch"], cwd=asked["cwd"], inside=list(context.roots.roots))
     fed = asked["patch"].encode("utf-8", "surrogateescape")
     judge(context, ("apply_patch",), asked["cwd"], fed, changes.paths)
     done = told(changes, changes.commit())

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from agent_exec.faces.session.terms import Terms
     from agent_exec.model.cancel import Cancel
     from agent_exec.patch.answer import Applied
+    from agent_exec.patch.apply import Changes
     from agent_exec.requests.gate import Gate
     from agent_exec.sandbox.profile import Profile
     from agent_exec.sandbox.report.guard import Guard
@@ -204,11 +205,10 @@ class Sessions:
 
     def patch(self, text: str, workdir: str | None) -> "Applied":
         """Apply a patch below a folder of the workspace; give what it has done."""
-        from agent_exec.patch.answer import told, verify
+        from agent_exec.patch.answer import told
 
         cwd = self._folder(workdir)
-        inside, protected = self._writable()
-        changes = verify(text, cwd=cwd, inside=inside, protected=protected)
+        changes = self._verify(text, cwd)
         fed = text.encode("utf-8", "surrogateescape")
         self._gate.admit(("apply_patch",), cwd, fed=fed, writes=changes.paths)
         return told(changes, changes.commit())
@@ -453,17 +453,15 @@ class Sessions:
 
         return shared_sandbox().guard(self.sandbox, self._engine.spawner, ours(self._own, self._hidden))
 
-    def _writable(self) -> "tuple[list[str] | None, tuple[str, ...]]":
-        """Give the folders that a patch may write to, and what in them it may not; None if anywhere."""
-        if self.sandbox is None:
-            return list(self._roots.roots if self._roots is not None else (self.workspace,)), ()
+    def _verify(self, text: str, cwd: str) -> "Changes":
+        """Return what a patch would do, if it writes only where commands may."""
+        from agent_exec.patch.answer import verify, verify_confined
+
         guard = self._guard()
-        assert guard is not None
-        plan = guard.plan
-        if not plan.backend:
-            return None if self._roots is None else list(self._roots.roots), ()
-        kept = (*plan.protected, *plan.missing, *plan.masks, *plan.absent)
-        return [root.path for root in plan.roots], kept
+        if guard is not None and guard.plan.backend:
+            return verify_confined(text, cwd=cwd, plan=guard.plan)
+        roots = self._roots.roots if self._roots is not None else (self.workspace,)
+        return verify(text, cwd=cwd, inside=None if guard and self._roots is None else list(roots))
 
     def _logged_in(self, shell: shells.Shell) -> dict[str, str]:
         """Give the variables that a login shell makes, taken once."""

@@ -58,8 +58,12 @@ def _view(spec: "Spec") -> "Iterable[str]":
     """Give what is to be seen; the order is what makes it hold."""
     roots = [os.fsdecode(path) for path, _, _ in spec["roots"]]
     protected = [os.fsdecode(path) for path, _, _ in spec["protected"]]
-    masks = [os.fsdecode(path) for path in spec["masks"]]
     private = private_folders(spec)
+    masks = [
+        path
+        for path in map(os.fsdecode, spec["masks"])
+        if below(path, roots) or not below(path, private)  # bubblewrap would make what is not there
+    ]
     yield from ("--ro-bind", "/", "/")
     for path in ancestors([*masks, *protected], roots):  # below the roots: see mounts.pin
         yield from ("--bind", path, path)

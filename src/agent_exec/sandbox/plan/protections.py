@@ -7,7 +7,7 @@ from agent_exec.model.paths import below, inside
 from agent_exec.model.value import Value
 from agent_exec.sandbox.plan.gitdirs import Places, guard, locate
 from agent_exec.sandbox.plan.paths import outermost, settle
-from agent_exec.sandbox.plan.survey import Survey, packaged
+from agent_exec.sandbox.plan.survey import Survey, has_shape, packaged
 from agent_exec.sandbox.profile import PROTECTED
 
 TYPE_CHECKING = False
@@ -172,6 +172,30 @@ def wanted(profile: "Profile", obeyed: "Sequence[str]") -> "list[str]":
         return []
     names = {name.casefold() for name in profile.protect if name not in profile.unprotect}
     return [path for path in obeyed if not is_name(path) or os.path.basename(path).casefold() in names]
+
+
+def would_be_obeyed(profile: "Profile", paths: "Iterable[str]", roots: "Sequence[str]") -> str:
+    """Return what programs would obey if files were made at these real paths below the roots, "" for nothing.
+
+    That is a name that a profile protects, or a folder that would become a repository.
+    """
+    if profile.missing == "allow":
+        return ""
+    names = {name.casefold() for name in profile.protect if name not in profile.unprotect} & _FOLDED
+    made: dict[str, set[str]] = {}
+    for path in paths:
+        here = path
+        while below(here, roots):
+            above, _, name = here.rpartition("/")
+            if name.casefold() in names and not packaged(here):
+                return here
+            made.setdefault(above, set()).add(name.casefold())
+            here = above
+    for folder, new in made.items():
+        there = {name.casefold() for name in os.listdir(folder)} if os.path.isdir(folder) else set()
+        if has_shape(there | new) and not has_shape(there):
+            return folder
+    return ""
 
 
 def _few(paths: "Iterable[str]") -> str:

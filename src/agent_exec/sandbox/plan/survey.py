@@ -15,7 +15,7 @@ from agent_exec.sandbox.profile import PROTECTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     Stamp = tuple[int, int, int]
     """Device, inode, and when it was last changed."""
@@ -263,9 +263,14 @@ def _look(folder: str) -> "Found":
         os.close(fd)
     if packaged(start):
         obeyed.clear()
-    if shape and (_BARE.issubset(shape) or _SHARED.issubset(shape)) and "/.git/" not in start.lower():
+    if shape and has_shape(shape) and "/.git/" not in start.lower():
         obeyed.append(folder)
     return stamp, entries, tuple(folders), tuple(gits), tuple(linked), links, tuple(obeyed)
+
+
+def has_shape(folded: "Collection[str]") -> bool:
+    """True if git takes a folder with these names in it, all in small letters, for a repository."""
+    return _BARE.issubset(folded) or _SHARED.issubset(folded)
 
 
 def _is_found(start: str, name: str, usual: str) -> bool:
