@@ -64,7 +64,7 @@ def command_line(folder: str) -> dict[str, dict[str, Any]]:
 import json, os, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from trace_walks import Trace
-from agent_exec.apps.cli.main import main
+from agent_exec.apps.main import main
 trace, first, leave = Trace(), os.getpid(), os._exit
 def told(code):
     sys.setprofile(None)
