@@ -194,6 +194,15 @@ def test_host_origin_and_token_are_checked_in_one_place() -> None:
         assert {file.parent for file in files} <= {SOURCE / "apps" / "web"}, (word, files)
 
 
+def test_words_are_quoted_and_programs_found_in_one_place() -> None:
+    finders = {module for module in MODULES if "split(os.pathsep)" in module.read_text()}
+    quoting = {module for module in MODULES if "LASTEXITCODE" in module.read_text()}
+    assert quoting == {SOURCE / "requests/shells.py"}
+    assert finders == {SOURCE / "requests/leaving.py"}, (
+        "where a folder that commands may write to ends the search"
+    )
+
+
 def test_boxes_are_planned_in_one_place() -> None:
     """Every face gets its plan from one factory, which cannot be called without what is ours."""
     callers: dict[str, set[str]] = {"make_plan": set(), "snapshot": set(), "Guard": set()}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         from agent_exec.host.windows.orphans import end_orphans
         from agent_exec.host.windows.poller import Poller
         from agent_exec.host.windows.process import Process
-        from agent_exec.host.windows.program import prepare
+        from agent_exec.host.windows.program import on_path, prepare
         from agent_exec.host.windows.report import Report, tell
         from agent_exec.host.windows.signals import signal_name, signal_number
         from agent_exec.host.windows.spawner import Spawner
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         from agent_exec.host.posix.process.local_spawner import LocalSpawner
         from agent_exec.host.posix.process.process import Process
         from agent_exec.host.posix.process.spawner import Spawner
-        from agent_exec.host.posix.program import prepare
+        from agent_exec.host.posix.program import on_path, prepare
         from agent_exec.host.posix.signals import on_terminate, signal_name, signal_number
 elif sys.platform == "win32":
     from agent_exec.host.windows import __getattr__ as __getattr__
@@ -70,6 +70,7 @@ __all__ = [
     "is_alive",
     "is_listened_on",
     "is_locked",
+    "on_path",
     "on_terminate",
     "own_environment",
     "own_processes",

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from agent_exec.faces.oneshot.kit import create_agent_toolkit
-from agent_exec.faces.oneshot.resolve import (
+from agent_exec.host.windows.program import find_program
+from agent_exec.model.errors import CommandNotFound, InvalidArgument
+from agent_exec.requests.shells import (
     LONGEST_WORD,
     quote_posix,
     quote_powershell,
@@ -15,8 +17,6 @@ from agent_exec.faces.oneshot.resolve import (
     shell_for,
     shell_name,
 )
-from agent_exec.host.windows.program import find_program
-from agent_exec.model.errors import CommandNotFound, InvalidArgument
 from faces.oneshot.seen import ALL, MakeKit, code, data
 
 WINDOWS = shell_for("win32")

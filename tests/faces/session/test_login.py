@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_exec.faces.session.login import MARK, SCRIPT, as_nonlogin, capture
-from agent_exec.faces.session.shells import POSIX_KINDS, Shell, find
 from agent_exec.model.errors import LaunchFailed, Unsupported
+from agent_exec.requests.shells import POSIX_KINDS, Shell, find
 
 BASH = Shell("bash", "/bin/bash")
 steady = settings(deadline=None, derandomize=True, max_examples=100)

@@ -3,6 +3,7 @@
 import os
 
 from agent_exec.policy.shell.word import plain
+from agent_exec.requests.shells import POWERSHELLS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ SHELLS = frozenset(
         *("csh", "tcsh", "fish", "elvish", "nu", "xonsh"),
     )
 )
-POWERSHELLS = frozenset(("pwsh", "powershell"))
 _MANY_IN_ONE = frozenset(("busybox", "toybox"))
 _PATTERN = frozenset("*?[].!^{},")
 

@@ -12,12 +12,12 @@ from agent_exec.faces.oneshot.definitions import (
 )
 from agent_exec.faces.oneshot.exec_command import EXEC_COMMAND
 from agent_exec.faces.oneshot.git_status import GIT_STATUS_SUMMARY
-from agent_exec.faces.oneshot.resolve import POSIX_SHELLS, POWERSHELLS, shell_for, shell_name
 from agent_exec.faces.oneshot.secure import PERMISSIONS, WRITE_SCOPES, Context, Tool, refusal
 from agent_exec.model.cancel import check_cancel
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.requests.folders import Workspace, Workspaces
 from agent_exec.requests.opening import IN_FORCE, open_door
+from agent_exec.requests.shells import POSIX_SHELLS, POWERSHELLS, shell_for, shell_name
 from agent_exec.tools.export import copied, export
 from agent_exec.tools.runner import Runner
 from agent_exec.tools.schema import shown

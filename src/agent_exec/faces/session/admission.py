@@ -1,8 +1,8 @@
 """Whether a command of a session may run, and whether outside of the sandbox: judged, then asked for."""
 
-from agent_exec.faces.session import shells
 from agent_exec.faces.session.failures import escalation_refused, exec_failed
 from agent_exec.model.errors import ApprovalRequired, CommandDenied
+from agent_exec.requests import shells
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ when the user has said so.
 
 import os
 
-from agent_exec.faces.session.shells import POSIX_KINDS
 from agent_exec.model.errors import LaunchFailed, Unsupported
+from agent_exec.requests.shells import POSIX_KINDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from agent_exec.faces.session.shells import Shell
+    from agent_exec.requests.shells import Shell
 
 MARK = b"\0agent-exec environment\0"
 SCRIPT = "printf '\\000agent-exec environment\\000'; exec /usr/bin/env -0"

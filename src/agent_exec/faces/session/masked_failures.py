@@ -10,8 +10,8 @@ from agent_exec.places import make_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from agent_exec.faces.session.shells import Shell
     from agent_exec.model.command import Variables
+    from agent_exec.requests.shells import Shell
 
 _SCRIPT = """\
 unset BASH_ENV

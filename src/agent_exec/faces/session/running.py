@@ -4,7 +4,7 @@ import os
 from time import monotonic
 
 from agent_exec.engine.engine import Engine
-from agent_exec.faces.session import environment, shells
+from agent_exec.faces.session import environment
 from agent_exec.faces.session.admission import admit, can_escalate, escalates, let_out
 from agent_exec.faces.session.answer import Answer, new_chunk_id
 from agent_exec.faces.session.failures import (
@@ -30,6 +30,7 @@ from agent_exec.model.command import Command, Terminal, Variables
 from agent_exec.model.errors import AgentExecError, ApprovalRequired, CommandDenied, InputClosed
 from agent_exec.model.limits import Limits
 from agent_exec.model.output import Head
+from agent_exec.requests import shells
 from agent_exec.requests.folders import Workspaces
 from agent_exec.sessions.registry import Registry
 from agent_exec.sessions.session import Session, told

@@ -11,6 +11,7 @@ from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.limits import Limits
 from agent_exec.model.output import Lines
 from agent_exec.model.value import Value
+from agent_exec.requests.shells import find, powershell_line, shell_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 TIMEOUT = 300.0
 GRACE = 2.0
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
-_HAND_ON = "; if ($?) { exit 0 } elseif ($LASTEXITCODE) { exit $LASTEXITCODE } exit 1"
-_SINGLE_QUOTES = "'\u2018\u2019\u201a\u201b"  # PowerShell ends a quoted word at each of them
 
 
 class AllowedShell(Value):
@@ -44,17 +43,16 @@ class AllowedShell(Value):
 
     @classmethod
     def default(cls, platform: str = sys.platform) -> "AllowedShell":
-        """Give the one shell that every system has."""
-        return cls("pwsh.exe", "powershell") if platform == "win32" else cls("/bin/sh")
+        """Return the one shell that every system has."""
+        return cls(shell_for("win32")[0], "powershell") if platform == "win32" else cls("/bin/sh")
 
     def argv(self, words: "Sequence[str]") -> list[str]:
-        """Give the argv that runs exactly these words."""
+        """Return the argv that runs exactly these words."""
         if self.kind == "none":
             return list(words)
         if self.kind == "posix":
             return [self.path, "-c", 'exec "$@"', os.path.basename(self.path), *words]
-        line = " ".join(map(_powershell, words))
-        return [self.path, "-NoLogo", "-NoProfile", "-Command", f"& {line}{_HAND_ON}"]
+        return [self.path, *shell_for("win32")[1:], powershell_line(words)]
 
 
 NO_SHELL = AllowedShell("", "none")
@@ -126,18 +124,6 @@ class ShellExecutionGuard:
             folder.check(program)
 
     def _on_path(self, program: str) -> bool:
-        """Tell whether this path is what the PATH has under its name."""
-        if not os.path.isabs(program):
-            return False
-        name = os.path.basename(program)
-        for place in self._path.split(os.pathsep):
-            file = os.path.join(place, name)
-            if os.path.isabs(place) and os.path.isfile(file) and os.access(file, os.X_OK):
-                return os.path.realpath(file) == os.path.realpath(program)
-        return False
-
-
-def _powershell(word: str) -> str:
-    for quote in _SINGLE_QUOTES:
-        word = word.replace(quote, quote * 2)
-    return f"'{word}'"
+        """True if this path is the program that the PATH has under its name."""
+        found = find(os.path.basename(program), self._path) if os.path.isabs(program) else None
+        return found is not None and os.path.realpath(found) == os.path.realpath(program)

@@ -22,7 +22,7 @@ _HOMES = {
         "process.local_spawner": "LocalSpawner",
         "process.process": "Process",
         "process.spawner": "Spawner",
-        "program": "prepare",
+        "program": "on_path prepare",
         "signals": "on_terminate signal_name signal_number",
     }.items()
     for name in names.split()

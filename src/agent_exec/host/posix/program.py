@@ -61,6 +61,15 @@ def find_program(name: bytes, cwd: bytes, path: bytes) -> bytes:
     raise program_error(worst, name, cwd, path=path)
 
 
+def on_path(name: str, path: str) -> str | None:
+    """Return the program of this name in the absolute folders of a PATH; None if there is none."""
+    folders = b":".join(folder for folder in os.fsencode(path).split(b":") if folder.startswith(b"/"))
+    try:
+        return os.fsdecode(find_program(os.fsencode(name), b"/", folders)) if folders else None
+    except AgentExecError:
+        return None
+
+
 def program_error(
     error: int, name: bytes, cwd: bytes, *, path: bytes | None = None, file: bytes | None = None
 ) -> AgentExecError:

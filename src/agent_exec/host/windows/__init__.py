@@ -19,7 +19,7 @@ _HOMES = {
         "orphans": "end_orphans",
         "poller": "Poller",
         "process": "Process",
-        "program": "prepare",
+        "program": "on_path prepare",
         "report": "Report tell",
         "signals": "signal_name signal_number",
         "spawner": "Spawner",

@@ -98,6 +98,15 @@ def find_program(name: str, cwd: str, env: "Mapping[str, str]", root: str, look:
     return _choose(places, name, cwd, endings, look, path)
 
 
+def on_path(name: str, path: str) -> str | None:
+    """Return the program of this name in the absolute folders of a PATH; None if there is none."""
+    env = {**os.environ, "PATH": ";".join(folder for folder in path.split(";") if ntpath.isabs(folder))}
+    try:
+        return find_program(name, _SYSTEM_ROOT, env, _SYSTEM_ROOT, look) if env["PATH"] else None
+    except AgentExecError:
+        return None
+
+
 def environment(env: "Mapping[str, str] | Mapping[str | bytes, str | bytes]", root: str) -> dict[str, str]:
     """Give an environment in the system's form: sorted, and of names that differ in case alone the last."""
     found: dict[str, tuple[str, str]] = {}

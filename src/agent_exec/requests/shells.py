@@ -1,4 +1,4 @@
-"""Which shell reads a command, and the words it is started with."""
+"""Which shell reads a command, how words are quoted for it, and the argv that starts it."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ from agent_exec.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 UTF8_PREFIX = "[Console]::OutputEncoding=[System.Text.Encoding]::UTF8;\n"
 """Without it PowerShell prints in the code page of the machine."""
@@ -27,6 +27,19 @@ _USUAL = {
 _PREFERRED = {"darwin": ("zsh", "bash"), "win32": ("powershell",)}
 _PREFERRED_ELSEWHERE = ("bash", "zsh")
 
+POSIX_SHELLS = ("bash", "dash", "ksh", "sh", "zsh")
+POWERSHELLS = ("powershell", "pwsh")
+
+LONGEST_WORD = 32_000
+"""How many characters fit into one word of an argv: Linux takes 128 KiB, and a character up to 4 bytes."""
+
+# PowerShell ends a quoted string at the typographic kinds too.
+_SINGLE_QUOTES = "'\u2018\u2019\u201a\u201b"
+
+# By itself it exits with 0 or 1, whatever the program's code was. A program that was not found, or a
+# cmdlet that failed, leaves no code at all: that is 1, not the 0 that `exit $null` would be.
+_PASS_EXIT_CODE = "; if ($?) { exit 0 } elseif ($LASTEXITCODE) { exit $LASTEXITCODE } exit 1"
+
 
 class Shell(Value):
     """A shell: its kind (`bash`, `sh`, `zsh`, `powershell`, `cmd`) and the program."""
@@ -39,7 +52,7 @@ class Shell(Value):
 
 
 def passwd_shell() -> str | None:
-    """Give the shell that the system has for the user; None if it has none."""
+    """Return the shell that the system has for the user; None if it has none."""
     if sys.platform != "win32":
         from pwd import getpwuid
 
@@ -50,15 +63,11 @@ def passwd_shell() -> str | None:
     return None
 
 
-def find(name: str) -> str | None:
-    """Give the program of this name on the PATH; folders that depend on where we are do not count."""
-    endings = (".exe",) if os.name == "nt" else ("",)
-    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
-        for ending in endings:
-            file = os.path.join(folder, name + ending)
-            if os.path.isabs(folder) and os.path.isfile(file) and os.access(file, os.X_OK):
-                return file
-    return None
+def find(name: str, path: str | None = None) -> str | None:
+    """Return the program of this name in the absolute folders of a PATH, by default our own."""
+    from agent_exec.host import on_path
+
+    return on_path(name, os.environ.get("PATH", os.defpath) if path is None else path)
 
 
 def user_shell(
@@ -67,7 +76,7 @@ def user_shell(
     exists: "Callable[[str], bool]" = os.path.isfile,
     which: "Callable[[str], str | None]" = find,
 ) -> Shell:
-    """Give the shell for commands that name none.
+    """Return the shell for commands that name none.
 
     It is the user's own, if we know how to speak to it and it is there; else
     the usual ones of the platform, in their order. There is always one.
@@ -89,7 +98,7 @@ def named_shell(
     exists: "Callable[[str], bool]" = os.path.isfile,
     which: "Callable[[str], str | None]" = find,
 ) -> Shell:
-    """Give the shell that a word means, by the last part of a path, without its ending.
+    """Return the shell that a word means, by the last part of a path, without its ending.
 
     Only the kind is taken from the word: the program is the user's own shell
     if that is of this kind, else what is found on this machine. A path that
@@ -105,7 +114,7 @@ def named_shell(
 
 
 def kind_of(word: str, platform: str = sys.platform) -> str | None:
-    """Give the kind of shell that a name or a path means; None for one that we cannot speak to."""
+    """Return the kind of shell that a name or a path means; None for one that we cannot speak to."""
     if platform == "win32":
         word = word.replace("\\", "/").lower()
     kind = _KINDS.get(word.rstrip("/").rpartition("/")[2].partition(".")[0])
@@ -113,13 +122,63 @@ def kind_of(word: str, platform: str = sys.platform) -> str | None:
 
 
 def argv(shell: Shell, cmd: str, login: bool) -> list[str]:
-    """Give the words that make a shell run a command."""
+    """Return the words that make a shell run a command."""
     if shell.kind == "powershell":
         script = cmd if cmd.startswith(UTF8_PREFIX) else UTF8_PREFIX + cmd
         return [shell.path, *(() if login else ("-NoProfile",)), "-Command", script]
     if shell.kind == "cmd":
         return [shell.path, "/c", cmd]
     return [shell.path, "-lc" if login else "-c", cmd]
+
+
+def shell_for(platform: str) -> tuple[str, ...]:
+    """Return the shell of a platform, as `sys.platform` calls it, with its switches; a line follows them."""
+    if platform == "win32":
+        return ("pwsh.exe", "-NoLogo", "-NoProfile", "-Command")
+    if platform == "darwin":
+        return ("zsh", "-lc")
+    return ("/bin/sh", "-c")
+
+
+def resolve_command(command: "Sequence[str]", shell_mode: str, shell: "Sequence[str]") -> list[str]:
+    """Return the argv for these tokens.
+
+    In "direct" mode the tokens are the argv, and the program is looked up when
+    it is spawned. In "default" mode the shell gets one line in which every
+    token is quoted: nothing in a token means anything to the shell.
+    """
+    if shell_mode == "direct":
+        return list(command)
+    if shell_name(shell) in POWERSHELLS:
+        return [*shell, powershell_line(command)]
+    line = " ".join(map(quote_posix, command))
+    if len(line) > LONGEST_WORD:
+        # The same command; but only each token, not the sum of them, must fit into one word.
+        return [*shell, '"$@"', shell[0], *command]
+    return [*shell, line]
+
+
+def shell_name(shell: "Sequence[str]") -> str:
+    """Return the plain name of a shell's program; it says how words are quoted for it."""
+    name = shell[0].replace("\\", "/").rpartition("/")[2]
+    return name[:-4] if name.lower().endswith(".exe") else name
+
+
+def quote_posix(token: str) -> str:
+    """Quote a token for a POSIX shell: always, so that it is no keyword, alias, option or assignment."""
+    return "'" + token.replace("'", "'\"'\"'") + "'"
+
+
+def powershell_line(words: "Sequence[str]") -> str:
+    """Return the line that has PowerShell run exactly these words, and exit as the program does."""
+    return f"& {' '.join(map(quote_powershell, words))}{_PASS_EXIT_CODE}"
+
+
+def quote_powershell(token: str) -> str:
+    """Quote a token for PowerShell, where a quote of any kind is doubled."""
+    for quote in _SINGLE_QUOTES:
+        token = token.replace(quote, quote * 2)
+    return f"'{token}'"
 
 
 def _own(platform: str, passwd: "Callable[[], str | None]", exists: "Callable[[str], bool]") -> Shell | None:

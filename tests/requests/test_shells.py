@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from agent_exec.faces.session.shells import (
+from agent_exec.requests.shells import (
     UTF8_PREFIX,
     Shell,
     argv,
