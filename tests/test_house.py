@@ -162,6 +162,22 @@ def test_folders_of_ours_are_made_in_one_place() -> None:
         assert "makedirs" not in map(called_name, calls), f"{module}: use places.make_folder"
 
 
+def test_files_are_replaced_whole_in_one_place() -> None:
+    """Elsewhere, only names are moved: `places.write_file` syncs, keeps the owner, and cleans up."""
+    movers = {
+        str(module.relative_to(SOURCE))
+        for module in MODULES
+        if re.search(r"os\.(replace|rename|link)\(|\.new\"", module.read_text())
+    }
+    assert movers == {
+        "jobs/interleaving.py",  # turns over a log of its own
+        "jobs/store.py",  # buries a folder
+        "logs/folders.py",  # below a folder that is held open, for patches
+        "places.py",
+        "sandbox/report/removal.py",  # moves a folder aside, below one that is held open
+    }
+
+
 def test_gates_are_opened_in_one_place() -> None:
     """So every door obeys the same rules and the same approval policy."""
     openers = {

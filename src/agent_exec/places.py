@@ -8,7 +8,7 @@ PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 CONFIG = ("XDG_CONFIG_HOME", (".config",), "Roaming")
 STATE = ("XDG_STATE_HOME", (".local", "state"), "Local")
@@ -71,3 +71,69 @@ def make_folder(path: str) -> None:
             raise  # there is nothing more to make: a link leads nowhere, or the system allows no folder here
         make_folder(above)
         make_folder(path)  # which another may have made meanwhile
+
+
+def write_file(
+    path: str,
+    data: bytes,
+    *,
+    like: os.stat_result | None = None,
+    new: bool = False,
+    ready: "Callable[[], object] | None" = None,
+) -> None:
+    """Write a file whole: a reader, and a machine that crashes, finds the old content or the new.
+
+    The file has the owner and the mode of `like`, or is private to the user.
+    With `new`, raise FileExistsError if the path exists. `ready` is called
+    right before the content appears, and may raise to leave all as it was.
+    """
+    fresh = f"{path}.{os.urandom(4).hex()}.new"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(fresh, flags, 0o600)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            if like is not None and sys.platform != "win32":
+                if (like.st_uid, like.st_gid) != (os.geteuid(), os.getegid()):
+                    os.fchown(descriptor, like.st_uid, like.st_gid)
+                os.fchmod(descriptor, like.st_mode & 0o7777)
+            os.fsync(descriptor)
+        if ready is not None:
+            ready()
+        if new:
+            _link(fresh, path)
+        else:
+            os.replace(fresh, path)
+    finally:
+        try:
+            os.unlink(fresh)
+        except FileNotFoundError:
+            pass
+    _sync_folder(os.path.dirname(path) or ".")
+
+
+def _link(source: str, target: str) -> None:
+    """Give a file a second name; raise FileExistsError if that is taken."""
+    try:
+        os.link(source, target)
+    except FileExistsError:
+        raise
+    except OSError:  # no hard links here
+        if os.path.lexists(target):
+            raise FileExistsError from None
+        os.replace(source, target)
+
+
+def _sync_folder(folder: str) -> None:
+    """Flush a folder to the disk, where the system can."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        pass
+    finally:
+        os.close(descriptor)

@@ -3,7 +3,7 @@
 import os
 
 from agent_exec.model.errors import InvalidRules
-from agent_exec.places import make_folder
+from agent_exec.places import make_folder, write_file
 from agent_exec.policy.policy import Policy
 from agent_exec.policy.rulebook import parse, write
 
@@ -63,17 +63,15 @@ def add_rules(path: "str | PathLike[str]", rules: "Sequence[Rule]") -> Policy:
 
 
 def _add(name: str, rules: "Sequence[Rule]") -> Policy:
-    text = ""
-    mode = 0o600
+    text, before = "", None
     if os.path.exists(name):
-        text = _text(name)
-        mode = os.stat(name).st_mode & 0o7777
+        text, before = _text(name), os.stat(name)
     known = {write(rule) for rule in parse(text, name).rules}
     new = [written for rule in rules if (written := write(rule)) not in known]
     if new:
         start = text if not text or text.endswith("\n") else f"{text}\n"
         text = "\n".join([*([start] if start else []), *dict.fromkeys(new)])
-        _replace(name, text, mode)
+        write_file(name, text.encode(), like=before)
     return Policy(parse(text, name).rules)
 
 
@@ -88,19 +86,3 @@ def _text(name: str) -> str:
             f"{name}: rules may have {_LONGEST} characters, and this has more; name another file", file=name
         )
     return text
-
-
-def _replace(name: str, text: str, mode: int) -> None:
-    """Put a new text in the place of a file, or leave the old one as it is."""
-    fresh = f"{name}.new"
-    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600)
-    try:
-        with os.fdopen(fd, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(fresh, mode)
-        os.replace(fresh, name)
-    except BaseException:
-        os.unlink(fresh)
-        raise

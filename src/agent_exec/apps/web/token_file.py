@@ -7,7 +7,7 @@ import sys
 from errno import ELOOP
 
 from agent_exec.apps.usage import UsageError
-from agent_exec.places import make_folder
+from agent_exec.places import make_folder, write_file
 from agent_exec.settings import token_place
 
 _BYTES = 24  # 192 bits
@@ -15,10 +15,10 @@ _LEAST, _MOST = 32, 1024
 
 
 def token_of_file(path: str) -> str:
-    """Give the secret that a private file holds; one that is not there is made.
+    """Return the secret in a private file, which is made if it is missing.
 
-    Refuses with a UsageError a link, a file that others may read or write or
-    that belongs to another, and one that holds no secret.
+    Raise UsageError for a link, a file that others may read or write, a file
+    of another user, and a file without a secret.
     """
     try:
         if path == os.path.abspath(token_place()):
@@ -47,18 +47,11 @@ def token_of_file(path: str) -> str:
 
 
 def _made(path: str) -> str:
-    """Make the file with a new secret in it; whoever looks finds it whole, or not at all."""
+    """Write a new secret into a new file; raise FileExistsError if there is one."""
     if os.path.lexists(path):
         raise FileExistsError
     token = secrets.token_urlsafe(_BYTES)
-    fresh = f"{path}.{secrets.token_hex(4)}.new"
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with open(descriptor, "w", encoding="ascii") as file:
-            file.write(token + "\n")
-        os.link(fresh, path)  # refuses a file that somebody else has made meanwhile
-    finally:
-        os.unlink(fresh)
+    write_file(path, f"{token}\n".encode(), new=True)
     return token
 
 

@@ -6,7 +6,7 @@ it write down the statuses of its last pipeline when it ends.
 
 import os
 
-from agent_exec.places import make_folder
+from agent_exec.places import make_folder, write_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,9 +40,7 @@ class Pipelines:
             if not os.path.exists(script):
                 make_folder(self._folder)
                 text = _SCRIPT.format(place=shlex.quote(self._folder))
-                with open(f"{script}.new", "w", encoding="utf-8", errors="surrogateescape") as file:
-                    file.write(text)
-                os.replace(f"{script}.new", script)
+                write_file(script, os.fsencode(text))
         except OSError:
             return {}
         return {b"BASH_ENV": os.fsencode(script)}

@@ -9,7 +9,7 @@ from time import monotonic, sleep
 from agent_exec.faces.slash.display import shown
 from agent_exec.host import FileLock
 from agent_exec.model.jsonline import dump, load
-from agent_exec.places import make_folder
+from agent_exec.places import make_folder, write_file
 
 MOST = 1000
 """How many lines are kept."""
@@ -98,27 +98,15 @@ class History:
         lock = FileLock(f"{path}.lock")
         if not _take(lock):
             return  # another time
-        new = f"{path}.{os.getpid()}.new"
         try:
             fd = os.open(path, os.O_RDONLY | _FLAGS)
             try:
                 lines = [line for raw in _all(fd).split(b"\n") if (line := _line(raw))]
             finally:
                 os.close(fd)
-            fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _FLAGS, 0o600)
-            try:
-                rest = memoryview("".join(f"{dump(line)}\n" for line in lines[-self.most :]).encode())
-                while rest:
-                    rest = rest[os.write(fd, rest) :]
-                os.fsync(fd)
-            finally:
-                os.close(fd)
-            os.replace(new, path)
+            write_file(path, "".join(f"{dump(line)}\n" for line in lines[-self.most :]).encode())
         except OSError:
-            try:
-                os.unlink(new)
-            except OSError:
-                pass
+            pass  # another time
         finally:
             lock.release()
 

@@ -1,4 +1,4 @@
-"""The clients that we can enter ourselves into: where each keeps its configuration, and what it has there."""
+"""The clients that `mcp install` knows, a row each: where the configuration is, and the form of an entry."""
 
 import posixpath
 from typing import TYPE_CHECKING, NamedTuple
@@ -7,22 +7,35 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+SCOPES = ("user", "project")
+_SETTINGS = "settings"
+"""The folder where programs with windows keep their settings, which differs by system."""
+
 
 class Client(NamedTuple):
     """A program that speaks the protocol."""
 
     title: str
     key: str
-    """The table of its servers."""
+    """The table of servers in its configuration."""
+    user: str
+    """The user's file, below `folder`."""
+    folder: str = ""
+    """A folder below the home folder, or _SETTINGS."""
+    variable: str = ""
+    """An environment variable that names another folder, if it is set."""
+    project: str = ""
+    """The file of a project, below the project's folder; "" if it has none."""
     typed: bool = False
-    """Whether an entry says that it is of the kind stdio."""
+    """True if an entry says that it is of the kind stdio."""
     toml: bool = False
+    """True if the configuration is TOML; it is JSON otherwise."""
     strict: bool = False
-    """Whether its JSON has no comments."""
+    """True if its JSON has no comments."""
     nowhere: bool = False
-    """Whether it has neither a folder that it runs in nor roots."""
-    then: str = "restart it"
-    """What makes it look at its configuration."""
+    """True if it has neither a working directory nor roots."""
+    then: str = "start it anew"
+    """What makes it read its configuration again."""
 
 
 class Here(NamedTuple):
@@ -36,48 +49,66 @@ class Here(NamedTuple):
 
 CLIENTS = {
     "claude-code": Client(
-        "Claude Code", "mcpServers", typed=True, strict=True, then="start it anew, or say /mcp"
+        "Claude Code",
+        "mcpServers",
+        ".claude.json",
+        variable="CLAUDE_CONFIG_DIR",
+        project=".mcp.json",
+        typed=True,
+        strict=True,
+        then="start it anew, or say /mcp",
     ),
     "claude-desktop": Client(
-        "Claude Desktop", "mcpServers", strict=True, nowhere=True, then="quit and start it"
+        "Claude Desktop",
+        "mcpServers",
+        "Claude/claude_desktop_config.json",
+        folder=_SETTINGS,
+        strict=True,
+        nowhere=True,
+        then="quit and start it",
     ),
-    "codex": Client("Codex", "mcp_servers", toml=True, then="start it anew"),
-    "cursor": Client("Cursor", "mcpServers", then="turn the server on in its settings"),
-    "gemini": Client("Gemini CLI", "mcpServers", then="start it anew"),
-    "vscode": Client("VS Code", "servers", typed=True, then="start the server from the list of MCP servers"),
+    "codex": Client(
+        "Codex",
+        "mcp_servers",
+        "config.toml",
+        folder=".codex",
+        variable="CODEX_HOME",
+        project=".codex/config.toml",
+        toml=True,
+    ),
+    "cursor": Client(
+        "Cursor",
+        "mcpServers",
+        ".cursor/mcp.json",
+        project=".cursor/mcp.json",
+        then="turn the server on in its settings",
+    ),
+    "gemini": Client("Gemini CLI", "mcpServers", ".gemini/settings.json", project=".gemini/settings.json"),
+    "vscode": Client(
+        "VS Code",
+        "servers",
+        "Code/User/mcp.json",
+        folder=_SETTINGS,
+        project=".vscode/mcp.json",
+        typed=True,
+        then="start the server from the list of MCP servers",
+    ),
 }
-SCOPES = ("user", "project")
-_PROJECT = {
-    "claude-code": ".mcp.json",
-    "codex": ".codex/config.toml",
-    "cursor": ".cursor/mcp.json",
-    "gemini": ".gemini/settings.json",
-    "vscode": ".vscode/mcp.json",
-}
-_USER = {
-    "cursor": ".cursor/mcp.json",
-    "gemini": ".gemini/settings.json",
-}
-_SETTINGS = {"claude-desktop": "Claude/claude_desktop_config.json", "vscode": "Code/User/mcp.json"}
 
 
 def place(client: str, scope: str, here: Here) -> str | None:
-    """Give the file that a client reads; nothing if it has none for this scope."""
+    """Return the file that a client reads; None if it has none for this scope."""
+    about = CLIENTS[client]
     if scope == "project":
-        inside = _PROJECT.get(client)
-        return None if inside is None else posixpath.join(here.folder, inside)
-    if client in _SETTINGS:
-        return posixpath.join(_settings(here), _SETTINGS[client])
-    if client == "claude-code":
-        return posixpath.join(here.environ.get("CLAUDE_CONFIG_DIR") or here.home, ".claude.json")
-    if client == "codex":
-        folder = here.environ.get("CODEX_HOME") or posixpath.join(here.home, ".codex")
-        return posixpath.join(folder, "config.toml")
-    return posixpath.join(here.home, _USER[client])
+        return posixpath.join(here.folder, about.project) if about.project else None
+    if about.folder == _SETTINGS:
+        folder = _settings(here)
+    else:
+        folder = here.environ.get(about.variable) or posixpath.join(here.home, about.folder)
+    return posixpath.join(folder, about.user)
 
 
 def _settings(here: Here) -> str:
-    """Give the folder where programs with windows keep their settings."""
     if here.platform == "win32":
         return here.environ.get("APPDATA") or posixpath.join(here.home, "AppData", "Roaming")
     if here.platform == "darwin":
@@ -86,7 +117,7 @@ def _settings(here: Here) -> str:
 
 
 def entry(client: str, command: list[str], environ: "Mapping[str, str]") -> "dict[str, Any]":
-    """Give what a client has for a server that it starts with this command."""
+    """Return the entry of a server that the client starts with this command."""
     found: dict[str, Any] = {"type": "stdio"} if CLIENTS[client].typed else {}
     found |= {"command": command[0], "args": command[1:]}
     if environ:

@@ -1,7 +1,6 @@
-"""The configuration of another program as a file: read whole, written whole or not at all."""
+"""The configuration file of a client: read whole, replaced whole after a backup."""
 
 import os
-import secrets
 import stat
 import sys
 from contextlib import contextmanager
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from agent_exec.model.errors import Busy, ConfigFailed, InvalidConfig
 from agent_exec.model.paths import below
-from agent_exec.places import make_folder
+from agent_exec.places import make_folder, write_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,13 +21,13 @@ _MARK = "\ufeff"
 
 
 class Found(NamedTuple):
-    """A file as it was found, or that there is none."""
+    """A file as it was read, or its absence."""
 
     path: str
-    """Where it is, links followed."""
+    """Its path, links resolved."""
     text: str
     mark: str = ""
-    """The mark of its encoding that it begins with, if it does."""
+    """The byte order mark that it begins with, or ""."""
     state: os.stat_result | None = None
 
     @property
@@ -38,7 +37,7 @@ class Found(NamedTuple):
 
 
 def find(path: str, *, project: str | None = None) -> Found:
-    """Read a file; nothing is there if it is not there.
+    """Read a file; without one, the text is empty and the state None.
 
     Links are followed, but not out of the folder `project`: the contents of a
     project may not choose which file of the user's is changed.
@@ -79,42 +78,37 @@ def find(path: str, *, project: str | None = None) -> Found:
 
 
 def replace(found: Found, text: str) -> str | None:
-    """Write a new text in the place of what was found, and keep a copy of that; give where the copy is.
+    """Write a new text in the place of the one found, after a backup of that; return where the backup is.
 
-    Whoever reads meanwhile finds the one or the other. Refuses if somebody
-    has changed the file since.
+    Raise Busy if the file has changed since it was found, or another of us is
+    at work in its folder.
     """
     folder = os.path.dirname(found.path)
-    new = Found(found.path, text, found.mark).data
-    made = None
+    backups: list[str] = []
+
+    def ready() -> None:
+        if found.state is not None:
+            backups.append(_back_up(found, found.state))
+        _check_unchanged(found)
+
     try:
         _check_unchanged(found)
         if found.state is not None and not os.access(found.path, os.W_OK):
             raise PermissionError(EACCES, "it may not be written")
         make_folder(folder)
-        made = _write_beside(found, new)
-        backup = _keep(found)
         with _alone(folder):
-            _check_unchanged(found)
-            if found.state is None:
-                _name(made, found.path)
-            else:
-                os.replace(made, found.path)
-            made = None
+            data = Found(found.path, text, found.mark).data
+            write_file(found.path, data, like=found.state, new=found.state is None, ready=ready)
     except (FileExistsError, BlockingIOError):
         raise _changed(found) from None
     except OSError as error:
         raise _failed(found.path, "cannot be written", error) from None
-    finally:
-        if made is not None:
-            os.unlink(made)
-    _settle(folder)
-    return backup
+    return backups[0] if backups else None
 
 
 @contextmanager
 def _alone(folder: str) -> "Iterator[None]":
-    """Keep others of us out of a folder, where that can be; raises BlockingIOError if one is there."""
+    """Lock a folder against others of us, where the system can; raise BlockingIOError if it is locked."""
     descriptor = -1
     try:
         if sys.platform != "win32":
@@ -132,7 +126,7 @@ def _alone(folder: str) -> "Iterator[None]":
 
 
 def _dangles(path: str) -> bool:
-    """Whether a path leads to where nothing is, but could be."""
+    """True if a path is a dangling link."""
     try:
         os.stat(path)
     except FileNotFoundError:
@@ -149,25 +143,6 @@ def _check(path: str, state: os.stat_result) -> None:
         raise InvalidConfig(f"{path} belongs to somebody else; ask them to change it", file=path)
 
 
-def _write_beside(found: Found, data: bytes) -> str:
-    """Write a file beside the other, with its rights; a new one is for the user alone."""
-    name = f"{found.path}.{secrets.token_hex(4)}.new"
-    descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            if found.state is not None and sys.platform != "win32":
-                if (found.state.st_uid, found.state.st_gid) != (os.geteuid(), os.getegid()):
-                    os.fchown(descriptor, found.state.st_uid, found.state.st_gid)
-                os.fchmod(descriptor, stat.S_IMODE(found.state.st_mode))
-            os.fsync(descriptor)
-    except BaseException:
-        os.unlink(name)
-        raise
-    return name
-
-
 def _check_unchanged(found: Found) -> None:
     try:
         with open(found.path, "rb") as file:
@@ -178,43 +153,23 @@ def _check_unchanged(found: Found) -> None:
         raise _changed(found)
 
 
-def _keep(found: Found) -> str | None:
-    """Copy what was found to a name that is free, with its rights."""
-    if found.state is None:
-        return None
-    made = _write_beside(found._replace(path=f"{found.path}.bak"), found.data)
+def _back_up(found: Found, state: os.stat_result) -> str:
+    """Copy a file to the first free name, with its owner and mode; return that name."""
     number = 0
     while True:
         name = f"{found.path}.bak" + (f".{number}" if number else "")
+        if _holds(name, found.data):
+            return name
         try:
-            _name(made, name)
+            write_file(name, found.data, like=state, new=True)
         except FileExistsError:
-            if not _holds(name, found.data):
-                number += 1
-                continue
-            os.unlink(made)  # the same as before
-        except OSError:
-            os.unlink(made)
-            raise
-        return name
-
-
-def _name(made: str, name: str) -> None:
-    """Give a file a name that nobody has."""
-    try:
-        os.link(made, name)
-    except FileExistsError:
-        raise
-    except OSError:  # there are no links here
-        if os.path.lexists(name):
-            raise FileExistsError from None
-        os.replace(made, name)
-    else:
-        os.unlink(made)
+            number += 1
+        else:
+            return name
 
 
 def _holds(path: str, data: bytes) -> bool:
-    """Whether a file of its own, and no link to what will change, has these bytes."""
+    """True if a regular file, no link, has these bytes."""
     try:
         if not stat.S_ISREG(os.lstat(path).st_mode):
             return False
@@ -222,20 +177,6 @@ def _holds(path: str, data: bytes) -> bool:
             return file.read(len(data) + 1) == data
     except OSError:
         return False
-
-
-def _settle(folder: str) -> None:
-    """Have the new name on the disk, where folders can be synced."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(descriptor)
-    except OSError:
-        pass
-    finally:
-        os.close(descriptor)
 
 
 def _changed(found: Found) -> Busy:
