@@ -39,6 +39,7 @@ ENGINE_USES = {
 }
 OPENERS = {  # who opens files, and why no path of a model, a client or a command gets there
     "apps/main.py": "the null device",
+    "places.py": "a path that one of the others here has passed: files of ours, rules, configurations",
     "apps/web/token_file.py": "the operator's option",
     "apps/mcp/install/config_file.py": "the configuration of a client, which the user has us write",
     "apps/mcp/transport/stdio_fds.py": "the null device",
