@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import agent_exec
-from agent_exec.faces.session.environment import build
 from agent_exec.model.secret import HARMLESS, PARTS
-from agent_exec.requests.variables import MASKED, Environment
+from agent_exec.requests.given_variables import MASKED, Environment
+from agent_exec.requests.variables import build
 from agent_exec.sandbox.environment import scrub
 from agent_exec.sandbox.linux.covers import read_text
 from agent_exec.sandbox.profile import Profile

@@ -7,8 +7,8 @@ from agent_exec.model.command import Command
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.limits import Limits
 from agent_exec.places import here
+from agent_exec.requests.given_variables import Environment
 from agent_exec.requests.opening import IN_FORCE, open_door
-from agent_exec.requests.variables import Environment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

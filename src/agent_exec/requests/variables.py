@@ -1,107 +1,162 @@
-"""The environment of a command, as it is asked for by options."""
+"""The one builder of environments: which variables a command inherits, and what keeps programs quiet."""
 
-import os
+import sys
 
 from agent_exec.model.errors import InvalidArgument
+from agent_exec.model.secret import is_secret
+from agent_exec.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
-    from agent_exec.model.cancel import Cancel
+_WHICH = ("all", "core", "none")
+SESSION_ID = "AGENT_EXEC_SESSION_ID"
 
-MASKED = "***"
-_LARGEST = 16 << 20
+_CORE = frozenset("PATH SHELL TMPDIR TEMP TMP HOME LANG LC_ALL LC_CTYPE LOGNAME USER".split())
+_CORE_WINDOWS = frozenset(
+    "PATH PATHEXT COMSPEC SYSTEMROOT SYSTEMDRIVE WINDIR TEMP TMP USERNAME USERDOMAIN USERPROFILE HOMEDRIVE"
+    " HOMEPATH APPDATA LOCALAPPDATA PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86) PROGRAMW6432"
+    " COMMONPROGRAMFILES NUMBER_OF_PROCESSORS PROCESSOR_ARCHITECTURE".split()
+)
+
+QUIET_VALUES = {
+    "NO_COLOR": "1",
+    "TERM": "dumb",
+    "LANG": "C.UTF-8",
+    "LC_CTYPE": "C.UTF-8",
+    "LC_ALL": "C.UTF-8",
+    "COLORTERM": "",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GH_PAGER": "cat",
+}
+"""What a quiet command gets, whatever else was said."""
+
+EDITORS = {"GIT_EDITOR": ":", "GIT_SEQUENCE_EDITOR": ":"}
+"""Git takes the text that it proposes, and starts no editor for it; a policy's values win."""
+
+SCREEN_TERM = "xterm-256color"
 
 
-class Environment:
-    """The variables of a command, and which of them were given for it.
+def _globs(name: str, given: "Iterable[str]") -> tuple[str, ...]:
+    globs = () if isinstance(given, str) else tuple(given)
+    if isinstance(given, str) or not all(isinstance(glob, str) and glob for glob in globs):
+        raise InvalidArgument(f"{name} must be a list of names, which may hold * and ?; got {given!r}")
+    return tuple(glob.upper() for glob in globs)
 
-    `given` are the names in the order in which they were given; `shown` is
-    what may be repeated to the caller: values of names that are to be masked,
-    or look like secrets, are not. For a command in a sandbox `hidden` are the
-    paths that it may not read: no file is one of them.
+
+class EnvironmentPolicy(Value):
+    """What becomes of our own variables.
+
+    `inherit` is "all", "core", "none", or a list of names. Unless
+    `pass_secrets`, those whose names look like secrets (KEY, TOKEN …:
+    model/secret.py) stay here, and those whose value is an address with a
+    password in it, but for proxies; `keep` are globs of names that go through
+    even so. Then `exclude` takes names away, `values` adds some, and
+    `include_only` leaves no others (all if it is empty). Without `quiet`, terminal, pager, language and
+    editor are left as they are. Globs know `*` and `?`, and no case.
     """
 
-    __slots__ = ("given", "shown", "values")
+    __slots__ = ("exclude", "include_only", "inherit", "keep", "pass_secrets", "quiet", "values")
 
     def __init__(
         self,
-        base: "Mapping[bytes, bytes]",
+        inherit: "str | Iterable[str]" = "all",
         *,
-        inherit: bool = True,
-        files: "Sequence[str]" = (),
-        given: "Sequence[str]" = (),
-        mask: "Sequence[str]" = (),
-        hidden: "Sequence[str] | None" = None,
-        cancel: "Cancel | None" = None,
+        pass_secrets: bool = False,
+        keep: "Iterable[str]" = (),
+        exclude: "Iterable[str]" = (),
+        values: "Mapping[str, str] | None" = None,
+        include_only: "Iterable[str]" = (),
+        quiet: bool = True,
     ) -> None:
-        self.values = dict(base) if inherit else {}
-        self.values.pop(b"", None)
-        self.given: list[str] = []
-        self.shown: list[str] = []
-        for file in files:
-            for pair in _read(file, hidden, cancel):
-                self._set(*pair)
-        for word in given:
-            name, equals, value = word.partition("=")
-            if not equals:
-                found = base.get(os.fsencode(name))
-                if found is None:
-                    raise InvalidArgument(
-                        f"--env {name}: there is no such variable here to pass on; write --env {name}=VALUE"
-                    )
-                value = os.fsdecode(found)
-            self._set(name, value)
-            masked = name in mask or not equals or _is_secret(name, value)
-            self.shown.append(f"{name}={MASKED if masked else value}")
-
-    def _set(self, name: str, value: str) -> None:
-        if not name or "\0" in name or "\0" in value:
-            raise InvalidArgument("a variable needs a name, and neither it nor its value may hold a NUL")
-        self.values[os.fsencode(name)] = os.fsencode(value)
-        if name not in self.given:
-            self.given.append(name)
+        if isinstance(inherit, str) and inherit not in _WHICH:
+            raise InvalidArgument(f"inherit must be one of {', '.join(_WHICH)}; got {inherit!r}")
+        self.inherit = inherit if isinstance(inherit, str) else frozenset(inherit)
+        self.pass_secrets = pass_secrets
+        self.keep = _globs("keep", keep)
+        self.exclude = _globs("exclude", exclude)
+        self.values = dict(values or {})
+        self.include_only = _globs("include_only", include_only)
+        self.quiet = quiet
+        for name, value in self.values.items():
+            if not isinstance(name, str) or not isinstance(value, str) or not name or "=" in name[1:]:
+                raise InvalidArgument(f"values must map names to text; got {name!r}: {value!r}")
+            if "\0" in name + value:
+                raise InvalidArgument(f"values must not hold a NUL character; {name!r} does")
 
 
-def _is_secret(name: str, value: str) -> bool:
-    from agent_exec.model.secret import is_secret
+QUIET = EnvironmentPolicy()
+"""For commands that a model reads: without our secrets, colours, pagers and editors."""
 
-    return is_secret(name, value)
+INHERIT = EnvironmentPolicy(pass_secrets=True, quiet=False)
+"""Our own variables as they are."""
 
 
-def _read(path: str, hidden: "Sequence[str] | None", cancel: "Cancel | None") -> "list[tuple[str, str]]":
-    """Return the variables of a file: one NAME=VALUE a line, blank lines and # comments ignored.
+def build(
+    environ: "Mapping[str, str]",
+    policy: EnvironmentPolicy = QUIET,
+    *,
+    session_id: int | None = None,
+    screen: bool = False,
+    platform: str = sys.platform,
+) -> dict[str, str]:
+    """Return the whole environment of a command; nothing else reaches it.
 
-    The file may be a pipe, as long as something writes to it.
+    With `screen`, which is for a terminal that is shown as a picture,
+    programs may draw (TERM), and git may start the user's editor.
     """
-    from agent_exec.logs.files import chunks
-    from agent_exec.logs.folders import HiddenPath, open_own_file
+    core = _CORE_WINDOWS if platform == "win32" else _CORE
+    which = policy.inherit
+    listed = () if isinstance(which, str) else which
+    found = {
+        name: value
+        for name, value in environ.items()
+        if name
+        and (which == "all" or (which == "core" and name.upper() in core) or name in listed)
+        and (policy.pass_secrets or not secret(name, value) or matches(name, policy.keep))
+        and not matches(name, policy.exclude)
+    }
+    found |= policy.values
+    if policy.include_only:
+        found = {name: value for name, value in found.items() if matches(name, policy.include_only)}
+    if session_id is not None:
+        found[SESSION_ID] = str(session_id)
+    if policy.quiet:
+        if not screen:
+            found |= {name: value for name, value in EDITORS.items() if name not in policy.values}
+        found |= QUIET_VALUES
+        if screen:
+            found["TERM"] = SCREEN_TERM
+    return found
 
-    try:
-        fd = open_own_file(path, hidden)
-        try:
-            data = b""
-            for chunk in chunks(fd, cancel):
-                data += chunk
-                if len(data) > _LARGEST:
-                    raise InvalidArgument(f"--env-file {path!r} is larger than {_LARGEST} bytes", path=path)
-        finally:
-            os.close(fd)
-    except HiddenPath:
-        raise InvalidArgument(
-            f"--env-file {path!r} is hidden by the sandbox; name another file", path=path
-        ) from None
-    except OSError as error:
-        raise InvalidArgument(f"--env-file {path!r} cannot be read: {error.strerror}", path=path) from None
-    text = os.fsdecode(data)
-    pairs: list[tuple[str, str]] = []
-    for number, line in enumerate(text.split("\n"), 1):
-        entry = line.strip()
-        if not entry or entry.startswith("#"):
-            continue
-        name, equals, value = entry.partition("=")
-        if not equals or not name.strip():
-            raise InvalidArgument(f"--env-file {path!r}, line {number}: write NAME=VALUE", path=path)
-        pairs.append((name.strip(), value.strip()))
-    return pairs
+
+def secret(name: str, value: str = "") -> bool:
+    """True if a variable looks like a secret; a proxy's address may hold a password."""
+    return is_secret(name, "" if name.upper().endswith("_PROXY") else value)
+
+
+def matches(name: str, globs: "Iterable[str]") -> bool:
+    """True if a name fits one of these globs; their case does not matter."""
+    upper = name.upper()
+    return any(_fits(upper, glob) for glob in globs)
+
+
+def _fits(name: str, glob: str) -> bool:
+    """True if a name fits a glob; the time is at most the product of their lengths."""
+    here = there = 0
+    star = resume = -1
+    while here < len(name):
+        if there < len(glob) and glob[there] == "*":
+            star, resume = there, here
+            there += 1
+        elif there < len(glob) and glob[there] in ("?", name[here]):
+            here += 1
+            there += 1
+        elif star >= 0:
+            resume += 1
+            here, there = resume, star + 1
+        else:
+            return False
+    return not glob[there:].strip("*")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from agent_exec.jobs.order import Order
     from agent_exec.jobs.start import Launcher
     from agent_exec.jobs.store import Store
-    from agent_exec.requests.variables import Environment
+    from agent_exec.requests.given_variables import Environment
     from agent_exec.sandbox.profile import Profile
 
 
@@ -82,7 +82,7 @@ def _environment(
     asked: "Parsed", hidden: "tuple[str, ...] | None", interrupts: "Interrupts"
 ) -> "Environment":
     from agent_exec.host import inherited_environment
-    from agent_exec.requests.variables import Environment
+    from agent_exec.requests.given_variables import Environment
 
     options = asked.options
     return Environment(

@@ -6,6 +6,7 @@ from agent_exec.faces.oneshot.definitions import MOST_OUTPUT_CHARS, TOOL_DEFINIT
 from agent_exec.faces.oneshot.exec_command import execute
 from agent_exec.faces.oneshot.secure import ToolError, secure_tool
 from agent_exec.model.errors import InvalidArgument
+from agent_exec.requests.variables import INHERIT, build
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,23 +30,24 @@ _GIT = (
 # A submodule is looked at by another git, which our settings do not reach: its own changes are left out.
 _STATUS = ("status", "--porcelain=v1", "--branch", "--ignore-submodules=dirty")
 
-_SETTINGS = {
-    "LC_ALL": "C",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_ALLOW_PROTOCOL": "none",
-    "GIT_NO_LAZY_FETCH": "1",
-}
-# They would lead git to another repository than the one that is there.
-_LEADING_AWAY = (
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_COMMON_DIR",
-    "GIT_DIR",
-    "GIT_INDEX_FILE",
-    "GIT_NAMESPACE",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_PREFIX",
-    "GIT_WORK_TREE",
+_VARIABLES = INHERIT.replace(
+    values={
+        "LC_ALL": "C",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ALLOW_PROTOCOL": "none",
+        "GIT_NO_LAZY_FETCH": "1",
+    },
+    exclude=(  # they would lead git to another repository than the one that is there
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_COMMON_DIR",
+        "GIT_DIR",
+        "GIT_INDEX_FILE",
+        "GIT_NAMESPACE",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_PREFIX",
+        "GIT_WORK_TREE",
+    ),
 )
 
 _NOT_IN_A_WORK_TREE = ("not a git repository", "must be run in a work tree", "cannot use bare repository")
@@ -102,8 +104,7 @@ def _check(asked: "Arguments") -> "Arguments":
 
 def _act(context: "Context", asked: "Arguments") -> "dict[str, Any]":
     cwd = asked["cwd"]
-    env = {name: value for name, value in os.environ.items() if name and name.upper() not in _LEADING_AWAY}
-    env |= _SETTINGS
+    env = build(os.environ, _VARIABLES)
     root = _git(context, ("rev-parse", "--show-toplevel"), cwd, env)["stdout"].rstrip("\r\n")
     listing = ("config", "--show-scope", "--name-only", "-z", "--get-regexp", r"^filter\.")
     filters = _git(context, listing, cwd, env, none=1)

@@ -4,7 +4,6 @@ import os
 from time import monotonic
 
 from agent_exec.engine.engine import Engine
-from agent_exec.faces.session import environment
 from agent_exec.faces.session.admission import admit, can_escalate, escalates, let_out
 from agent_exec.faces.session.answer import Answer, new_chunk_id
 from agent_exec.faces.session.failures import (
@@ -30,7 +29,7 @@ from agent_exec.model.command import Command, Terminal, Variables
 from agent_exec.model.errors import AgentExecError, ApprovalRequired, CommandDenied, InputClosed
 from agent_exec.model.limits import Limits
 from agent_exec.model.output import Head
-from agent_exec.requests import shells
+from agent_exec.requests import shells, variables
 from agent_exec.requests.folders import Workspaces
 from agent_exec.sessions.registry import Registry
 from agent_exec.sessions.session import Session, told
@@ -76,7 +75,7 @@ class Sessions:
         sandbox: "Profile | None" = None,
         own: "Sequence[str]" = (),
         hidden: "Sequence[str]" = (),
-        policy: environment.EnvironmentPolicy | None = None,
+        policy: variables.EnvironmentPolicy | None = None,
         jobs: str | None = None,
         limit: int = 64,
         environ: "Mapping[str, str] | None" = None,
@@ -95,7 +94,7 @@ class Sessions:
         self.sandbox = sandbox
         self._own = tuple(own)
         self._hidden = (folder, *hidden)
-        self._policy = policy
+        self._policy = policy or variables.QUIET
         self.jobs = jobs
         self._environ = dict(os.environ if environ is None else environ)
         self._engine = Engine(slots=limit + 64)
@@ -328,10 +327,10 @@ class Sessions:
     ) -> Variables:
         known = self._built.get(screen)
         if known is None or known[0] is not environ:  # the same for every command, as a rule
-            built = environment.build(environ, self._policy, screen=screen)
+            built = variables.build(environ, self._policy, screen=screen)
             encoded = Variables({os.fsencode(name): os.fsencode(value) for name, value in built.items()})
             known = self._built[screen] = environ, encoded
-        more = {environment.SESSION_ID.encode(): b"%d" % number}
+        more = {variables.SESSION_ID.encode(): b"%d" % number}
         if not confined or self.sandbox is None:  # from a box, nothing can be written down for us
             more |= self._pipelines.variables(asked.cmd, shell, known[1])
         return known[1].plus(more)
@@ -471,7 +470,7 @@ class Sessions:
             from agent_exec.faces.session.login import capture
             from agent_exec.sandbox.environment import inherit
 
-            env = environment.build(self._environ, self._policy)
+            env = variables.build(self._environ, self._policy)
             self._login[shell] = capture(shell, lambda argv: run(argv, env=env, cwd="/", timeout=30).stdout)
             inherit(self._login[shell])
         return self._login[shell]

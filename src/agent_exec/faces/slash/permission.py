@@ -5,6 +5,7 @@ import os
 from agent_exec.faces.slash.view import MAX_BYTES, MAX_LINES
 from agent_exec.model.value import Value
 from agent_exec.places import here
+from agent_exec.requests.variables import INHERIT, build
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,10 +80,10 @@ class ShellPermission(Value):
 
 
 def safe_environment(environ: "Mapping[str, str]") -> dict[str, str]:
-    """Give the whole environment of a command: the variables that OX_SAFE_ENV names, as they are now."""
+    """Return the whole environment of a command: the variables that OX_SAFE_ENV names, as they are now."""
     listed = environ.get("OX_SAFE_ENV")
     names = SAFE_NAMES if listed is None else [name.strip() for name in listed.split(",")]
-    return {name: environ[name] for name in names if name and name in environ}
+    return build(environ, INHERIT.replace(inherit=names))
 
 
 def _config(path: str) -> "tuple[dict[str, Any], str]":
