@@ -96,6 +96,11 @@ def test_imports_point_down_only() -> None:
     ("file", "text", "broken"),
     [
         ("utils.py", "", "every room is named"),
+        (
+            "faces/oneshot/more.py",
+            "from agent_exec.faces.session import terms",
+            "faces are strangers to each other",
+        ),
         ("apps/utils.py", "", "apps are strangers to each other"),
         ("apps/mcp/more.py", "from agent_exec.apps.cli import act", "apps are strangers to each other"),
         ("apps/cli/more.py", "from agent_exec.apps.mcp import main", "apps are strangers to each other"),

@@ -31,13 +31,13 @@ class Execution:
 
     __slots__ = (
         "_args",
-        "_command",
         "_journal",
         "_limit",
         "_on_output",
         "_room",
         "_talkative",
         "asked",
+        "command",
         "raised",
     )
 
@@ -54,7 +54,7 @@ class Execution:
         on_output: "OnOutput | None",
         journal: "Journal",
     ) -> None:
-        self._command = command
+        self.command = command
         self._args = args
         self._journal = journal
         self._limit = limit
@@ -73,7 +73,7 @@ class Execution:
 
     def begin(self) -> None:
         """Log that it is about to be started."""
-        self._journal.executing(self._command, self._args)
+        self._journal.executing(self.command, self._args)
 
     def _hear(self, stream: "Stream", chunk: bytes) -> None:
         """Take the next chunk of a stream."""
@@ -93,7 +93,7 @@ class Execution:
     def _note(self, event: str, detail: int | str | None) -> None:
         """Take what the run tells besides its output."""
         if event == "terminate" and detail == "timeout":
-            self._journal.expired(self._command)
+            self._journal.expired(self.command)
         if not self._talkative:
             return
         if event == "spawned":
@@ -109,16 +109,16 @@ class Execution:
         code = None
         if outcome.cause == "timeout":
             status, code, exit_code = "timeout", TIMEOUT, None
-            self._journal.timed_out(self._command)
+            self._journal.timed_out(self.command)
         elif max(outcome.stdout_observed, outcome.stderr_observed) > self._limit:
             code = OUTPUT_SIZE_EXCEEDED
-            self._journal.overflowed(self._command)
+            self._journal.overflowed(self.command)
         elif exit_code == 0 and outcome.cause is None:
             status = "success"
-            self._journal.executed(self._command, exit_code, duration)
+            self._journal.executed(self.command, exit_code, duration)
         else:
             code = EXECUTION_FAILED if exit_code is None or outcome.cause is not None else None
-            self._journal.failed(self._command, exit_code)
+            self._journal.failed(self.command, exit_code)
         return CommandExecutionResult(
             status,
             self._text(outcome.stdout, outcome.stdout_observed),
@@ -132,7 +132,7 @@ class Execution:
 
     def failed(self, error: "AgentExecError", seconds: float) -> CommandExecutionResult:
         """Return the result of a command that could not be started, or was lost."""
-        self._journal.broke(self._command)
+        self._journal.broke(self.command)
         why = error.message.encode("utf-8", "replace")
         return CommandExecutionResult(
             "error",

@@ -31,10 +31,10 @@ from agent_exec.tools.runner import Runner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Sequence
     from concurrent.futures import Future
     from types import TracebackType
-    from typing import Self
+    from typing import Any, Self
 
     from agent_exec.faces.executor.journal import Logger
     from agent_exec.faces.executor.result import CommandExecutionResult, CommandValidationResult
@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from agent_exec.requests.opening import Rules
     from agent_exec.sandbox.report.guard import Guard
 
-    Step = Future[None] | Command
-    Steps = Generator[Step, Outcome | None, CommandExecutionResult]
 
 _FOREVER = 1e8
 
@@ -130,26 +128,16 @@ class CommandExecutor:
         check_cancel(cancelled)
         if within is not None:
             cancelled = cancelled or Cancel()
-        steps = self._steps(command, args, timeout, cwd, on_output, on_limit)
-        try:
-            step = next(steps)
-            deadline = monotonic() + (_FOREVER if within is None else within)
-            while True:
-                done = None
-                try:
-                    if isinstance(step, Command):
-                        done = self._run(step, cancelled, deadline)
-                    else:
-                        _turn(step, cancelled, deadline)
-                except BaseException as error:
-                    step = steps.throw(error)
-                else:
-                    step = steps.send(done)
-        except StopIteration as end:
-            result: CommandExecutionResult = end.value
-            return result
-        finally:
-            steps.close()
+        execution = self._admit(command, args, timeout, cwd, on_output, on_limit)
+        deadline = monotonic() + (_FOREVER if within is None else within)
+
+        async def turn(future: "Future[None]") -> None:
+            _turn(future, cancelled, deadline)
+
+        async def run(asked: Command) -> "Outcome":
+            return self._run(asked, cancelled, deadline)
+
+        return _finish(self._perform(execution, on_limit, turn, run))
 
     async def execute_command_async(
         self,
@@ -168,25 +156,12 @@ class CommandExecutor:
         """
         from agent_exec.engine.awaiting import finished
 
-        steps = self._steps(command, args, timeout, cwd, on_output, on_limit)
-        try:
-            step = next(steps)
-            while True:
-                try:
-                    done = None
-                    if isinstance(step, Command):
-                        done = await self._runner.engine.arun(step, sandbox=self._guard())
-                    else:
-                        await finished(step)
-                except BaseException as error:
-                    step = steps.throw(error)
-                else:
-                    step = steps.send(done)
-        except StopIteration as end:
-            result: CommandExecutionResult = end.value
-            return result
-        finally:
-            steps.close()
+        execution = self._admit(command, args, timeout, cwd, on_output, on_limit)
+
+        async def run(asked: Command) -> "Outcome":
+            return await self._runner.engine.arun(asked, sandbox=self._guard())
+
+        return await self._perform(execution, on_limit, finished, run)
 
     def close(self) -> None:
         """End what is awaited, wait for that, and take nothing more; harmless when repeated."""
@@ -200,38 +175,31 @@ class CommandExecutor:
     ) -> None:
         self.close()
 
-    def _steps(
+    async def _perform(
         self,
-        command: str,
-        args: "Sequence[str] | None",
-        timeout: float | None,
-        cwd: "str | os.PathLike[str] | None",
-        on_output: "OnOutput | None",
+        execution: Execution,
         on_limit: str | None,
-    ) -> "Steps":
-        """Go from the request to the result; yield what is to be waited for: a turn, then a command."""
-        self._runner.check_open()
-        if on_limit not in (None, *ON_LIMIT):
-            raise InvalidArgument(f"on_limit must be one of {', '.join(ON_LIMIT)}; got {on_limit!r}")
-        execution = self._admit(command, args, timeout, cwd, on_output)
+        turn: "Callable[[Future[None]], Awaitable[None]]",
+        run: "Callable[[Command], Awaitable[Outcome]]",
+    ) -> "CommandExecutionResult":
+        """Run an admitted command, and return its result; `turn` waits for a slot, `run` runs it."""
         try:
             if not self._slots.take(execution):
                 if (on_limit or self.config.on_limit) == "raise":
-                    raise self._too_many(command)
-                yield self._slots.queue(execution)
+                    raise self._too_many(execution.command)
+                await turn(self._slots.queue(execution))
                 self._runner.check_open()
             execution.begin()
             started = monotonic()
             try:
-                outcome = yield execution.asked
+                outcome = await run(execution.asked)
             except (Broken, Missing) as error:
                 if error is execution.raised:
                     raise
                 return execution.failed(error, monotonic() - started)
-            assert outcome is not None
             return execution.ended(outcome)
         except BaseException:
-            self._journal.broke(command)
+            self._journal.broke(execution.command)
             raise
         finally:
             self._slots.give_back(execution)
@@ -243,8 +211,12 @@ class CommandExecutor:
         timeout: float | None,
         cwd: "str | os.PathLike[str] | None",
         on_output: "OnOutput | None",
+        on_limit: str | None,
     ) -> Execution:
         """Check the request, and raise what is wrong with it."""
+        self._runner.check_open()
+        if on_limit not in (None, *ON_LIMIT):
+            raise InvalidArgument(f"on_limit must be one of {', '.join(ON_LIMIT)}; got {on_limit!r}")
         name, given = checked(command, args)
         folder = _path(cwd)
         clock = milliseconds("timeout", timeout) or self.config.timeout or TIMEOUT_MS
@@ -329,6 +301,16 @@ class CommandExecutor:
 
         known = ours(self._own, self.config.hidden)
         return shared_sandbox().guard(self.config.sandbox, shared_spawner(), known)
+
+
+def _finish(work: "Coroutine[Any, None, CommandExecutionResult]") -> "CommandExecutionResult":
+    """Run a coroutine that never suspends, and return its result."""
+    try:
+        while True:
+            work.send(None)
+    except StopIteration as end:
+        result: CommandExecutionResult = end.value
+        return result
 
 
 def _turn(turn: "Future[None]", cancelled: "Cancel | None", deadline: float) -> None:
