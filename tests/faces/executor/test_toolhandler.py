@@ -1,15 +1,21 @@
 """The tool as an agent calls it."""
 
 import asyncio
+import json
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from agent_exec.faces.executor import toolhandler
 from agent_exec.faces.executor.errors import CommandExecutionError, CommandValidationError, ToolTypeError
 from agent_exec.faces.executor.toolhandler import ToolHandler
+from agent_exec.model.cancel import Cancel
 from agent_exec.model.errors import InvalidArgument
 from faces.executor.recorder import ENDLESS, made
+from support import wait_until
 
 
 def test_c31_the_handler_passes_all_four(tmp_path: Path) -> None:
@@ -73,3 +79,59 @@ def test_c31_what_is_refused_is_raised_by_the_handler_too() -> None:
             handler.handle("execute_command", bad)  # type: ignore[arg-type]
     with pytest.raises(InvalidArgument):
         ToolHandler(made(), command_timeout_ms=-1)
+
+
+def served(tmp_path: Path, **arguments: object) -> dict[str, Any]:
+    """Call it as a server does, and return the object, which is the same as the text."""
+    with made() as executor:
+        result = ToolHandler(executor, roots=[str(tmp_path)]).call("execute_command", arguments, Cancel())
+    found: dict[str, Any] = json.loads(result.text)
+    assert found == result.structured
+    assert result.is_error is (found["status"] == "error" and found["exitCode"] is None)
+    return found
+
+
+def test_a_server_gets_answers_and_no_errors(tmp_path: Path) -> None:
+    assert served(tmp_path, command="pwd")["output"] == f"{tmp_path}\n"
+    assert served(tmp_path, command="ls", args=["nothing"])["status"] == "error"
+    for arguments, code, said in (
+        ({"command": "sudo"}, "COMMAND_BLACKLISTED", "it is blacklisted; use a program that is on the list"),
+        ({"command": "pwd", "cwd": ".."}, "invalid_argument", "outside of the workspace"),
+        ({"command": "pwd", "timeout": 1.5}, "invalid_argument", "timeout must be a whole number, 0 or more"),
+        ({"command": "pwd", "cwd": "none"}, "EXECUTION_FAILED", "no working directory"),
+    ):
+        told = served(tmp_path, **arguments)
+        assert (told["status"], told["code"], told["exitCode"]) == ("error", code, None)
+        assert said in told["error"]
+
+
+def test_what_a_server_offers(tmp_path: Path) -> None:
+    with made(max_concurrent=2) as executor:
+        handler = ToolHandler(executor, command_timeout_ms=5_000)
+        assert "at most 5 s; 2 run at once" in handler.instructions
+        (tool,) = handler.definitions()
+        assert (handler.name, tool["name"]) == ("executor", "execute_command")
+        asked = {"command": "pwd", "cwd": str(tmp_path)}
+        done = handler.call("execute_command", asked, Cancel())
+        assert (done.structured or {})["output"] == f"{tmp_path}\n"
+        handler.close()
+        closed = handler.call("execute_command", asked, Cancel())
+        assert (closed.is_error, (closed.structured or {})["code"]) == (True, "invalid_state")
+
+
+def test_a_call_of_a_server_whose_turn_does_not_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolhandler, "MARGIN", 0.0)
+    holder = Cancel()
+    with made(max_concurrent=1) as executor:
+        line = f"open({str(tmp_path / 'runs')!r}, 'w'); {ENDLESS}"
+        first = threading.Thread(
+            target=lambda: executor.execute_command("python3", ["-IS", "-c", line], cancelled=holder)
+        )
+        first.start()
+        wait_until((tmp_path / "runs").exists)
+        handler = ToolHandler(executor, command_timeout_ms=50)
+        told = handler.call("execute_command", {"command": "pwd"}, Cancel()).structured or {}
+        holder.set()
+        first.join()
+    assert (told["code"], told["exitCode"]) == ("CONCURRENT_LIMIT_EXCEEDED", None)
+    assert "try again later" in told["error"]

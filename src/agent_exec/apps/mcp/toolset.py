@@ -131,9 +131,16 @@ def _oneshot(settings: Settings) -> "Toolset":
 
 
 def _executor(settings: Settings) -> "Toolset":
-    from agent_exec.apps.mcp.executor import Executor
+    from agent_exec.faces.executor.config import CommandExecutorConfig
+    from agent_exec.faces.executor.executor import CommandExecutor
+    from agent_exec.faces.executor.toolhandler import ToolHandler
 
-    return Executor(settings)
+    longest = settings.max_wait * 1000
+    config = CommandExecutorConfig(
+        timeout=longest, sandbox=settings.sandbox, own=settings.own, hidden=settings.hidden
+    )
+    executor = CommandExecutor(config=config, gate=settings.gate())
+    return ToolHandler(executor, command_timeout_ms=longest, roots=settings.roots)
 
 
 TOOLSETS: "dict[str, Callable[[Settings], Toolset]]" = {

@@ -1,36 +1,101 @@
 """The tool `execute_command` as an agent calls it: by name, with one object of arguments."""
 
+from time import monotonic
+
 from agent_exec.faces.executor.config import TIMEOUT_MS, milliseconds
 from agent_exec.faces.executor.definitions import definition
-from agent_exec.faces.executor.errors import TOOL_NOT_FOUND, ToolTypeError
+from agent_exec.faces.executor.errors import (
+    CONCURRENT_LIMIT_EXCEEDED,
+    EXECUTION_FAILED,
+    TOOL_NOT_FOUND,
+    CommandExecutionError,
+    ToolTypeError,
+)
+from agent_exec.model.errors import AgentExecError, InvalidState
+from agent_exec.requests.folders import Workspaces
+from agent_exec.tools.codes import executor_code
 from agent_exec.tools.schema import Wording, check
+from agent_exec.tools.tool import json_result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from agent_exec.faces.executor.executor import CommandExecutor
     from agent_exec.faces.executor.result import CommandExecutionResult
     from agent_exec.model.cancel import Cancel
+    from agent_exec.tools.tool import Result
 
 TOOLS = ("execute_command",)
+MARGIN = 1.0
+"""Seconds that a call may take beyond the time of its command, which may wait for a slot."""
+_WORDING = Wording()
 _SCHEMA = definition()["parameters"]
 _SCHEMA["properties"]["timeout"] = {"type": "number", "minimum": 0}
 _SCHEMA["properties"]["cwd"] = {}  # a caller in Python may have a path
 
 
 class ToolHandler:
-    """Takes calls of tools and gives their results; beyond the executor's limit they wait, in order.
+    """Takes calls of tools and returns their results; beyond the executor's limit they wait, in order.
 
-    `command_timeout_ms` is for calls that name no timeout of their own.
+    `command_timeout_ms` is for calls that name no timeout of their own. A
+    server calls it as a toolset: `definitions`, `call`. No command of a
+    server's call runs longer than that, nor outside of `roots`, if there are any.
     """
 
-    __slots__ = ("_executor", "command_timeout_ms")
+    __slots__ = ("_executor", "_roots", "_tool", "command_timeout_ms")
+    name = "executor"
 
-    def __init__(self, executor: "CommandExecutor", *, command_timeout_ms: float | None = TIMEOUT_MS) -> None:
+    def __init__(
+        self,
+        executor: "CommandExecutor",
+        *,
+        command_timeout_ms: float | None = TIMEOUT_MS,
+        roots: "Sequence[str]" = (),
+    ) -> None:
         self._executor = executor
         self.command_timeout_ms = milliseconds("command_timeout_ms", command_timeout_ms) or TIMEOUT_MS
+        self._roots = Workspaces(roots) if roots else None
+        self._tool = definition(longest_ms=self.command_timeout_ms, sandbox=executor.config.sandbox)
+
+    @property
+    def instructions(self) -> str:
+        """The text about the tool for a model."""
+        return (
+            "execute_command runs one of the allowed programs to its end, at most "
+            f"{self.command_timeout_ms / 1000:g} s; {self._executor.config.max_concurrent} run at once, "
+            "and others wait."
+        )
+
+    def definitions(self) -> "list[dict[str, Any]]":
+        """Return the definition of the tool."""
+        return [self._tool]
+
+    def call(self, name: str, arguments: "dict[str, Any]", call: "Cancel") -> "Result":
+        """Call a tool for a server; a refusal is an answer too, which comes soon if the call is cancelled."""
+        longest = self.command_timeout_ms
+        within, began = longest / 1000 + MARGIN, monotonic()
+        try:
+            asked = check(name, self._tool["parameters"], arguments, _WORDING)
+            if self._roots is not None:
+                asked["cwd"] = self._roots.resolve(asked.get("cwd") or ".", "cwd")
+            asked["timeout"] = min(asked.get("timeout") or longest, longest)
+            result = self.handle(name, asked, call, within).to_wire()
+        except CommandExecutionError as error:
+            return _refused(error.code or "", f"{error.message}{_reason(error)}")
+        except AgentExecError as error:
+            if isinstance(error, InvalidState) and monotonic() - began >= within:
+                return _refused(
+                    CONCURRENT_LIMIT_EXCEEDED, "others run, and its turn did not come; try again later"
+                )
+            return _refused(executor_code(error), error.message)
+        never_ran = result.get("code") == EXECUTION_FAILED and "signal" not in result
+        return json_result(result, is_error=never_ran)
+
+    def close(self) -> None:
+        """End all that runs, and wait until it is gone; harmless when repeated."""
+        self._executor.close()
 
     def handle(
         self,
@@ -61,6 +126,18 @@ class ToolHandler:
             raise ToolTypeError(f"Unknown tool: {tool!r}; there is {known}", TOOL_NOT_FOUND, {"tool": tool})
         if hasattr(args, "items"):
             args = {name: value for name, value in args.items() if value is not None}
-        asked = check(tool, _SCHEMA, args, Wording())
+        asked = check(tool, _SCHEMA, args, _WORDING)
         asked["timeout"] = asked.get("timeout") or self.command_timeout_ms
         return {**asked, "on_limit": "queue"}
+
+
+def _reason(error: CommandExecutionError) -> str:
+    """Return why a command is not allowed, and the next step."""
+    details = error.details if isinstance(error.details, dict) else {}
+    reason = details.get("reason") or details.get("error")
+    return f": {reason}; use a program that is on the list" if reason else ""
+
+
+def _refused(code: str, message: str) -> "Result":
+    told = {"status": "error", "output": "", "error": message, "exitCode": None, "code": code}
+    return json_result(told, is_error=True)
