@@ -123,18 +123,18 @@ def test_variables_that_nobody_has_seen_are_asked_for_again(answer: str) -> None
     for _ in range(2):
         with pytest.raises(ApprovalRequired):
             gate.admit(["git", "push"], "/x", ["LD_PRELOAD"])
-    assert [request.sets for request in someone.asked] == [(), *[("LD_PRELOAD",)] * 3]
+    assert [request.env_names for request in someone.asked] == [(), *[("LD_PRELOAD",)] * 3]
 
 
 def test_an_input_is_shown_and_asked_for_again() -> None:
     someone = Someone("session", "session", "no")
     gate = Gate(RULES, approver=someone)
     gate.admit(["git", "push"], "/x")
-    gate.admit(["git", "push"], "/x", fed=b"one")
+    gate.admit(["git", "push"], "/x", stdin=b"one")
     with pytest.raises(ApprovalRequired):
-        gate.admit(["git", "push"], "/x", fed=b"two")
+        gate.admit(["git", "push"], "/x", stdin=b"two")
     gate.admit(["git", "push"], "/x")
-    assert [request.fed for request in someone.asked] == [b"", b"one", b"two"]
+    assert [request.stdin for request in someone.asked] == [b"", b"one", b"two"]
 
 
 def test_always_takes_nothing_away_that_was_denied(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ class Jobs:
             order,
             gate=self._gate,
             stdin=(lambda: self._input(stdin, stdin_file, stdin_fd, sandbox)) if given else None,
-            fed=stdin or os.fsencode(f"the file {stdin_file}" if stdin_file else ""),
+            shown=stdin or os.fsencode(f"the file {stdin_file}" if stdin_file else ""),
             cancel=cancel,
         )
         return verbs.run(

@@ -38,7 +38,7 @@ def start(
     *,
     gate: "Gate | None" = None,
     stdin: "Callable[[], int] | None" = None,
-    fed: bytes = b"",
+    shown: bytes = b"",
     cancel: "Cancel | None" = None,
     detach: "Detach | None" = None,
     launcher: "Launcher | None" = None,
@@ -46,7 +46,7 @@ def start(
     """Judge an order, then have a supervisor carry it out; the caller waits for it with `Started.begin`.
 
     `stdin` returns a descriptor of the command's input, which is closed here;
-    `fed` is what an approver is shown of it. `launcher` is a supervisor that
+    `shown` is what an approver is shown of it. `launcher` is a supervisor that
     was started before, with its input; else `detach` starts one. A process
     that lives on gives none: its own helpers start the supervisor, and the
     box is planned here, by what it knows already.
@@ -58,7 +58,7 @@ def start(
     if gate is not None:
         from agent_exec.jobs.store import place_of
 
-        gate.admit(order.argv, place_of(order.cwd), order.env_keys, fed=fed)
+        gate.admit(order.argv, place_of(order.cwd), order.env_keys, stdin=shown)
     if launcher is None:
         launcher = _launcher(order, stdin, detach)
     try:

@@ -1,4 +1,4 @@
-"""What the judge is told about the world, since it looks at nothing itself."""
+"""The facts by which a command is judged: the policy reads nothing from the system itself."""
 
 from agent_exec.model.value import Value
 
@@ -8,29 +8,28 @@ if TYPE_CHECKING:
 
 
 class Facts(Value):
-    """What holds where the command would run.
+    """The facts about the place where a command would run.
 
-    `cwd` is the working directory, absolute, or None if unknown. `ancestors` are
-    our own processes, which no command may end. `sets` are the names of the
-    variables that are set for the command. `disguised` says that git would
-    take a folder that is no `.git` for a repository there, and obey it.
-    `writes` are files that it is known to write although its words do not
-    say so.
+    `cwd` is the working directory, absolute, or None if unknown. `ancestors`
+    are our own processes, which no command may end. `env_names` are the names
+    of the variables set for the command. `disguised` means that git would
+    obey a folder there that is a repository but no `.git`. `writes` are files
+    that the command is known to write although its words do not say so.
     """
 
-    __slots__ = ("ancestors", "cwd", "disguised", "sets", "writes")
+    __slots__ = ("ancestors", "cwd", "disguised", "env_names", "writes")
 
     def __init__(
         self,
         cwd: str | None = None,
         ancestors: "tuple[Ancestor, ...]" = (),
-        sets: tuple[str, ...] = (),
+        env_names: tuple[str, ...] = (),
         *,
         disguised: bool = False,
         writes: tuple[str, ...] = (),
     ) -> None:
         self.cwd = cwd
         self.ancestors = ancestors
-        self.sets = sets
+        self.env_names = env_names
         self.disguised = disguised
         self.writes = writes

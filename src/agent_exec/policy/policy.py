@@ -1,4 +1,4 @@
-"""The judge: reads a command, finds all that it would do, and says the strictest of what is said to each."""
+"""The judge: finds all that a command would do, and returns the strictest of the verdicts on its parts."""
 
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.policy.facts import Facts
@@ -9,7 +9,7 @@ from agent_exec.policy.programs.inspect import alternatives, inspect
 from agent_exec.policy.programs.self_kill import self_kill
 from agent_exec.policy.rule import Rule
 from agent_exec.policy.shell.parsed_line import Simple, Write
-from agent_exec.policy.shell.word import Word, base
+from agent_exec.policy.shell.word import Word, base, known
 from agent_exec.policy.variables import dangerous, harmless
 from agent_exec.policy.verdict import KINDS, Finding, strictest
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from agent_exec.policy.verdict import Basis, Kind, Verdict
 
 NESTING = 8
-"""A command in a command in a command …: deeper than this nobody looks."""
+"""A command that runs a command that runs a command …: deeper ones are not inspected."""
 MOST = 2000
 """A line with more commands than this is not judged one by one."""
 _NOWHERE = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/fd/1", "/dev/fd/2")
 
 
 class _Course:
-    """What is found while a command is judged, in the order in which it would happen.
+    """The findings while a command is judged, in the order in which they would happen.
 
-    `files` are the files that were written so far, `names` what all of them
-    are called, `given` the variables that programs may be given, `reads` a
-    command that would run what any of those says.
+    `files` are the files written so far, `names` their last parts, `given`
+    the variables that programs may be given, `reads` a command that would run
+    the value of any of those.
     """
 
     def __init__(self, facts: Facts) -> None:
@@ -45,7 +45,7 @@ class _Course:
         self.reads: Simple | None = None
 
     def ask(self, text: str, reason: str) -> None:
-        """Note what no rule may allow."""
+        """Add a finding that no rule may allow."""
         self.findings.append(Finding("line", text[:200], "ask", reason, basis="guard"))
 
     def write(self, words: "Sequence[Word]") -> None:
@@ -55,9 +55,9 @@ class _Course:
 
 
 class Policy:
-    """Rules, and the judgement by them: deny before ask before allow, and what no rule knows asks.
+    """Rules, and verdicts by them: deny before ask before allow, and ask if no rule matches.
 
-    A policy never changes; `with_rules` gives a new one.
+    A policy never changes; `with_rules` returns a new one.
     """
 
     __slots__ = ("_index", "rules")
@@ -74,29 +74,28 @@ class Policy:
         return Policy((*self.rules, *rules))
 
     def judge(self, command: "Sequence[str] | str", facts: Facts | None = None) -> "Verdict":
-        """Judge an argument vector, or a shell line if it is one text.
+        """Return the verdict on an argument vector, or on a shell line if it is one text.
 
-        The verdict is about exactly these words or this line: run nothing else on it.
+        It holds for exactly these words or this line.
         """
         course = _Course(Facts() if facts is None else facts)
         if isinstance(command, str):
             self._line(command, course, 0)
         else:
             texts = tuple(command)
-            for text in texts:
-                if not isinstance(text, str):
-                    raise InvalidArgument(
-                        f"a command is a list of texts, or one shell line; got {text!r} in it"
-                    )
-            simple = Simple(tuple(Word(text) for text in texts), " ".join(texts))
+            strange = [text for text in texts if not isinstance(text, str)]
+            if strange:
+                raise InvalidArgument(
+                    f"a command is a list of texts, or one shell line; got {strange[0]!r} in it"
+                )
             if texts:
-                self._simple(simple, course, 0)
+                self._simple(Simple(known(texts), " ".join(texts)), course, 0)
         for path in course.facts.writes:
             self._write(Write(Word(path), moved=False), course, named=True)
-        for name in course.facts.sets:
+        for name in course.facts.env_names:
             if dangerous(name):
                 course.ask(name, f"it is given {name}, which changes what commands do")
-        given = [*course.given, *(name for name in course.facts.sets if not harmless(name))]
+        given = [*course.given, *(name for name in course.facts.env_names if not harmless(name))]
         if course.reads is not None and given:
             name = name_of(course.reads.words)
             course.ask(course.reads.text, f"it is given {given[0]}, which {name} may run")
@@ -107,10 +106,7 @@ class Policy:
 
         reading = read(line)
         if reading.moved and _stays(reading, course.facts.cwd):
-            for simple in reading.simples:
-                simple.moved = False
-            for write in reading.writes:
-                write.moved = False
+            reading.mark(moved=False)
         course.given += reading.sets
         course.names.update(base(write.word.text) for write in reading.writes if write.word.text is not None)
         if reading.repeats:
@@ -135,7 +131,7 @@ class Policy:
         """Judge one simple command, and then what it runs in turn."""
         findings = course.findings
         if len(findings) > MOST or depth > NESTING:
-            course.ask(simple.text, "it is too much to look at")
+            course.ask(simple.text, "it is too much to be judged")
             return
         effects = inspect(simple.words)
         findings.append(self._decide(simple, effects, course.facts))
@@ -176,7 +172,7 @@ class Policy:
         course.write(files)
 
     def _decide(self, simple: Simple, effects: "Effects", facts: Facts) -> Finding:
-        """Say what the rules and the guards say to one simple command itself."""
+        """Return the finding of the rules and the guards on one simple command itself."""
         words = simple.words
 
         def say(kind: "Kind", reason: str, rule: Rule | None = None, basis: "Basis" = "guard") -> Finding:
@@ -223,18 +219,18 @@ class Policy:
             return
         path = None if word.text is None else _absolute(word.text, None if write.moved else course.facts.cwd)
         # Where a link is on the way, two dots lead elsewhere than they say.
-        known = path is not None and ".." not in (word.text or "").split("/")
+        certain = path is not None and ".." not in (word.text or "").split("/")
         text = word.source if path is None else path
         covering = [rule for rule in self.rules if rule.write and rule.covers(path or "/")]
         for kind in reversed(KINDS):
             for rule in covering:
-                if rule.verdict == kind and (kind != "allow" or known or "/" in rule.write):
+                if rule.verdict == kind and (kind != "allow" or certain or "/" in rule.write):
                     reason = rule.reason or f"a rule says {kind} to writing there"
                     findings.append(Finding("write", text, rule.verdict, reason, rule=rule, basis="rule"))
                     return
             if (
                 kind != "allow"
-                and not known
+                and not certain
                 and any(rule.write and rule.verdict == kind for rule in self.rules)
             ):
                 reason = "only the shell will know where it writes to"

@@ -49,7 +49,7 @@ def propose(verdict: "Verdict") -> tuple[Rule, ...]:
 
 
 def broad(prefix: "tuple[str, ...]") -> bool:
-    """True if a prefix stands for so much that no one should allow it in passing."""
+    """True if a prefix covers too much to be allowed in passing."""
     if not prefix:
         return True
     name = plain(prefix[0]).casefold()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Token = str | tuple[str, ...]
 
 SYSTEM_FOLDERS = ("/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/")
-"""Where a bare name is looked for by default, and only the administrator writes."""
+"""The default PATH, where only the administrator writes."""
 
 
 class Rule(Value):

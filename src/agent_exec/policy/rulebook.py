@@ -151,7 +151,7 @@ def _headers(text: str) -> list[int]:
 
 
 def _key(text: str, line: int, key: str) -> int:
-    """Return the line of a key in the table that begins on a line; that line if it is not to be seen."""
+    """Return the line of a key in the table that begins on a line; that line if it is not found."""
     for number, content in enumerate(text.splitlines(), 1):
         if number > line and _HEADER.fullmatch(content) and line:
             break

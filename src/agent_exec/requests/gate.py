@@ -1,4 +1,4 @@
-"""The gate before every run: judges a command, asks who may approve it, and refuses with a reason."""
+"""The gate before every run: judges a command, asks the approver if needed, and refuses with a reason."""
 
 from agent_exec.model.errors import ApprovalRequired, CommandDenied, InvalidArgument
 from agent_exec.requests.here import dangerous_to_us, facts_here
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from agent_exec.policy.verdict import Verdict
 
     class Approver(Protocol):
-        """Someone who can be asked; one who may be away has a property `reachable` that says so."""
+        """A callback that approves requests; a property `reachable` may say that it cannot answer now."""
 
         def __call__(self, request: "Request", /) -> str:
-            """Say yes ("once", "session", "always") or "no"."""
+            """Return "once", "session" or "always" to approve, or "no"."""
 
 
 ANSWERS = ("once", "session", "always", "no")
@@ -26,16 +26,16 @@ UNMATCHED = ("run", "ask")
 
 
 class Request:
-    """What an approver is asked: the command, where, why, and which rules "always" would write down.
+    """A request to an approver: the command, its folder, the reason, and the rules that "always" would add.
 
-    `rules` is empty when no rule could allow it: "always" is then for this
-    session. `sets` are the names of the variables that are set for it, `fed`
-    is what it is given to read: with either, a yes is for this `once`, for the
-    next time they may be others. `escalated` is asked for what leaves the
-    sandbox; the verdict's reason is then in the words of the caller.
+    `rules` is empty if no rule could allow it: "always" is then for this
+    session. `env_names` are the names of the variables set for the command,
+    `stdin` is its input: with either, an approval is for this `once`, since
+    they may differ the next time. `escalated` means that the command would
+    leave the sandbox; the verdict's reason is then the caller's text.
     """
 
-    __slots__ = ("command", "cwd", "escalated", "fed", "once", "rules", "sets", "verdict")
+    __slots__ = ("command", "cwd", "env_names", "escalated", "once", "rules", "stdin", "verdict")
 
     def __init__(
         self,
@@ -44,8 +44,8 @@ class Request:
         verdict: "Verdict",
         rules: "tuple[Rule, ...]",
         *,
-        sets: "tuple[str, ...]" = (),
-        fed: bytes = b"",
+        env_names: "tuple[str, ...]" = (),
+        stdin: bytes = b"",
         escalated: bool = False,
         once: bool = False,
     ) -> None:
@@ -53,20 +53,20 @@ class Request:
         self.cwd = cwd
         self.verdict = verdict
         self.rules = rules
-        self.sets = sets
-        self.fed = fed
+        self.env_names = env_names
+        self.stdin = stdin
         self.escalated = escalated
-        self.once = once or bool(sets or fed)
+        self.once = once or bool(env_names or stdin)
 
 
 class Gate:
     """Lets a command pass, or raises CommandDenied or ApprovalRequired.
 
-    `policy` None lets everything pass but harm to ourselves. `unmatched`
-    says what becomes of a command that no rule knows: "run" or "ask".
-    `approval` is "never" (nobody is asked), "on-request" (what asks is asked)
-    or "untrusted" (what no rule allows is asked, whatever `unmatched` says).
-    `remember` writes rules down for an "always".
+    `policy` None lets every command pass that does not end our own processes.
+    `unmatched` decides about a command that no rule matches: "run" or "ask".
+    `approval` is "never" (the approver is not asked), "on-request" (it is if
+    the verdict is "ask") or "untrusted" (it is if no rule allows the command,
+    whatever `unmatched` says). `remember` saves rules for an "always".
     """
 
     __slots__ = ("_approved", "_approver", "_policy", "_remember", "approval", "unmatched")
@@ -95,7 +95,7 @@ class Gate:
 
     @property
     def can_ask(self) -> bool:
-        """Whether there is somebody to be asked."""
+        """True if there is an approver that can answer."""
         return self._approver is not None and bool(getattr(self._approver, "reachable", True))
 
     def ask(
@@ -105,12 +105,12 @@ class Gate:
         reason: str,
         grant: "tuple[str, ...] | None" = None,
     ) -> None:
-        """Ask whether a command may leave the sandbox; raise if nobody says yes.
+        """Ask whether a command may leave the sandbox; raise ApprovalRequired if it is not approved.
 
-        No rule allows that. A yes for longer than once is for the words
-        `grant` in this folder, compared word for word (`leaving.standing`
-        gives them), until this gate is gone; without them it is asked for
-        each time. An approver with a method `left` hears of all that leaves.
+        No rule allows that. An approval for longer than once is for exactly
+        the words `grant` (from `leaving.standing`) in this folder, as long as
+        this gate exists; without them it is for one time. A method `left` of
+        the approver is called for every command that leaves.
         """
         from agent_exec.policy.verdict import Verdict
 
@@ -125,30 +125,30 @@ class Gate:
         self,
         command: "Sequence[str] | str",
         cwd: str | None = None,
-        sets: "Sequence[str]" = (),
+        env_names: "Sequence[str]" = (),
         proposed: "Sequence[str] | None" = None,
-        fed: bytes = b"",
+        stdin: bytes = b"",
         writes: "Sequence[str]" = (),
     ) -> "Verdict | None":
-        """Let a command pass, and give the verdict; None if nothing was to be judged.
+        """Let a command pass, and return the verdict; None if it was not judged.
 
-        `sets` are the names of the variables that are set for it, `fed` is
-        its input, if that is known, `proposed` the words of a rule that would
-        allow it, if the approver agrees. `writes` are files that it is
-        known to write, which the rules about writing judge too.
+        `env_names` are the names of the variables set for it, `stdin` is its
+        input, if known, `proposed` the prefix of a rule that would allow it,
+        which the approver is offered. `writes` are files that it is known to
+        write, to which rules about writing apply too.
         """
         asked = command if isinstance(command, str) else tuple(command)
         if self._policy is None and not dangerous_to_us(asked):
             return None
         from agent_exec.policy.policy import Policy
 
-        facts = facts_here(asked, cwd, sets, writes)
+        facts = facts_here(asked, cwd, env_names, writes)
         policy = self._policy or Policy()
         verdict = policy.judge(asked, facts)
         if verdict.kind == "deny":
             raise CommandDenied(
                 f"the policy denies this command: {verdict.reason}; do without it, or have the rule changed",
-                **_told(verdict),
+                **_details(verdict),
             )
         if verdict.kind == "allow" or self._policy is None:
             return verdict
@@ -157,14 +157,14 @@ class Gate:
         from agent_exec.policy.proposal import propose
 
         rules = self._widening(asked, facts, proposed) or propose(verdict)
-        request = Request(asked, cwd, verdict, rules, sets=tuple(sets), fed=fed)
+        request = Request(asked, cwd, verdict, rules, env_names=tuple(env_names), stdin=stdin)
         self._ask(request, ("inside", asked, cwd))
         return verdict
 
     def _widening(
         self, asked: "tuple[str, ...] | str", facts: "Facts", proposed: "Sequence[str] | None"
     ) -> "tuple[Rule, ...]":
-        """Give the rule that was proposed, if it is not too broad and would allow all of the command."""
+        """Return the proposed rule, if it is not too broad and would allow the whole command."""
         from agent_exec.policy.policy import Policy
         from agent_exec.policy.proposal import broad
 
@@ -177,26 +177,26 @@ class Gate:
         return (rule,) if widened.kind == "allow" else ()
 
     def _ask(self, request: Request, known: "tuple[str, object, str | None]") -> None:
-        """Ask the approver; raise if the answer is no. `known` is what a yes is remembered for."""
+        """Ask the approver; raise if the answer is no. An approval is remembered by the key `known`."""
         verdict, rules = request.verdict, request.rules
         if known in self._approved and not request.once:
             return
         why = f"this command needs approval: {verdict.reason}"
         if self.approval == "never":
             raise ApprovalRequired(
-                f"{why}. The approval policy is never, so nobody was asked; {_way(rules, verdict)}",
-                **_told(verdict),
+                f"{why}. The approval policy is never, so no approver was asked; {_way(rules, verdict)}",
+                **_details(verdict),
             )
         if self._approver is None or not self.can_ask:
             raise ApprovalRequired(
-                f"{why}. Nobody can be asked here: there is no approver; {_way(rules, verdict)}",
-                **_told(verdict),
+                f"{why}. There is no approver to ask here; {_way(rules, verdict)}",
+                **_details(verdict),
             )
         answer = self._approver(request)
         if answer not in ANSWERS:
             raise InvalidArgument(f"an approver must answer one of {', '.join(ANSWERS)}; got {answer!r}")
         if answer == "no":
-            raise ApprovalRequired(f"{why}. It was asked for, and the answer was no", **_told(verdict))
+            raise ApprovalRequired(f"{why}. It was asked for, and the answer was no", **_details(verdict))
         if answer == "always" and rules and self._remember is not None:
             self._policy = _as_strict(self._remember(rules), self._policy)
         if answer in ("session", "always") and not request.once:
@@ -204,7 +204,7 @@ class Gate:
 
 
 def _as_strict(policy: "Policy", before: "Policy | None") -> "Policy":
-    """Give a policy that was read again, with all that asked or denied before: a yes takes no no away."""
+    """Return a policy that was read again, with every rule that asked or denied before."""
     if before is None:
         return policy
     known = policy.rules
@@ -212,7 +212,7 @@ def _as_strict(policy: "Policy", before: "Policy | None") -> "Policy":
 
 
 def _way(rules: "tuple[Rule, ...]", verdict: "Verdict") -> str:
-    """Say how what nobody can be asked for could be allowed."""
+    """Return the next step: how a rule could allow the command."""
     if not rules and verdict.rule is not None and verdict.rule.source:
         return f"allow it by a rule: the one that asks is at {verdict.rule.source}"
     if not rules:
@@ -222,8 +222,8 @@ def _way(rules: "tuple[Rule, ...]", verdict: "Verdict") -> str:
     return "allow it by a rule, such as\n" + "\n".join(map(write, rules)).rstrip()
 
 
-def _told(verdict: "Verdict") -> "dict[str, object]":
-    told: dict[str, object] = {"verdict": verdict.kind, "reason": verdict.reason}
+def _details(verdict: "Verdict") -> "dict[str, object]":
+    details: dict[str, object] = {"verdict": verdict.kind, "reason": verdict.reason}
     if verdict.rule is not None:
-        told["rule"] = verdict.rule.source or list(verdict.rule.prefix)
-    return told
+        details["rule"] = verdict.rule.source or list(verdict.rule.prefix)
+    return details

@@ -21,7 +21,7 @@ _APART = str.maketrans({**dict.fromkeys("!#$%&()*+,./:;<=>?@[]^`{|}~", " "), **d
 def facts_here(
     command: "tuple[str, ...] | str",
     cwd: str | None = None,
-    sets: "Sequence[str]" = (),
+    env_names: "Sequence[str]" = (),
     writes: "Sequence[str]" = (),
 ) -> "Facts":
     """Return the facts about a command that can matter for it."""
@@ -34,7 +34,7 @@ def facts_here(
         ancestors = own_processes()
     text = command if isinstance(command, str) else " ".join(command)
     disguised = cwd is not None and "git" in text and _disguised(cwd)
-    return Facts(cwd, ancestors, tuple(sets), writes=tuple(writes), disguised=disguised)
+    return Facts(cwd, ancestors, tuple(env_names), writes=tuple(writes), disguised=disguised)
 
 
 def dangerous_to_us(command: "tuple[str, ...] | str") -> bool:
@@ -47,7 +47,7 @@ def dangerous_to_us(command: "tuple[str, ...] | str") -> bool:
 
 
 def _disguised(folder: str) -> bool:
-    """True if git, when it looks for a repository from a folder upwards, finds one that is no `.git`."""
+    """True if git, searching from a folder upwards, finds a repository that is no `.git` first."""
     while True:
         if os.path.lexists(os.path.join(folder, ".git")):
             return False

@@ -127,7 +127,7 @@ def test_nobody_can_be_asked(rules: Path, folder: Path, mode: str) -> None:
         return str(result.structured_content["error"]["message"])
 
     words = jobs("--workspace", folder, "--rules", rules)
-    why = "Nobody can be asked here: there is no approver; allow it by a rule"
+    why = "There is no approver to ask here; allow it by a rule"
     assert f"it makes files. {why}: the one that asks is at {rules}:1" in talk(work, *words, mode=mode)
     rules.write_text('approval_policy = "untrusted"\n')
     message = talk(work, *words, mode=mode)

@@ -192,7 +192,7 @@ def test_untrusted_asks_for_it_each_time(
         call.told(tool, **way)
         (work / "made").unlink()
     assert "the answer was no" in call.refused(tool, **way)
-    assert [request.fed for request in asked] == [ADD.encode()] * 3
+    assert [request.stdin for request in asked] == [ADD.encode()] * 3
     assert not list(work.iterdir())
     nobody = opened(gate=Gate(Policy(), approval="untrusted"))
     assert "no approver" in nobody.refused(tool, **way)

@@ -165,10 +165,10 @@ def question(request: "Request", changes: "Sequence[str]" = ()) -> str:
     if request.cwd:
         said.append(f"In {visible(request.cwd)}.")
     said.append(f"It is asked for because: {visible(request.verdict.reason)}.")
-    if request.fed:
-        said += ["It is given to read:\n", *_input(request.fed), ""]
-    if request.sets:
-        said.append(f"It sets {visible(', '.join(request.sets))}.")
+    if request.stdin:
+        said += ["It is given to read:\n", *_input(request.stdin), ""]
+    if request.env_names:
+        said.append(f"It sets {visible(', '.join(request.env_names))}.")
     if changes:
         said.append("Since the server started, confined commands have changed what is protected:\n")
         said += [*(f"    {visible(one)}" for one in changes), ""]
@@ -187,11 +187,11 @@ def question(request: "Request", changes: "Sequence[str]" = ()) -> str:
     return "\n".join(said)
 
 
-def _input(fed: bytes) -> list[str]:
+def _input(stdin: bytes) -> list[str]:
     """Give the beginning of an input, its lines set in as those of a command are."""
-    text = fed[:_SHOWN].decode(errors="replace")
+    text = stdin[:_SHOWN].decode(errors="replace")
     lines = [f"    {line}" for line in _visible(text).split("\n")]
-    more = len(fed) - _SHOWN
+    more = len(stdin) - _SHOWN
     return lines if more <= 0 else [*lines, f"and {more} bytes more, which are not shown."]
 
 

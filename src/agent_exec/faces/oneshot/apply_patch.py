@@ -38,8 +38,8 @@ def _act(context: "Context", asked: "Arguments") -> "dict[str, Any]":
         changes = verify_confined(asked["patch"], cwd=asked["cwd"], plan=plan)
     else:
         changes = verify(asked["patch"], cwd=asked["cwd"], inside=list(context.roots.roots))
-    fed = asked["patch"].encode("utf-8", "surrogateescape")
-    judge(context, ("apply_patch",), asked["cwd"], fed, changes.paths)
+    stdin = asked["patch"].encode("utf-8", "surrogateescape")
+    judge(context, ("apply_patch",), asked["cwd"], stdin, changes.paths)
     done = told(changes, changes.commit())
     return {
         "added": list(done.added),

@@ -272,11 +272,11 @@ def refusal(
 
 
 def judge(
-    context: Context, words: "Sequence[str]", cwd: str | None, fed: bytes, writes: "Sequence[str]" = ()
+    context: Context, words: "Sequence[str]", cwd: str | None, stdin: bytes, writes: "Sequence[str]" = ()
 ) -> None:
     """Have the rules judge a command; its input is shown to the approver."""
     try:
-        context.gate.admit(words, cwd, fed=fed, writes=writes)
+        context.gate.admit(words, cwd, stdin=stdin, writes=writes)
     except (CommandDenied, ApprovalRequired) as error:
         raise ToolError("POLICY_DENIED", f"[Security Policy] {error.message}", **error.details) from error
     except InvalidArgument as error:  # the approver's answer is invalid, not the caller's request

@@ -209,8 +209,8 @@ class Sessions:
 
         cwd = self._folder(workdir)
         changes = self._verify(text, cwd)
-        fed = text.encode("utf-8", "surrogateescape")
-        self._gate.admit(("apply_patch",), cwd, fed=fed, writes=changes.paths)
+        stdin = text.encode("utf-8", "surrogateescape")
+        self._gate.admit(("apply_patch",), cwd, stdin=stdin, writes=changes.paths)
         return told(changes, changes.commit())
 
     def close(self) -> None:

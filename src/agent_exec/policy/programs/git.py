@@ -72,7 +72,7 @@ _LETTERS = re.compile(r"-[zl]+")
 _HARMLESS = re.compile(
     r"(?:color\..*|advice\..*|user\.(?:name|email)|core\.quotepath|init\.defaultbranch)=.*", re.IGNORECASE
 )
-"""Settings that change how something looks, or who has done it."""
+"""Settings of colours, advice and the author."""
 
 
 def git(words: "Sequence[Word]") -> Effects:

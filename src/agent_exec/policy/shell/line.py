@@ -64,7 +64,7 @@ def read(line: str) -> Reading:
         reading.doubt("there is too much in it to be read")
         return reading
     if not line.replace("\n", "").replace("\t", "").isprintable():  # only the plain blank is printable
-        reading.doubt("it holds a character that is not to be seen", ascii(line))
+        reading.doubt("it holds a character that is not visible", ascii(line))
     root = _parse(data)
     if root.has_error:
         reading.doubt("it is not complete, or not understood", line)
@@ -92,11 +92,8 @@ def _look_back(reading: Reading) -> None:
     for simple in reading.simples:
         if reading.arrays and _declares_unknown(simple):
             reading.doubt("the value may be read again as a list", simple.text)
-        if reading.repeats and reading.moved:
-            simple.moved = True
     if reading.repeats and reading.moved:
-        for write in reading.writes:
-            write.moved = True
+        reading.mark(moved=True)
 
 
 def _declares_unknown(simple: Simple) -> bool:
@@ -126,10 +123,8 @@ class _Line:
 
     def all(self, root: "Node") -> None:
         """Read the whole line."""
-        if not self._source.blank(0, root.start_byte, lines=True):
-            self._reading.doubt("the words are not understood")
-        if not self._source.blank(root.end_byte, len(self._source.data), lines=True):
-            self._reading.doubt("the words are not understood")
+        self._gap(0, root.start_byte, lines=True)
+        self._gap(root.end_byte, len(self._source.data), lines=True)
         self.statement(root)
 
     def statement(self, node: "Node") -> None:

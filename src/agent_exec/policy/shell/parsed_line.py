@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from agent_exec.policy.shell.word import Word
 
 LONGEST = 65536
-"""Longer lines are not read: no one could approve them either."""
+"""Longer lines are not read: a person could not review them either."""
 BUSIEST = 5000
 """Lines with more marks that a shell reads are not read here: the time it takes grows with their square."""
 DEEPEST = 60
@@ -53,6 +53,13 @@ class Reading:
         self.arrays = False
         self.places: list[str | None] = []
         self.sets: list[str] = []
+
+    def mark(self, *, moved: bool) -> None:
+        """Mark all commands and writes as in a changed directory, or not."""
+        for simple in self.simples:
+            simple.moved = moved
+        for write in self.writes:
+            write.moved = moved
 
     def doubt(self, reason: str, text: str = "") -> None:
         """Note something that was not understood."""

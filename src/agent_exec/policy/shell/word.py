@@ -1,4 +1,4 @@
-"""A word of a command as far as it is known before the shell has looked at it."""
+"""A word of a command, as far as it is known before the shell expands it."""
 
 from agent_exec.model.value import Value
 
@@ -21,7 +21,7 @@ class Word(Value):
 
 
 def known(words: "tuple[str, ...] | list[str]") -> tuple[Word, ...]:
-    """Return the words of an argument vector, all of which are known."""
+    """Return the words of an argument vector."""
     return tuple(Word(word) for word in words)
 
 
