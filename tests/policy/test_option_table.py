@@ -8,6 +8,8 @@ from agent_exec.policy.facts import Facts
 from agent_exec.policy.policy import Policy
 from agent_exec.policy.programs.effects import NEVER, Effects
 from agent_exec.policy.programs.inspect import alternatives, inspect
+from agent_exec.policy.programs.option_table import rows
+from agent_exec.policy.programs.program_table import TABLE
 from agent_exec.policy.rule import Rule
 from agent_exec.policy.shell.word import Word, known
 
@@ -379,3 +381,27 @@ def test_what_others_would_run_can_be_denied(command: str) -> None:
 )
 def test_harmless_words_before_a_command_of_git_need_no_rule(command: str, kind: str) -> None:
     assert Policy([Rule(["git", "log"], "allow")]).judge(command).kind == kind
+
+
+FIELDS = {
+    "whole": "whole",
+    "opaque": "opaque",
+    "wrap": "wrap valued flags",
+    "code": "code module flags run asking",
+    "line": "line operands",
+    "run": "run hard starts",
+    "": "runs hard soft letters soft_letters valued verbs soft_verbs starts marks fine harmless",
+}
+
+
+def test_every_row_of_the_table_has_fields_that_its_kind_knows() -> None:
+    for programs, row in rows(TABLE):
+        kind = next(kind for kind in FIELDS if kind in row or not kind)
+        assert programs
+        assert row
+        assert set(row) <= set(FIELDS[kind].split()), programs
+
+
+def test_no_program_has_two_rows() -> None:
+    named = [program for programs, _ in rows(TABLE) for program in programs]
+    assert [program for program in named if named.count(program) > 1] == []

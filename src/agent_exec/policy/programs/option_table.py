@@ -294,21 +294,26 @@ _KINDS: "dict[str, Callable[[Row], Inspector]]" = {
 }
 
 
-def parse(table: str) -> "dict[str, Inspector]":
-    """Return the inspectors of the programs in a table; a field may go on in further lines."""
-    rows: list[tuple[list[str], Row]] = [([], {})]
+def rows(table: str) -> "list[tuple[list[str], Row]]":
+    """Return the rows of a table: names and fields; a field may go on in further lines."""
+    found: list[tuple[list[str], Row]] = [([], {})]
     for line in table.strip().split("\n"):
         names, _, fields = line.partition(":") if line[0] != " " else ("", "", line)
-        if names and rows[-1][1]:
-            rows.append(([], {}))
-        row = rows[-1][1]
-        rows[-1][0].extend(names.split())
+        if names and found[-1][1]:
+            found.append(([], {}))
+        programs, row = found[-1]
+        programs += names.split()
         for field in filter(None, fields.strip().split("; ")):
             name, _, value = field.partition(" ")
             joint = "|" if name == "harmless" else " "
             row[name] = f"{row[name]}{joint}{value}" if name in row else value
+    return found
+
+
+def parse(table: str) -> "dict[str, Inspector]":
+    """Return the inspectors of the programs in a table."""
     found: dict[str, Inspector] = {}
-    for programs, row in rows:
+    for programs, row in rows(table):
         make = next((make for kind, make in _KINDS.items() if kind in row), Guard)
         found.update(dict.fromkeys(programs, make(row)))
     return found

@@ -6,7 +6,7 @@ each field means. What a row does not say about an option is harmless.
 
 from agent_exec.policy.programs.option_table import parse
 
-PROGRAMS = parse(r"""
+TABLE = r"""
 vi vim vim.tiny vim.basic vim.nox vim.gtk3 nvim view rview rvim vimdiff gvim rgvim nvi elvis emacs
 emacsclient nano pico micro kak hx helix jed joe mg ne mcedit editor sensible-editor select-editor vipw
 vigr visudo sudoedit crontab-e mc ranger nnn vifm tig lazygit gitk w3m lynx links elinks sqlite3 sqlite
@@ -266,4 +266,6 @@ tar gtar bsdtar:
     fine --to-stdout --checkpoint
 make gmake bmake:
     hard --eval; soft --file --makefile --directory --include-dir; letters E; soft_letters fCI; valued oW
-""")
+"""
+
+PROGRAMS = parse(TABLE)
