@@ -226,3 +226,11 @@ def test_a_refusal_is_read_by_who_still_sends(tmp_path: Path) -> None:
                 for at in range(0, len(body), 100_000):
                     wire.sendall(body[at : at + 100_000])
                 assert b" 401 " in wire.recv(100)
+
+
+@DOORS
+def test_a_head_of_many_fields_is_not_parsed(tmp_path: Path, door: Door, served: int) -> None:
+    with door(tmp_path) as (port, ask):
+        for fields, status in ((5000, 431), (20, 403)):
+            assert answered(port, "GET / HTTP/1.1\r\nhost: elsewhere" + "\r\nx: y" * fields) == status
+        assert ask() == served

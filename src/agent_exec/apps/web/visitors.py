@@ -23,7 +23,10 @@ _WAITING = 512
 _HELD = 1 << 16
 """Bytes kept of what follows the head of a request whose token is still to be checked."""
 
+_LINES = 128
+"""Lines of the head of a stranger's request; ten thousand would take the parser a tenth of a second."""
 
+_TOO_MANY = b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 _HEAD_ENDS = (b"\n\r\n", b"\n\n")
 _LAST_CHUNK = b"0\r\n\r\n"
 
@@ -33,9 +36,9 @@ class Visitors:
 
     A stranger is hung up on after PATIENCE seconds, or when there are more
     than STRANGERS of them and it is the oldest. Nothing that a stranger sends
-    is parsed beyond the head of its first request: a body in tiny chunks
-    costs the parser, and all other clients, seconds. Known clients have
-    `most` places of their own.
+    is parsed beyond the head of its first request, which is short: a body in
+    tiny chunks costs the parser, and all other clients, seconds. Known
+    clients have `most` places of their own.
     """
 
     def __init__(self, most: int) -> None:
@@ -127,6 +130,7 @@ class _Newcomer(asyncio.Protocol):
         self.inner = make()
         self._held: bytearray | None = None  # what follows the head, once that has come
         self._tail = b""
+        self._lines = 0
         self._left: int | None = 0
         self._whole: asyncio.Event | None = None
 
@@ -146,6 +150,11 @@ class _Newcomer(asyncio.Protocol):
             ends = [at + len(end) for end in _HEAD_ENDS if (at := seen.find(end)) >= 0]
             end = min(ends) - len(self._tail) if ends else len(data)
             self._tail = seen[-2:]
+            self._lines += data.count(b"\n", 0, end)
+            if self._lines > _LINES:
+                self._transport.write(_TOO_MANY)
+                self._transport.close()
+                return
             if ends:
                 self._held = bytearray()
                 self._hold(data[end:])
