@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from agent_exec.model.command import Command, Terminal
     from agent_exec.model.errors import AgentExecError
     from agent_exec.model.limits import Limits
+    from agent_exec.model.lines import Lines
     from agent_exec.model.outcome import Outcome
-    from agent_exec.model.output import Head, HeadTail, Lines, Tail, Text
+    from agent_exec.model.output import Head, HeadTail, Tail, Text
     from agent_exec.patch.answer import apply_patch
     from agent_exec.policy.facts import Facts
     from agent_exec.policy.policy import Policy
@@ -100,7 +101,7 @@ _HOMES = {
     "Head": "model.output",
     "HeadTail": "model.output",
     "Limits": "model.limits",
-    "Lines": "model.output",
+    "Lines": "model.lines",
     "Outcome": "model.outcome",
     "Policy": "policy.policy",
     "Profile": "sandbox.profile",

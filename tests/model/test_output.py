@@ -5,7 +5,8 @@ import random
 import pytest
 
 from agent_exec.model.errors import InvalidArgument
-from agent_exec.model.output import Head, HeadTail, Keep, Lines, Tail
+from agent_exec.model.lines import Lines
+from agent_exec.model.output import Head, HeadTail, Keep, Tail
 
 
 def chunks_of(data: bytes, source: random.Random) -> list[bytes]:
@@ -112,3 +113,15 @@ def test_both_ends_are_taken_and_begin_anew(size: int) -> None:
         assert tail == data[4:][-5:]
         assert keep.parts() == (b"", b"")
         assert keep.observed == 0
+
+
+def test_two_streams_are_kept_together_and_read_apart() -> None:
+    """One limit for both; each stream's unfinished line is its own."""
+    keep = Lines(3, 100)
+    keep.feed(b"a\nb\nunfin")
+    keep.feed(b"c\nd\n", "stderr")
+    keep.feed(b"ished", "stdout")
+    assert keep.of("stdout") == b"unfinished"
+    assert keep.of("stderr") == b"c\nd\n"
+    assert keep.bounds == (2, 5)
+    assert keep.between(3, 5) == [("stderr", b"d"), ("stdout", b"unfinished")]

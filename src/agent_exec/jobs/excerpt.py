@@ -71,9 +71,10 @@ def following(folder: str, stream: "Stream", offset: int, *, lines: int, size: i
 
 
 def last_line(folder: str, stream: "Stream") -> str:
-    """Give the newest line of a stream that says something, as far as it has come."""
-    text = last(folder, stream, lines=0, size=_LINE, final=False).text.rstrip()
-    return text.rpartition("\n")[2].rpartition("\r")[2]
+    """Return the newest line of a stream that is not blank, as far as it has come."""
+    from agent_exec.model.output import newest_line
+
+    return newest_line(last(folder, stream, lines=0, size=_LINE, final=False).text)
 
 
 def _steadily(folder: str, stream: "Stream", take: "Callable[[Log], Excerpt]") -> Excerpt:

@@ -58,7 +58,7 @@ class Head(Keep):
 
     def __init__(self, limit: int = MIB) -> None:
         super().__init__()
-        self.limit = _bound("limit", limit)
+        self.limit = bound("limit", limit)
         self._data = bytearray()
 
     def fresh(self) -> "Head":
@@ -92,34 +92,31 @@ class _Pieces:
         self.first = 0
         self.size = 0
 
-    def append(self, chunk: bytes) -> bool:
-        """Add a chunk; say whether it began a new piece."""
+    def append(self, chunk: bytes) -> None:
+        """Add a chunk."""
         self.size += len(chunk)
         last = self.parts[-1] if len(self.parts) > self.first else None
         if len(chunk) < SMALL:
             if isinstance(last, bytearray) and len(last) < JOINED:
                 last += chunk
-                return False
+                return
             self.parts.append(bytearray(chunk))
         else:
             self.parts.append(chunk)
-        return True
 
     @property
     def oldest(self) -> int:
         """The length of the oldest piece; 0 when there is none."""
         return len(self.parts[self.first]) if self.first < len(self.parts) else 0
 
-    def drop(self) -> bytes:
-        """Forget the oldest piece; give its last byte."""
-        edge = bytes(self.parts[self.first][-1:])
+    def drop(self) -> None:
+        """Forget the oldest piece."""
         self.size -= len(self.parts[self.first])
         self.parts[self.first] = b""
         self.first += 1
         if self.first >= 64:
             del self.parts[: self.first]
             self.first = 0
-        return edge
 
     def last(self, size: int) -> "list[bytes | bytearray | memoryview]":
         """Give the last `size` bytes in pieces; large ones are not copied."""
@@ -139,7 +136,7 @@ class Tail(Keep):
 
     def __init__(self, limit: int = MIB) -> None:
         super().__init__()
-        self.limit = _bound("limit", limit)
+        self.limit = bound("limit", limit)
         self._pieces = _Pieces()
 
     def fresh(self) -> "Tail":
@@ -171,8 +168,8 @@ class HeadTail(Keep):
 
     def __init__(self, head: int = MIB, tail: int = MIB) -> None:
         super().__init__()
-        self._head = Head(_bound("head", head))
-        self._tail = Tail(_bound("tail", tail))
+        self._head = Head(bound("head", head))
+        self._tail = Tail(bound("tail", tail))
 
     def fresh(self) -> "HeadTail":
         """Give an empty keeping with the same limits."""
@@ -214,73 +211,6 @@ class HeadTail(Keep):
         return self._head.kept + self._tail.kept
 
 
-class Lines(Keep):
-    """Keeps the last `lines` lines within the last `size` bytes, oldest line dropped first.
-
-    Lines are counted as they come and only looked for when they are read. A
-    single line longer than `size` is kept by its end.
-    """
-
-    __slots__ = ("_counts", "_newlines", "_pieces", "_torn", "lines", "newlines_observed", "size")
-
-    def __init__(self, lines: int = 4000, size: int = 2 * MIB) -> None:
-        super().__init__()
-        self.lines = _bound("lines", lines)
-        self.size = _bound("size", size)
-        self.newlines_observed = 0
-        self._pieces = _Pieces()
-        self._counts: list[int] = []
-        self._newlines = 0
-        self._torn = False  # whether what is there begins in the middle of a line
-
-    def fresh(self) -> "Lines":
-        """Give an empty keeping with the same limits."""
-        return Lines(self.lines, self.size)
-
-    def feed(self, chunk: bytes) -> None:
-        """Take the next bytes of the stream."""
-        self.observed += len(chunk)
-        count = chunk.count(b"\n")
-        self.newlines_observed += count
-        self._newlines += count
-        pieces, counts = self._pieces, self._counts
-        if pieces.append(chunk):
-            counts.append(count)
-        else:
-            counts[-1] += count
-        # The first line of what remains may be torn, hence one line more than is kept.
-        while pieces.oldest and (
-            pieces.size - pieces.oldest >= self.size or self._newlines - counts[0] > self.lines
-        ):
-            self._torn = pieces.drop() != b"\n"
-            self._newlines -= counts.pop(0)
-
-    def value(self) -> bytes:
-        """Give the kept lines; whole ones, but for a first line that is too long by itself."""
-        kept = b"".join(self._pieces.last(self._pieces.size))
-        # Looked for by position: a slice of what may be megabytes is made once, at the end.
-        start = max(0, len(kept) - self.size)
-        torn = kept[start - 1 : start] != b"\n" if start else self._torn
-        if torn:
-            newline = kept.find(b"\n", start)
-            if 0 <= newline < len(kept) - 1:
-                start = newline + 1
-        end = len(kept) - 1 if kept.endswith(b"\n") else len(kept)
-        for _ in range(self.lines):
-            end = kept.rfind(b"\n", start, end)
-            if end < 0:
-                return kept[start:]
-        return kept[end + 1 :]
-
-    @property
-    def overflowed(self) -> bool:
-        """Whether something observed was not kept."""
-        pieces = self._pieces
-        # An unfinished line counts, but its newline is not there to be counted.
-        lines = self._newlines + (pieces.size > 0 and pieces.parts[-1][-1:] != b"\n")
-        return self.observed > pieces.size or pieces.size > self.size or lines > self.lines
-
-
 class Text:
     """Turns a stream of bytes into text: a character may be split anywhere, a bad byte is one U+FFFD."""
 
@@ -298,6 +228,11 @@ class Text:
         return self._decoder.decode(b"", final=True)
 
 
+def newest_line(text: str) -> str:
+    """Return the last line of a text that is not blank, as far as it has come."""
+    return text.rstrip().rpartition("\n")[2].rpartition("\r")[2]
+
+
 def unfinished(data: bytes) -> int:
     """Return how many bytes at the end are the beginning of a character whose rest is still to come."""
     end = data[-3:]
@@ -311,8 +246,8 @@ def text(data: "bytes | Iterable[bytes]") -> str:
     return b"".join(data).decode("utf-8", "replace")
 
 
-def _bound(name: str, value: object) -> int:
-    """Refuse what is not a count of bytes or lines."""
+def bound(name: str, value: object) -> int:
+    """Return a number of bytes or lines; raise InvalidArgument for anything else."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise InvalidArgument(f"{name} must be a whole number, 0 or more; got {value!r}")
     return value

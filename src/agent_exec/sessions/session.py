@@ -6,7 +6,7 @@ from time import monotonic, time
 
 from agent_exec.model.cancel import Cancel
 from agent_exec.model.errors import AgentExecError, InputClosed, InvalidState
-from agent_exec.model.output import HeadTail, unfinished
+from agent_exec.model.output import HeadTail, newest_line, unfinished
 from agent_exec.sessions.transcript import WINDOW
 from agent_exec.sessions.wanted import NOTHING
 
@@ -172,11 +172,10 @@ class Session:
             at += len(data)
 
     def printed_so_far(self) -> tuple[int, str]:
-        """Tell how many bytes have come, and the newest line that says something."""
+        """Return how many bytes have come, and the newest line that is not blank."""
         total = self.transcript.total
         data = self.read(max(0, total - _LINE), _LINE)[1]
-        text = data.decode("utf-8", "replace").rstrip()
-        return total, text.rpartition("\n")[2].rpartition("\r")[2]
+        return total, newest_line(data.decode("utf-8", "replace"))
 
     def type(self, data: bytes, *, attentive: bool = False) -> None:
         """Type something on its terminal; `attentive` by a thread that waits next, and calls `leave` at last.

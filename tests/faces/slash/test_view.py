@@ -4,7 +4,7 @@ import threading
 import tracemalloc
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_exec.faces.slash.display import LONGEST, cells, clipped, shown
@@ -94,6 +94,7 @@ def kept(chunks: list[tuple[bool, bytes]], max_bytes: int, max_lines: int) -> li
     st.integers(1, 6),
     st.booleans(),
 )
+@settings(deadline=None)
 def test_s27_s28_exactly_the_last_lines_whatever_comes(
     chunks: list[tuple[bool, bytes]], max_bytes: int, max_lines: int, watched: bool
 ) -> None:
@@ -217,6 +218,7 @@ def test_what_is_shown_is_safe(given_: str | bytes, seen: str) -> None:
     assert shown(given_) == seen
 
 
+@settings(deadline=None)
 @given(st.one_of(st.text(alphabet=st.characters()), st.binary()))
 def test_nothing_that_is_shown_moves_the_cursor(text: str | bytes) -> None:
     for character in shown(text):

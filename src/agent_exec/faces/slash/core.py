@@ -99,8 +99,6 @@ class SlashCore:
             shell=shell,
             timeout=timeout,
             grace=grace,
-            max_bytes=permission.max_bytes,
-            max_lines=permission.max_lines,
         )
         self._parser = ShellCommandParser(japanese=is_japanese(os.environ) if japanese is None else japanese)
         self._turns = Turns(self.guard, self.view, sandbox, on_change, own, hidden)

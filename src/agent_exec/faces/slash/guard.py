@@ -9,7 +9,7 @@ from agent_exec.faces.slash.feedback import SlashRefused
 from agent_exec.model.command import Command
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.limits import Limits
-from agent_exec.model.output import Lines
+from agent_exec.model.output import Head
 from agent_exec.model.value import Value
 from agent_exec.requests.shells import find, powershell_line, shell_for
 
@@ -66,7 +66,7 @@ class ShellExecutionGuard:
     runs: the same words, in the same real folder, and nobody expands them.
     """
 
-    __slots__ = ("_path", "allowed", "env", "grace", "max_bytes", "max_lines", "shell", "timeout")
+    __slots__ = ("_path", "allowed", "env", "grace", "shell", "timeout")
 
     def __init__(
         self,
@@ -76,8 +76,6 @@ class ShellExecutionGuard:
         allowed: "Sequence[AllowedShell] | None" = None,
         timeout: float | None = TIMEOUT,
         grace: float = GRACE,
-        max_bytes: int = 2 << 20,
-        max_lines: int = 4000,
     ) -> None:
         Limits(timeout, grace)  # checks them
         self.env = dict(env)
@@ -85,8 +83,6 @@ class ShellExecutionGuard:
         self.allowed = (AllowedShell.default(), NO_SHELL) if allowed is None else tuple(allowed)
         self.timeout = timeout
         self.grace = grace
-        self.max_bytes = max_bytes
-        self.max_lines = max_lines
         self._path = self.env.get("PATH", _DEFAULT_PATH)
 
     def check(self, request: "ShellCommandRequest") -> None:
@@ -108,7 +104,7 @@ class ShellExecutionGuard:
             cwd=request.working_dir,
             env=self.env,
             limits=Limits(self.timeout, self.grace),
-            keep=Lines(self.max_lines, self.max_bytes),
+            keep=Head(0),  # the view keeps it
             on_output=on_output,
         )
 

@@ -9,6 +9,7 @@ from agent_exec.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from agent_exec.faces.slash.view import ShellOutputView
     from agent_exec.model.choices import Cause
     from agent_exec.model.outcome import Outcome
 
@@ -47,12 +48,12 @@ class ShellExecutionResult(Value):
         self.cause: Cause | None = cause
 
     @classmethod
-    def of(cls, outcome: "Outcome", timestamp: int) -> "ShellExecutionResult":
-        """Give what the engine tells, in the contract's words."""
+    def of(cls, outcome: "Outcome", view: "ShellOutputView", timestamp: int) -> "ShellExecutionResult":
+        """Return an outcome, with the output that the view has kept."""
         return cls(
             None if outcome.signal is not None else outcome.exit_code,
-            text(outcome.stdout),
-            text(outcome.stderr),
+            text(view.kept("stdout")),
+            text(view.kept("stderr")),
             int(outcome.duration * 1000),
             timestamp,
             outcome.signal,

@@ -190,11 +190,11 @@ class Turns:
             view.finish(None, CANCELLED.text)
             self._end(execution, CANCELLED)
             return
+        result = ShellExecutionResult.of(outcome, view, timestamp)
         if outcome.changes:
             from agent_exec.sandbox.report.report import said
 
             view.feed("stderr", f"{said(outcome.changes)}\n".encode())
-        result = ShellExecutionResult.of(outcome, timestamp)
         view.finish(result)
         self._end(execution, result.feedback, result)
 

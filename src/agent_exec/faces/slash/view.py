@@ -3,8 +3,8 @@
 from _thread import RLock
 
 from agent_exec.faces.slash.display import shown
-from agent_exec.faces.slash.ring import Ring
 from agent_exec.model.errors import InvalidArgument
+from agent_exec.model.lines import Lines
 from agent_exec.model.value import Value
 
 TYPE_CHECKING = False
@@ -51,14 +51,14 @@ class OutputSnapshot(Value):
 class ShellOutputView:
     """The last lines of a command: at most `max_lines`, and `max_bytes` with their newlines.
 
-    A Ring that any thread may use. It stays as it is until another command
+    Any thread may use it. It stays as it is until another command
     starts.
     """
 
     __slots__ = (
         "_failure",
+        "_kept",
         "_lock",
-        "_ring",
         "generation",
         "max_bytes",
         "max_lines",
@@ -79,12 +79,12 @@ class ShellOutputView:
         self.result: ShellExecutionResult | None = None
         self._failure = ""
         self._lock = RLock()
-        self._ring = Ring(max_bytes, max_lines)
+        self._kept = Lines(max_lines, max_bytes)
 
     def start(self, request: "ShellCommandRequest") -> None:
         """Forget all lines: another command was started."""
         with self._lock:
-            self._ring = Ring(self.max_bytes, self.max_lines)
+            self._kept = Lines(self.max_lines, self.max_bytes)
             self.request = request
             self.result = None
             self._failure = ""
@@ -96,13 +96,13 @@ class ShellOutputView:
         if not chunk:
             return
         with self._lock:
-            self._ring.feed(stream, chunk)
+            self._kept.feed(chunk, stream)
             self.version += 1
 
     def finish(self, result: "ShellExecutionResult | None", failure: str = "") -> None:
         """Note that the command has ended, or why it could not; an unfinished line is one now."""
         with self._lock:
-            self._ring.finish()
+            self._kept.finish()
             self.result = result
             self._failure = failure
             self.version += 1
@@ -125,7 +125,12 @@ class ShellOutputView:
     def bounds(self) -> "tuple[int, int]":
         """The number of the first line that is kept, and the one after the last."""
         with self._lock:
-            return self._ring.bounds
+            return self._kept.bounds
+
+    def kept(self, stream: "Stream") -> bytes:
+        """Return what is kept of one stream."""
+        with self._lock:
+            return self._kept.of(stream)
 
     def __len__(self) -> int:
         first, last = self.bounds
@@ -137,7 +142,7 @@ class ShellOutputView:
             first, last = self.bounds
             begin = first if start is None else min(max(start, first), last)
             end = last if count is None else min(begin + max(0, count), last)
-            found = self._ring.between(begin, end)
+            found = self._kept.between(begin, end)
             version, generation = self.version, self.generation
         lines = tuple(
             OutputLine(number, stream, shown(_unreturned(data)))
