@@ -1,25 +1,34 @@
-"""Changes one value in the text of a JSON file, and leaves every other character as it is.
+"""Sets a value in the text of a JSON file, with or without comments, and leaves all other characters.
 
-Comments and commas after the last member are read, as editors allow them in
-the files of their settings; a strict reader refuses both. Of members with the
-same name the last counts, as it does for clients.
+Comments and trailing commas are overwritten with blanks first, so that the
+library's parser reads the rest, and every offset in it is one of the text.
 """
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_STRING = re.compile(r'"[^"\\\x00-\x1f]*(?:\\.[^"\\\x00-\x1f]*)*"')
-_SCALAR = re.compile(r"-?\d[\d.eE+-]*|true|false|null")
-_BLANK = re.compile(r"[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/", re.DOTALL)
+_STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
+_COMMENT = re.compile(rf"{_STRING}|(//[^\r\n]*|/\*.*?\*/)", re.DOTALL)
+_COMMA = re.compile(rf"{_STRING}|[\[{{:,]\s*,|(,)(?=\s*[\]}}])", re.DOTALL)
+_BLANK = re.compile(r"[ \t\r\n]*")
 _INDENT = "  "
+_SAID = {
+    "Expecting ',' delimiter": "a comma is missing",
+    "Expecting ':' delimiter": "a colon is missing",
+    "Expecting property name enclosed in double quotes": "a name in quotes is missing",
+    "Expecting value": "a value is missing",
+    "Extra data": "there is more after the end",
+    "Invalid control character at": "a value is missing: a string ends on the line that it begins on",
+    "Invalid \\escape": "a string with an unknown escape is no value",
+}
 
 
 class Mistake(ValueError):
-    """The text is not what it should be."""
+    """The text is invalid, or cannot be changed in place."""
 
     def __init__(self, message: str, line: int | None = None) -> None:
         super().__init__(message)
@@ -27,38 +36,130 @@ class Mistake(ValueError):
         self.line = line
 
 
-class Node(NamedTuple):
-    """A value, and where in the text it is; of an object on the way also where its members are."""
-
-    start: int
-    end: int
-    value: Any
-    members: "dict[str, Node] | None" = None
-    last: int = 0
-    """Behind the last member of an object and its comma, or behind the brace."""
-    comma: bool = True
-    """Whether a member could be written there as it is."""
-
-
 def read(text: str, *, strict: bool = False) -> Any:
-    """Give the value of a text."""
-    return _Reader(text, strict).document(()).value
+    """Return the value of a text; raise Mistake if it is invalid, or has a comment with `strict`."""
+    return _load(text, _plain(text, strict))
 
 
 def put(text: str, path: "Sequence[str]", value: Any, *, strict: bool = False) -> str:
-    """Give the text with this value at the end of a path of names; objects on the way are made."""
+    """Return the text with this value at the end of a path of names; missing objects on the way are made."""
     newline = "\r\n" if "\r\n" in text else "\n"
     if not text.strip():
         return _shown(_nested(path, value), _INDENT, "", newline) + newline
-    node = _Reader(text, strict).document(path)
-    unit = _unit(text, node)
+    plain = _plain(text, strict)
+    _load(text, plain)
+    start, end = _after_blanks(plain, 0), len(plain)
+    unit = ""
     for depth, name in enumerate(path):
-        if node.members is None:
-            raise Mistake(f"{_name(path[:depth])} is no object", _line(text, node.start))
-        if name not in node.members:
-            return _insert(text, node, name, _nested(path[depth + 1 :], value), unit, newline)
-        node = node.members[name]
-    return text[: node.start] + _shown(value, unit, _margin(text, node.start), newline) + text[node.end :]
+        if plain[start] != "{":
+            raise Mistake(f"{'.'.join(path[:depth]) or 'the file'} is no object", _line(text, start))
+        members, end = _members(plain, start)
+        unit = unit or _unit(text, start, members)
+        if name not in members:
+            added = _nested(path[depth + 1 :], value)
+            return _insert(text, start, end, members, (name, added), unit, newline)
+        start, end = members[name]
+    return text[:start] + _shown(value, unit, _margin(text, start), newline) + text[end:]
+
+
+def _blanked(pattern: "re.Pattern[str]", text: str) -> str:
+    """Return the text with every match of the group overwritten with blanks."""
+    return pattern.sub(lambda one: one[0] if one[1] is None else " " * len(one[1]), text)
+
+
+def _plain(text: str, strict: bool) -> str:
+    """Return the text without comments and trailing commas, each character still in its place."""
+    try:
+        _DECODER.decode(text)
+    except (ValueError, RecursionError):
+        pass
+    else:
+        return text  # most are plain JSON
+    plain = _blanked(_COMMA, _blanked(_COMMENT, text))
+    if strict and plain != text:
+        place = next(place for place, letter in enumerate(plain) if letter != text[place])
+        what = "a comma before the end" if text[place] == "," else "a comment"
+        raise Mistake(f"{what}, which this file may not have", _line(text, place))
+    return plain
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(word)
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
+
+
+def _load(text: str, plain: str) -> Any:
+    try:
+        return _DECODER.decode(plain)
+    except json.JSONDecodeError as error:
+        said = _SAID.get(error.msg.partition(": ")[0], error.msg)
+        if error.pos >= len(plain.rstrip()):
+            said = "it ends too early"
+        elif plain[error.pos - 1 : error.pos + 1].isdigit():
+            said = "a number that begins with 0 is no value"
+        raise Mistake(said, _line(text, error.pos)) from None
+    except RecursionError:
+        raise Mistake("it is nested too deeply") from None
+    except ValueError as error:  # for a constant, or a number with too many digits
+        for one in re.finditer(f"{_STRING}|({re.escape(str(error))})", plain):
+            if one[1] is not None:
+                raise Mistake(f"a value is missing: {error} is none", _line(text, one.start())) from None
+        raise Mistake(str(error)) from None
+
+
+def _members(plain: str, start: int) -> tuple[dict[str, tuple[int, int]], int]:
+    """Return where the values of an object are, by name, and where the object ends."""
+    found: dict[str, tuple[int, int]] = {}
+    place = _after_blanks(plain, start + 1)
+    while plain[place] != "}":
+        name, place = _DECODER.raw_decode(plain, place)
+        begins = _after_blanks(plain, _after_blanks(plain, place) + 1)  # behind the colon
+        _, ends = _DECODER.raw_decode(plain, begins)
+        found[name] = begins, ends
+        place = _after_blanks(plain, ends)
+        if plain[place] == ",":
+            place = _after_blanks(plain, place + 1)
+    return found, place + 1
+
+
+def _after_blanks(plain: str, place: int) -> int:
+    found = _BLANK.match(plain, place)
+    return place if found is None else found.end()
+
+
+def _insert(
+    text: str,
+    start: int,
+    end: int,
+    members: dict[str, tuple[int, int]],
+    member: tuple[str, Any],
+    unit: str,
+    newline: str,
+) -> str:
+    """Return the text with one more member behind the last one of an object, on a line of its own."""
+    base = _margin(text, start)
+    indent = base + unit
+    last, comma = start + 1, ""
+    for begins, ends in members.values():
+        last = ends
+        own_line = text[text.rfind("\n", 0, begins) + 1 : begins].lstrip()[:1] == '"'
+        indent = _margin(text, begins) if own_line else base + unit
+    close = end - 1
+    rest = _blanked(_COMMENT, text[last:close])  # blanks, and perhaps a comma
+    if "," in rest:
+        last += rest.index(",") + 1
+    elif members:
+        comma = ","
+    name, value = member
+    line = f"{newline}{indent}{json.dumps(name, ensure_ascii=False)}: {_shown(value, unit, indent, newline)}"
+    found = re.search(r"[\r\n]", _blanked(_COMMENT, text[last:close]))
+    if found is None:  # the brace is on the same line
+        gap = text[last:close].rstrip(" \t")
+        return f"{text[:last]}{comma}{gap}{line}{newline}{base}{text[close:]}"
+    stop = last + found.start()
+    return f"{text[:last]}{comma}{text[last:stop]}{line}{text[stop:]}"
 
 
 def _nested(path: "Sequence[str]", value: Any) -> Any:
@@ -67,187 +168,23 @@ def _nested(path: "Sequence[str]", value: Any) -> Any:
     return value
 
 
-def _name(path: "Sequence[str]") -> str:
-    return ".".join(path) or "the file"
-
-
-def _insert(text: str, node: Node, name: str, value: Any, unit: str, newline: str) -> str:
-    """Write a member behind the last one of an object, on a line of its own."""
-    base = _margin(text, node.start)
-    indent = base + unit
-    for other in (node.members or {}).values():
-        indent = _margin(text, other.start)
-        if text[text.rfind("\n", 0, other.start) + 1 : other.start].lstrip()[:1] != '"':
-            indent = base + unit  # it does not begin its line
-    member = (
-        f"{newline}{indent}{json.dumps(name, ensure_ascii=False)}: {_shown(value, unit, indent, newline)}"
-    )
-    close = node.end - 1
-    place = _line_end(text, node.last, close)
-    if place is None:  # the brace is on the same line
-        gap = text[node.last : close].rstrip(" \t")
-        rest = f"{gap}{member}{newline}{base}{text[close:]}"
-    else:
-        rest = f"{text[node.last : place]}{member}{text[place:]}"
-    return text[: node.last] + ("" if node.comma else ",") + rest
-
-
-def _line_end(text: str, start: int, end: int) -> int | None:
-    """Give where the line ends that a member ends on, comments included; nothing if that is behind `end`."""
-    place = start
-    while place < end:
-        found = _BLANK.match(text, place)
-        if found is None:
-            return None
-        if found[0][0] in " \t\r\n":
-            for offset, letter in enumerate(found[0]):
-                if letter in "\r\n":
-                    return place + offset
-        place = found.end()
-    return None
-
-
 def _shown(value: Any, unit: str, margin: str, newline: str) -> str:
-    """Give a value as text; its lines begin with a margin, but not the first."""
+    """Return a value as JSON; its lines begin with a margin, but not the first."""
     return json.dumps(value, indent=unit, ensure_ascii=False).replace("\n", newline + margin)
 
 
 def _margin(text: str, place: int) -> str:
-    """Give the blanks that the line of a place begins with."""
+    """Return the blanks at the start of the line of a place."""
     line = text[text.rfind("\n", 0, place) + 1 : place]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _unit(text: str, node: Node) -> str:
-    """Give what one level is indented by: as the first member is."""
-    for member in (node.members or {}).values():
-        margin = _margin(text, member.start)
-        return margin[len(_margin(text, node.start)) :] or _INDENT
+def _unit(text: str, start: int, members: dict[str, tuple[int, int]]) -> str:
+    """Return the indentation of one level, as the first member of the file has it."""
+    for begins, _ in members.values():
+        return _margin(text, begins)[len(_margin(text, start)) :] or _INDENT
     return _INDENT
 
 
 def _line(text: str, place: int) -> int:
     return text.count("\n", 0, place) + 1
-
-
-def _refuse(word: str) -> None:
-    raise ValueError(word)
-
-
-_PLAIN = json.JSONDecoder(parse_constant=_refuse).raw_decode
-
-
-class _Reader:
-    """Reads a text, and notes where things are on the way along a path of names.
-
-    What is beside the path is left to the library's parser, which is many
-    times as fast, unless that stumbles over a comment or a mistake.
-    """
-
-    def __init__(self, text: str, strict: bool) -> None:
-        self._text = text
-        self._place = 0
-        self._after_comma = 0
-        self._strict = strict
-
-    def document(self, path: "Sequence[str]") -> Node:
-        try:
-            self._blank()
-            node = self._value(path)
-            self._blank()
-        except RecursionError:
-            raise Mistake("it is nested too deeply") from None
-        if self._place < len(self._text):
-            raise self._mistake("there is more after the end")
-        return node
-
-    def _mistake(self, message: str) -> Mistake:
-        return Mistake(message, _line(self._text, self._place))
-
-    def _blank(self) -> None:
-        while found := _BLANK.match(self._text, self._place):
-            if self._strict and found[0][0] == "/":
-                raise self._mistake("a comment, which this file may not have")
-            self._place = found.end()
-
-    def _next(self) -> str:
-        return self._text[self._place : self._place + 1]
-
-    def _value(self, path: "Sequence[str]" = ()) -> Node:
-        start = self._place
-        if not path and (found := self._plain(start)):
-            return found
-        if self._next() == "{":
-            return self._object(start, path)
-        if self._next() == "[":
-            return self._array(start)
-        scalar = _STRING.match(self._text, start) or _SCALAR.match(self._text, start)
-        if scalar is None:
-            raise self._mistake("a value is missing" if self._next() else "it ends too early")
-        value = self._loaded(scalar[0])
-        self._place = scalar.end()
-        return Node(start, self._place, value)
-
-    def _plain(self, start: int) -> Node | None:
-        """Read an array or an object that is plain JSON."""
-        if self._next() not in ("[", "{"):
-            return None
-        try:
-            value, self._place = _PLAIN(self._text, start)
-        except ValueError:
-            return None
-        return Node(start, self._place, value)
-
-    def _loaded(self, text: str) -> Any:
-        try:
-            return json.loads(text)
-        except ValueError:
-            raise self._mistake(f"{text[:40]} is no value") from None
-
-    def _array(self, start: int) -> Node:
-        values = []
-        self._place += 1
-        self._blank()
-        while self._next() != "]":
-            values.append(self._value().value)
-            self._comma("]")
-        self._place += 1
-        return Node(start, self._place, values)
-
-    def _object(self, start: int, path: "Sequence[str]") -> Node:
-        members: dict[str, Node] = {}
-        self._place += 1
-        last, comma = self._place, True
-        self._blank()
-        while self._next() != "}":
-            if not (found := _STRING.match(self._text, self._place)):
-                raise self._mistake("a name in quotes is missing" if self._next() else "it ends too early")
-            name = self._loaded(found[0])
-            self._place = found.end()
-            self._blank()
-            if self._next() != ":":
-                raise self._mistake("a colon is missing")
-            self._place += 1
-            self._blank()
-            members[name] = self._value(path[1:] if name in path[:1] else ())
-            last = self._place
-            comma = self._comma("}")
-            if comma:
-                last = self._after_comma
-        self._place += 1
-        value = {name: node.value for name, node in members.items()}
-        return Node(start, self._place, value, members, last, comma)
-
-    def _comma(self, close: str) -> bool:
-        """Take the comma after a value, if there is one; it must be there, or the end."""
-        self._blank()
-        if self._next() == close:
-            return False
-        if self._next() != ",":
-            raise self._mistake("a comma is missing" if self._next() else "it ends too early")
-        self._place += 1
-        self._after_comma = self._place
-        self._blank()
-        if self._strict and self._next() == close:
-            raise self._mistake("a comma before the end, which this file may not have")
-        return True
