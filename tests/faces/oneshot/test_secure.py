@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from agent_exec.faces.oneshot.apply_patch import APPLY_PATCH
 from agent_exec.faces.oneshot.kit import Toolkit, create_agent_toolkit
 from agent_exec.faces.oneshot.secure import Context, ToolError, secure_tool
 from agent_exec.model import errors
@@ -316,3 +317,49 @@ def test_every_error_of_ours_has_a_code_of_the_contract(make_kit: MakeKit) -> No
         assert code(answer) == expected, kind
         assert answer["message"] == "said"
         assert answer["error"]["retriable"] is (expected == "INTERNAL" and raised[-1].retryable), kind
+
+
+def test_more_roots_than_one(make_kit: MakeKit, root: Path) -> None:
+    """Relative paths start from the first; each of them may be worked in, and nothing else."""
+    other = root.parent / "other"
+    (other / "deeper").mkdir(parents=True)
+    (root.parent / "third").mkdir()
+    kit = make_kit(roots=[other], tools=[APPLY_PATCH])
+    for cwd in (str(other / "deeper"), "../other/deeper"):
+        assert where(kit, cwd) == str(other / "deeper")
+    assert where(kit, ".") == str(root)
+    refused = kit.exec_command("../third", ["true"])
+    assert code(refused) == "SANDBOX_VIOLATION"
+    assert f"{str(root)!r}, {str(other)!r}" in refused["message"]
+    patch = "*** Begin Patch\n*** Add File: made\n+x\n*** End Patch"
+    assert data(kit.invoke("apply_patch", {"patch": patch, "cwd": str(other)}))["added"]
+    assert (other / "made").read_text() == "x\n"
+    assert str(other) in kit.instructions
+
+
+def test_no_command_runs_longer_than_the_longest(make_kit: MakeKit) -> None:
+    kit = make_kit(longest=0.05)
+    assert data(kit.exec_command(".", ["sleep", "1000"], timeout_ms=120_000))["timed_out"] is True
+
+
+def test_a_tool_of_ones_own_is_validated_by_its_schema(make_kit: MakeKit) -> None:
+    parameters = {
+        "type": "object",
+        "properties": {"count": {"type": "integer", "minimum": -5}, "kind": {"enum": ["a", 1]}, "any": {}},
+        "required": ["count"],
+    }
+    tool = secure_tool(GREET | {"parameters": parameters}, lambda _context, arguments: arguments)
+    kit = make_kit(tools=[tool])
+    assert data(kit.invoke("greet", {"count": -5.0, "kind": 1, "any": "\0"})) == {
+        "count": -5,
+        "kind": 1,
+        "any": "\0",
+    }
+    for wrong, said in (
+        ({}, "greet needs the argument count"),
+        ({"count": "1"}, "count must be a whole number, -5 or more; got '1'"),
+        ({"count": 1, "kind": "b"}, "kind must be one of a, 1; got 'b'"),
+    ):
+        answer = kit.invoke("greet", wrong)
+        assert code(answer) == "INVALID_ARGUMENT"
+        assert said in answer["message"]

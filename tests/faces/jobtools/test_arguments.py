@@ -1,0 +1,49 @@
+"""The arguments of the tools of jobs: valid by their schemas, or refused with a code; never a traceback."""
+
+from typing import Any
+
+import pytest
+
+import agent_exec
+from agent_exec.faces.jobtools.tools import JobTools
+from agent_exec.model.cancel import Cancel
+from cli import Cli
+
+
+@pytest.fixture
+def tools(cli: Cli) -> JobTools:
+    return JobTools(agent_exec.open_jobs(str(cli.root)), [str(cli.cwd)], longest=50)
+
+
+def call(tools: JobTools, name: str, **arguments: object) -> Any:
+    return tools.call(name, arguments, Cancel()).structured
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"stdin": "a\ud800"}, "run: stdin has half of a surrogate pair at character 1"),
+        ({"env": {"A": "\udfff\ud800"}}, "run: env.A has half of a surrogate pair at character 0"),
+        ({"cwd": "\ud800"}, "run: cwd has half of a surrogate pair at character 0"),
+        ({"stdin_file": "a\0"}, "run: stdin_file must not contain a NUL character"),
+        ({"env": {"A": "\0"}}, "run: env.A must not contain a NUL character"),
+        ({"until": None}, "run: until must be a whole number, 0 or more; got null"),
+        ({"timeout": 10**30}, "timeout must be between 0 and"),
+    ],
+    ids=ascii,
+)
+def test_what_is_wrong_is_refused_by_its_name(
+    tools: JobTools, arguments: dict[str, object], said: str
+) -> None:
+    told = call(tools, "run", command=["cat"], **arguments)
+    assert told["error"]["code"] == "invalid_argument"
+    assert said in told["error"]["message"]
+
+
+def test_numbers_of_any_size_are_bounds(tools: JobTools) -> None:
+    """A model that wants all of it says a very large number."""
+    job_id = call(tools, "run", command=["echo", "hi"], until=1e300)["job_id"]
+    for size in (10**30, 10**400, 1e300):
+        assert call(tools, "tail", job_id=job_id, lines=size, max_bytes=size)["stdout"] == "hi\n"
+        assert len(call(tools, "list", limit=size)["jobs"]) == 1
+        assert call(tools, "wait", job_id=job_id, until=size)["state"] == "exited"
