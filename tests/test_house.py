@@ -125,19 +125,6 @@ def test_what_breaks_a_contract_is_seen(tmp_path: Path, file: str, text: str, br
     assert re.search(f"{broken}.* BROKEN|{broken}\n", out.stdout), out.stdout
 
 
-def test_the_front_door_is_sorted_and_true() -> None:
-    assert agent_exec.__all__ == sorted(agent_exec.__all__, key=constants_first)
-    assert set(agent_exec.__all__) == set(agent_exec._HOMES)
-    assert dir(agent_exec) == sorted(agent_exec.__all__)
-    for name in agent_exec.__all__:
-        assert getattr(agent_exec, name) is getattr(
-            importlib.import_module(f"agent_exec.{agent_exec._HOMES[name]}"), name
-        )
-    with pytest.raises(AttributeError):
-        _ = agent_exec.nothing_of_the_kind
-    assert {"run", "Engine", "Command", "Limits", "Outcome", "AgentExecError"} <= set(agent_exec.__all__)
-
-
 def test_both_hosts_export_the_same_names() -> None:
     host = importlib.import_module("agent_exec.host")
     posix = importlib.import_module("agent_exec.host.posix")
@@ -425,23 +412,37 @@ def test_the_reference_of_the_command_line_is_up_to_date() -> None:
     assert out.returncode == 0, out.stderr
 
 
-def test_the_readmes_examples_run(tmp_path: Path) -> None:
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert blocks
-    for block in blocks:
-        out = subprocess.run(
-            [sys.executable, "-W", "error", "-c", block],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert out.returncode == 0, out.stderr
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-def test_the_conversation_in_the_readme_is_what_is_said() -> None:
-    readme = (ROOT / "README.md").read_text()
-    script, told = re.findall(r"```python\n([^`]*def say.*?)```.*?```text\n(.*?)```", readme, re.DOTALL)[0]
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_examples_in_the_documents_run(page: Path, tmp_path: Path) -> None:
+    for number, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        words = [sys.executable, "-W", "error", "-c", block]
+        out = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+        assert out.returncode == 0, f"{block}\n{out.stderr}"
+
+
+def test_every_page_is_linked_and_every_link_leads_somewhere() -> None:
+    linked = set()
+    for page in [*PAGES, *ROOT.glob("*.md")]:
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            target = (page.parent / link).resolve()
+            assert target.exists(), f"{page.name} links to {link}, which does not exist"
+            if page.name == "README.md":
+                linked.add(target)
+    assert {page for page in PAGES if page.name != "README.md"} <= linked
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 200
+
+
+def test_the_conversation_in_the_documents_is_what_is_said() -> None:
+    page = (ROOT / "docs" / "sessions.md").read_text()
+    script, told = re.findall(r"```python\n([^`]*def say.*?)```.*?```text\n(.*?)```", page, re.DOTALL)[0]
     env = {**os.environ, "PYTHON_BASIC_REPL": "1"}  # since 3.13, another prompt needs a cleverer terminal
     words = [sys.executable, "-c", script]
     out = subprocess.run(words, capture_output=True, text=True, check=True, env=env).stdout

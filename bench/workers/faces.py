@@ -33,7 +33,7 @@ def shell(program: str) -> Once:
     return lambda: agent_exec.run(["/bin/sh", "-c", f"'{program}'"]).exit_code
 
 
-def toolkit(program: str, mode: str, rules: "agent_exec.Policy | None") -> Once:
+def toolkit(program: str, mode: "agent_exec.toolkit.ShellMode", rules: "agent_exec.Policy | None") -> Once:
     folder = tempfile.gettempdir()
     kit = agent_exec.create_agent_toolkit(folder, {"tools": {"exec_command": "allow"}}, rules=rules)
 

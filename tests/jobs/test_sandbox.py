@@ -168,7 +168,7 @@ def test_what_is_known_of_a_root_is_known_to_the_next_job_and_no_more(
 
 @pytest.mark.parametrize("git", ["read-only", "commit"])
 def test_a_repository_that_comes_after_the_plan_is_protected(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch, git: str
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, git: agent_exec.GitAccess
 ) -> None:
     theirs = repository(cli.cwd.parent / "theirs")
     hook = cli.cwd / "inner" / ".git" / "hooks" / "pre-commit"

@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 
 import agent_exec
+from agent_exec.model.choices import ProfileName, WriteScope
 from agent_exec.model.errors import InvalidArgument, SandboxUnavailable
 from agent_exec.sandbox.plan.ours import ours
 from agent_exec.sandbox.sandbox import shared_sandbox
 
 
-def sh(line: str, root: Path, **settings: object) -> agent_exec.Outcome:
-    profile = agent_exec.Profile(str(settings.pop("name", "workspace-write")), [root])
+def sh(line: str, root: Path, name: ProfileName = "workspace-write") -> agent_exec.Outcome:
+    profile = agent_exec.Profile(name, [root])
     return agent_exec.run(["sh", "-c", line], cwd=root, timeout=30, sandbox=profile)
 
 
@@ -96,11 +97,12 @@ def test_what_is_not_carried_out_is_refused(tmp_path: Path) -> None:
 
 def test_the_toolkit_in_a_box(tmp_path: Path) -> None:
     allowed = {"tools": {"exec_command": "allow"}}
-    for name, scope, status in (
+    cases: list[tuple[ProfileName, WriteScope, str]] = [
         ("read-only", "read-only", "success"),
         ("workspace-write", "read-only", "denied"),
         ("workspace-write", "workspace-write", "success"),
-    ):
+    ]
+    for name, scope, status in cases:
         kit = agent_exec.create_agent_toolkit(
             tmp_path, allowed, scope, sandbox=agent_exec.Profile(name, [tmp_path])
         )

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from agent_exec.engine.confinement import Watch
     from agent_exec.engine.loop import Loop, Timer
     from agent_exec.host.ports import Gaze, Process, Spawner
-    from agent_exec.model.choices import Cause, Stream
+    from agent_exec.model.choices import Cause, Phase, Stream
     from agent_exec.model.command import Command, Launch
     from agent_exec.model.identity import Identity
-    from agent_exec.model.lifecycle import Effect, Event, Phase
+    from agent_exec.model.lifecycle import Effect, Event
     from agent_exec.model.outcome import Outcome
 
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from agent_exec.jobs.order import Order
     from agent_exec.jobs.store import Store
     from agent_exec.model.cancel import Cancel
-    from agent_exec.model.choices import Leftovers, Stream
-    from agent_exec.requests.gate import Approver, Gate
-    from agent_exec.requests.opening import Rules
+    from agent_exec.model.choices import ApprovalPolicy, Leftovers, Stream
+    from agent_exec.requests.arguments import Approver, Rules
+    from agent_exec.requests.gate import Gate
     from agent_exec.sandbox.profile import Profile
 
     Answer = dict[str, Any]
@@ -252,7 +252,7 @@ def open_jobs(
     *,
     rules: "Rules" = IN_FORCE,
     approver: "Approver | None" = None,
-    approval_policy: str | None = None,
+    approval_policy: "ApprovalPolicy | None" = None,
 ) -> "Jobs":
     """Return the durable jobs of a folder, by default the one in force here.
 

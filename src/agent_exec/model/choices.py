@@ -1,7 +1,7 @@
 """Types of arguments, for annotations: choices as Literals, and callbacks; loaded only when asked for."""
 
 from collections.abc import Callable
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 
 class Path(Protocol):
@@ -10,11 +10,44 @@ class Path(Protocol):
     def __fspath__(self) -> str | bytes: ...
 
 
+class Logger(Protocol):
+    """Anything that takes finished lines at three levels, such as a logging.Logger."""
+
+    def info(self, message: str, /) -> object:
+        """Take a line."""
+
+    def debug(self, message: str, /) -> object:
+        """Take a line for developers."""
+
+    def error(self, message: str, /) -> object:
+        """Take a line about an error."""
+
+
+class Sink(Protocol):
+    """A file opened for text, in UTF-8."""
+
+    def write(self, text: str, /) -> object:
+        """Take some text."""
+
+
+Answer = dict[str, Any]
+"""An answer of jobs or of a toolkit: what would be sent as a JSON object."""
+
+Definition = dict[str, Any]
+"""The definition of a tool, for a model."""
+
+
 Approval = Literal["once", "session", "always", "no"]
 """An approver's answer."""
 
 ApprovalPolicy = Literal["never", "on-request", "untrusted"]
 """When an approver is asked: never, if a rule asks, or for all that no rule allows."""
+
+Arguments = dict[str, Any]
+"""The arguments of a tool call."""
+
+Basis = Literal["rule", "guard", "none"]
+"""What a verdict rests on: a rule, a guard that no rule overrides, or nothing."""
 
 Cause = Literal["timeout", "stopped", "overflow"]
 """Why agent-exec ended a command."""
@@ -40,6 +73,9 @@ Overflow = Literal["cut", "stop"]
 Permission = Literal["allow", "deny"]
 """What a toolkit's policy says about a tool."""
 
+Phase = Literal["queued", "running", "stopping", "killing", "lingering", "ended"]
+"""The phase of a run."""
+
 ProfileName = Literal["read-only", "workspace-write", "full-access"]
 """What a sandbox lets commands write."""
 
@@ -48,6 +84,9 @@ Provider = Literal["openai", "anthropic", "mcp"]
 
 ShellMode = Literal["default", "direct"]
 """Whether a toolkit's command goes through a shell."""
+
+Status = Literal["success", "error", "timeout"]
+"""How a command of an executor ended."""
 
 Stream = Literal["stdout", "stderr"]
 """An output stream."""

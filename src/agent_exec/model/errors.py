@@ -24,6 +24,7 @@ AgentExecError(code, message, retryable, details)
     InputClosed             the command takes no (more) input
     SandboxUnavailable      the command cannot be confined as asked, and so was not run
       PlanFailed              as things are now; the next try may succeed
+      NothingConfines         no backend works on this machine
     Unsupported             this system cannot do what was asked
     StoreFailed             the folder of jobs cannot be read or written
     ConfigFailed            the configuration of another program cannot be read or written

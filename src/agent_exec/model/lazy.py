@@ -1,4 +1,4 @@
-"""Loads the names of a package when they are first used: a call pays for nothing that it does not use."""
+"""Loads public names when they are first used: a call pays for nothing that it does not use."""
 
 import sys
 
@@ -7,17 +7,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
-def loader(package: str, homes: "Mapping[str, str]") -> "Callable[[str], object]":
-    """Give the `__getattr__` of a package whose names live in these modules of it."""
+def loader(module: str, homes: "Mapping[str, str]", root: str = "") -> "Callable[[str], object]":
+    """Return the `__getattr__` of a module whose names are defined in others.
+
+    `homes` has the module of each name, relative to `root`, by default to the
+    module itself. A name that is its own home is a module.
+    """
 
     def load(name: str) -> object:
         home = homes.get(name)
         if home is None:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = f"{package}.{home}"
-        __import__(module)
-        value = getattr(sys.modules[module], name)
-        setattr(sys.modules[package], name, value)
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        path = f"{root or module}.{home}"
+        __import__(path)
+        value = sys.modules[path] if home == name else getattr(sys.modules[path], name)
+        setattr(sys.modules[module], name, value)
         return value
 
     return load

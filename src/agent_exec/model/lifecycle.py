@@ -19,7 +19,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal
 
-    Phase = Literal["queued", "running", "stopping", "killing", "lingering", "ended"]
+    from agent_exec.model.choices import Phase
+
     Event = Literal["launch", "stop", "abort", "exited", "emptied", "expired", "left", "handed", "failed"]
     Effect = Literal[
         "spawn", "terminate", "kill", "leak", "release", "time_run", "time_grace", "time_drain", "finish"

@@ -17,9 +17,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from agent_exec.model.choices import Basis, VerdictKind
     from agent_exec.policy.programs.effects import Effects
     from agent_exec.policy.shell.parsed_line import Reading
-    from agent_exec.policy.verdict import Basis, Kind, Verdict
+    from agent_exec.policy.verdict import Verdict
 
 NESTING = 8
 """A command that runs a command that runs a command …: deeper ones are not inspected."""
@@ -175,7 +176,9 @@ class Policy:
         """Return the finding of the rules and the guards on one simple command itself."""
         words = simple.words
 
-        def say(kind: "Kind", reason: str, rule: Rule | None = None, basis: "Basis" = "guard") -> Finding:
+        def say(
+            kind: "VerdictKind", reason: str, rule: Rule | None = None, basis: "Basis" = "guard"
+        ) -> Finding:
             texts = tuple(word.text for word in words)
             return Finding("command", simple.text, kind, reason, words=texts, rule=rule, basis=basis)
 

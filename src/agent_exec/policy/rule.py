@@ -10,8 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from agent_exec.model.choices import VerdictKind
     from agent_exec.policy.shell.word import Word
-    from agent_exec.policy.verdict import Kind
 
     Token = str | tuple[str, ...]
 
@@ -36,7 +36,7 @@ class Rule(Value):
     def __init__(
         self,
         prefix: "Sequence[str | Sequence[str]]" = (),
-        verdict: "Kind" = "allow",
+        verdict: "VerdictKind" = "allow",
         *,
         reason: str = "",
         exact: bool = False,

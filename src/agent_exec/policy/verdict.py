@@ -5,12 +5,9 @@ from agent_exec.model.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Literal
 
+    from agent_exec.model.choices import Basis, VerdictKind
     from agent_exec.policy.rule import Rule
-
-    Kind = Literal["allow", "ask", "deny"]
-    Basis = Literal["rule", "guard", "none"]
 
 KINDS = ("allow", "ask", "deny")
 """From the mildest to the strictest."""
@@ -35,7 +32,7 @@ class Finding(Value):
         self,
         what: str,
         text: str,
-        kind: "Kind",
+        kind: "VerdictKind",
         reason: str,
         *,
         words: "tuple[str | None, ...]" = (),
@@ -62,7 +59,7 @@ class Verdict(Value):
 
     def __init__(
         self,
-        kind: "Kind",
+        kind: "VerdictKind",
         rule: "Rule | None" = None,
         reason: str = "",
         *,
@@ -84,7 +81,7 @@ class Verdict(Value):
 def strictest(findings: "Iterable[Finding]") -> Verdict:
     """Return the verdict on the whole; of equals the first that rests on a rule is named, or on a guard."""
     found = tuple(findings)
-    kind: Kind = max((one.kind for one in found), key=KINDS.index, default="ask")
+    kind: VerdictKind = max((one.kind for one in found), key=KINDS.index, default="ask")
     deciding = [one for one in found if one.kind == kind]
     if not deciding:
         return Verdict(kind, None, "there is no command in it")

@@ -6,19 +6,12 @@ from agent_exec.requests.here import dangerous_to_us, facts_here
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Protocol
 
     from agent_exec.policy.facts import Facts
     from agent_exec.policy.policy import Policy
     from agent_exec.policy.rule import Rule
     from agent_exec.policy.verdict import Verdict
-
-    class Approver(Protocol):
-        """A callback that approves requests; a property `reachable` may say that it cannot answer now."""
-
-        def __call__(self, request: "Request", /) -> str:
-            """Return "once", "session" or "always" to approve, or "no"."""
-
+    from agent_exec.requests.arguments import Approver
 
 ANSWERS = ("once", "session", "always", "no")
 APPROVAL_POLICIES = ("never", "on-request", "untrusted")

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
     from agent_exec.policy.policy import Policy
     from agent_exec.policy.rule import Rule
-    from agent_exec.requests.gate import Approver, Gate
+    from agent_exec.requests.arguments import Approver, Rules
+    from agent_exec.requests.gate import Gate
     from agent_exec.sandbox.profile import Profile
 
 
@@ -23,9 +24,6 @@ class InForce:
     def __repr__(self) -> str:
         return "IN_FORCE"
 
-
-if TYPE_CHECKING:
-    Rules = str | os.PathLike[str] | Policy | InForce | None
 
 IN_FORCE = InForce()
 """A sentinel for the user's own rules: the file that $AGENT_EXEC_RULES names, or rules.toml in its place."""

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from os import PathLike
 
+    from agent_exec.model.choices import GitAccess, ProfileName
     from agent_exec.sandbox.plan.plan import Plan
     from agent_exec.sandbox.report.guard import Guard
     from agent_exec.sandbox.sandbox import Spawner
@@ -176,13 +177,13 @@ class Profile(_Frozen):
 
     def __init__(
         self,
-        name: str = "workspace-write",
+        name: "ProfileName" = "workspace-write",
         roots: "Sequence[str | bytes | PathLike[str]]" = (),
         *,
         protect: "Sequence[str]" = PROTECTED,
         protect_also: "Sequence[str]" = (),
         unprotect: "Sequence[str]" = (),
-        git: str = "read-only",
+        git: "GitAccess" = "read-only",
         missing: str = "remove",
         deny_read: "Sequence[str]" = SECRETS,
         secrets: str = "allow-list",

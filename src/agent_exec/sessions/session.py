@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from agent_exec.engine.handoff import HandOver
     from agent_exec.engine.run import Run
     from agent_exec.host.ports import Gaze
-    from agent_exec.model.choices import Stream
+    from agent_exec.model.choices import Sink, Stream
     from agent_exec.model.command import Command
     from agent_exec.model.outcome import Outcome
     from agent_exec.sandbox.plan.plan import Plan
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from agent_exec.sessions.matcher import Matcher
     from agent_exec.sessions.transcript import Taken, Transcript
     from agent_exec.sessions.wanted import Wanted
-    from agent_exec.terminal.recording import Sink
 
 _STREAMS: "tuple[Stream, Stream]" = ("stdout", "stderr")
 _PIECE = 1 << 20

@@ -9,16 +9,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from codecs import IncrementalDecoder
     from collections.abc import Iterable, Mapping
-    from typing import Protocol
+
+    from agent_exec.model.choices import Sink
 
     Event = tuple[float, str, bytes]
     """Seconds since the beginning; "o" printed, "i" typed, "r" resized; the bytes, or b"80x24"."""
-
-    class Sink(Protocol):
-        """Where the lines go: a file opened for text, in UTF-8."""
-
-        def write(self, text: str, /) -> object:
-            """Take some text."""
 
 
 class Recording:

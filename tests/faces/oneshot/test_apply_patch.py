@@ -6,12 +6,13 @@ import pytest
 
 import agent_exec
 from agent_exec.faces.oneshot.kit import Toolkit
+from agent_exec.model.choices import WriteScope
 
 ADD = "*** Begin Patch\n*** Add File: {}\n+hello\n*** End Patch"
 ALLOWED = {"tools": {"apply_patch": "allow"}}
 
 
-def kit(root: Path, scope: str = "workspace-write", **settings: object) -> Toolkit:
+def kit(root: Path, scope: WriteScope = "workspace-write", **settings: object) -> Toolkit:
     return agent_exec.create_agent_toolkit(
         root,
         ALLOWED,

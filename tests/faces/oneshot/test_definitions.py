@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -89,7 +90,7 @@ def test_the_forms_of_the_providers(root: Path) -> None:
 
 
 @pytest.mark.parametrize("provider", ["OpenAI", "", None, 1, ["mcp"]])
-def test_an_unknown_provider_is_the_programmers_mistake(kit: Toolkit, provider: str) -> None:
+def test_an_unknown_provider_is_the_programmers_mistake(kit: Toolkit, provider: Any) -> None:
     with pytest.raises(InvalidArgument, match="openai, anthropic, mcp"):
         kit.tools_for(provider)
 

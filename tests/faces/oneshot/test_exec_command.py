@@ -9,6 +9,7 @@ import pytest
 
 from agent_exec.faces.oneshot.exec_command import execute
 from agent_exec.faces.oneshot.kit import Toolkit
+from agent_exec.model.choices import ShellMode
 from faces.oneshot.seen import code, data
 from support import child, exists, processes_marked, python
 
@@ -27,7 +28,7 @@ MODES = pytest.mark.parametrize("mode", ["default", "direct"])
 
 
 @MODES
-def test_e1_e13_e29_e56_e58_the_whole_answer(kit: Toolkit, root: Path, mode: str) -> None:
+def test_e1_e13_e29_e56_e58_the_whole_answer(kit: Toolkit, root: Path, mode: ShellMode) -> None:
     """E1, E13, E29, E56, E58: nine fields; the command as given, the directory as it really is."""
     answer = data(kit.exec_command("src", ["echo", "hello"], shell_mode=mode))
     assert list(answer) == FIELDS
@@ -113,7 +114,7 @@ def test_e3_e23_e27_it_is_not_interactive_and_nothing_is_initialised(
 
 
 @MODES
-def test_e16_input_is_fed_as_utf_8_and_ended(kit: Toolkit, mode: str) -> None:
+def test_e16_input_is_fed_as_utf_8_and_ended(kit: Toolkit, mode: ShellMode) -> None:
     text = "héllo\r\n日本 😀\0end" * 20_000
     answer = data(kit.exec_command(".", ["cat"], stdin=text, shell_mode=mode, max_output_chars=1_000_000))
     assert answer["stdout"] == text
@@ -127,7 +128,7 @@ def test_e16_a_command_that_reads_no_input_is_no_error(kit: Toolkit) -> None:
 
 
 @MODES
-def test_e17_output_is_not_touched(kit: Toolkit, mode: str) -> None:
+def test_e17_output_is_not_touched(kit: Toolkit, mode: ShellMode) -> None:
     """E17: no line ending is changed, nothing is stripped; what is no UTF-8 is U+FFFD."""
     command = ["printf", r"%b", r" a\r\nb\n\n\0303\0251\0377\0357\0273\0277 "]
     assert data(kit.exec_command(".", command, shell_mode=mode))["stdout"] == " a\r\nb\n\né\ufffd\ufeff "
@@ -135,13 +136,13 @@ def test_e17_output_is_not_touched(kit: Toolkit, mode: str) -> None:
 
 @MODES
 @pytest.mark.parametrize("wanted", [0, 1, 3, 124, 126, 127, 255])
-def test_e17_the_exit_code_is_the_commands_own(kit: Toolkit, mode: str, wanted: int) -> None:
+def test_e17_the_exit_code_is_the_commands_own(kit: Toolkit, mode: ShellMode, wanted: int) -> None:
     answer = data(kit.exec_command(".", ["sh", "-c", f"exit {wanted}"], shell_mode=mode))
     assert (answer["exit_code"], answer["timed_out"]) == (wanted, False)
 
 
 @MODES
-def test_killed_by_a_signal_it_is_128_and_the_number(kit: Toolkit, mode: str) -> None:
+def test_killed_by_a_signal_it_is_128_and_the_number(kit: Toolkit, mode: ShellMode) -> None:
     answer = data(kit.exec_command(".", python("import os; os.kill(os.getpid(), 9)"), shell_mode=mode))
     assert (answer["exit_code"], answer["timed_out"]) == (137, False)
 
@@ -198,7 +199,7 @@ def test_e19_e49_a_flood_is_drained_and_the_command_is_not_disturbed(kit: Toolki
 
 
 @MODES
-def test_e15_e42_a_timeout_keeps_what_was_printed(kit: Toolkit, mode: str) -> None:
+def test_e15_e42_a_timeout_keeps_what_was_printed(kit: Toolkit, mode: ShellMode) -> None:
     answer = kit.exec_command(
         ".", ["sh", "-c", "echo out; echo err >&2; sleep 600"], timeout_ms=1500, shell_mode=mode
     )

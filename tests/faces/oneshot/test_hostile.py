@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,12 +16,16 @@ from agent_exec.faces.oneshot.kit import Toolkit
 from faces.oneshot.seen import code, data
 from support import exists, peak_memory, python, wait_until
 
+if TYPE_CHECKING:
+    from agent_exec.model.choices import ShellMode
+
 
 def test_a_hundred_threads_at_once(kit: Toolkit, root: Path) -> None:
     answers: dict[int, Any] = {}
 
     def call(number: int) -> None:
-        mode = ("default", "direct")[number % 2]
+        modes: tuple[ShellMode, ShellMode] = ("default", "direct")
+        mode = modes[number % 2]
         answers[number] = kit.exec_command("src", ["printf", f"{number}"], shell_mode=mode, stdin="x")
 
     threads = [threading.Thread(target=call, args=(number,)) for number in range(100)]

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_exec.model.choices import ShellMode
 from agent_exec.model.errors import InvalidRules
 from agent_exec.policy.policy import Policy
 from agent_exec.policy.rule import Rule
@@ -20,7 +21,7 @@ def test_e47_without_rules_no_command_is_judged(make_kit: MakeKit, root: Path) -
 
 
 @pytest.mark.parametrize("mode", ["default", "direct"])
-def test_e47_rules_judge_the_tokens_and_not_the_shell(make_kit: MakeKit, root: Path, mode: str) -> None:
+def test_e47_rules_judge_the_tokens_and_not_the_shell(make_kit: MakeKit, root: Path, mode: ShellMode) -> None:
     kit = make_kit(rules=RULES)
     answer = kit.exec_command(".", ["touch", "made"], shell_mode=mode)
     assert code(answer) == "POLICY_DENIED"

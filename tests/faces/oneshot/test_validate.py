@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from agent_exec.faces.oneshot.kit import Toolkit
+from agent_exec.model.choices import ShellMode
 from faces.oneshot.seen import code, data
 
 RUN = {"cwd": ".", "command": ["true"]}
@@ -92,7 +93,7 @@ NO_COMMANDS = [
 @pytest.mark.parametrize("value", NO_COMMANDS, ids=repr)
 @pytest.mark.parametrize("mode", ["default", "direct"])
 def test_e7_e30_a_command_is_an_array_of_strings_and_nothing_else(
-    kit: Toolkit, value: Any, mode: str
+    kit: Toolkit, value: Any, mode: ShellMode
 ) -> None:
     answer = kit.exec_command(".", value, shell_mode=mode)
     assert code(answer) == "INVALID_ARGUMENT"

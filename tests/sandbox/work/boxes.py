@@ -22,6 +22,7 @@ import pytest
 
 import agent_exec
 from agent_exec import Outcome
+from agent_exec.model.choices import GitAccess, ProfileName
 from agent_exec.model.output import Keep
 from agent_exec.sandbox.profile import BoxLimits, Profile
 from support import CHILDREN, processes_marked
@@ -118,8 +119,8 @@ class Space:
     def wearing(
         self,
         *,
-        name: str = "workspace-write",
-        git: str = "read-only",
+        name: ProfileName = "workspace-write",
+        git: GitAccess = "read-only",
         tmp_mb: int = 1024,
         env: tuple[str, ...] = (),
         limits: BoxLimits | None = None,

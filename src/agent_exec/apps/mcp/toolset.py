@@ -10,8 +10,8 @@ from agent_exec.requests.opening import IN_FORCE
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from agent_exec.requests.arguments import Rules
     from agent_exec.requests.gate import Gate
-    from agent_exec.requests.opening import Rules
     from agent_exec.sandbox.profile import Profile
     from agent_exec.tools.tool import Toolset
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent_exec.faces.slash.permission import ShellPermission
-    from agent_exec.requests.opening import Rules
+    from agent_exec.requests.arguments import Rules
     from agent_exec.sandbox.profile import Profile
 
 THEMES = {

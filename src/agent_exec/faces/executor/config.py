@@ -10,6 +10,7 @@ from agent_exec.policy.policy import Policy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from agent_exec.model.choices import OnLimit
     from agent_exec.sandbox.profile import Profile
 
 TIMEOUT_MS = 300_000
@@ -40,7 +41,7 @@ class CommandExecutorConfig:
     max_output_bytes: int = MAX_OUTPUT_BYTES
     kill_timeout: float = KILL_TIMEOUT_MS
     workspace_root: "str | os.PathLike[str] | None" = None
-    on_limit: str = "raise"
+    on_limit: "OnLimit" = "raise"
     policy: Policy = DEFAULT_LISTS
     argument_guards: bool = False
     sandbox: "Profile | None" = None

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent_exec.faces.executor.journal import Journal
-    from agent_exec.faces.executor.result import Status
-    from agent_exec.model.choices import OnOutput, Stream
+    from agent_exec.model.choices import OnOutput, Status, Stream
     from agent_exec.model.errors import AgentExecError
     from agent_exec.model.outcome import Outcome
 

@@ -36,12 +36,11 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self
 
-    from agent_exec.faces.executor.journal import Logger
     from agent_exec.faces.executor.result import CommandExecutionResult, CommandValidationResult
-    from agent_exec.model.choices import OnOutput
+    from agent_exec.model.choices import ApprovalPolicy, Logger, OnLimit, OnOutput
     from agent_exec.model.outcome import Outcome
-    from agent_exec.requests.gate import Approver, Gate
-    from agent_exec.requests.opening import Rules
+    from agent_exec.requests.arguments import Approver, Rules
+    from agent_exec.requests.gate import Gate
     from agent_exec.sandbox.report.guard import Guard
 
 
@@ -76,7 +75,7 @@ class CommandExecutor:
         *,
         rules: "Rules" = IN_FORCE,
         approver: "Approver | None" = None,
-        approval_policy: str | None = None,
+        approval_policy: "ApprovalPolicy | None" = None,
         gate: "Gate | None" = None,
     ) -> None:
         self.config = CommandExecutorConfig() if config is None else config
@@ -114,7 +113,7 @@ class CommandExecutor:
         cwd: "str | os.PathLike[str] | None" = None,
         *,
         on_output: "OnOutput | None" = None,
-        on_limit: str | None = None,
+        on_limit: "OnLimit | None" = None,
         cancelled: "Cancel | None" = None,
         within: float | None = None,
     ) -> "CommandExecutionResult":
@@ -147,7 +146,7 @@ class CommandExecutor:
         cwd: "str | os.PathLike[str] | None" = None,
         *,
         on_output: "OnOutput | None" = None,
-        on_limit: str | None = None,
+        on_limit: "OnLimit | None" = None,
     ) -> "CommandExecutionResult":
         """Run a command as `execute_command` does, and await its end.
 
@@ -178,7 +177,7 @@ class CommandExecutor:
     async def _perform(
         self,
         execution: Execution,
-        on_limit: str | None,
+        on_limit: "OnLimit | None",
         turn: "Callable[[Future[None]], Awaitable[None]]",
         run: "Callable[[Command], Awaitable[Outcome]]",
     ) -> "CommandExecutionResult":
@@ -211,7 +210,7 @@ class CommandExecutor:
         timeout: float | None,
         cwd: "str | os.PathLike[str] | None",
         on_output: "OnOutput | None",
-        on_limit: str | None,
+        on_limit: "OnLimit | None",
     ) -> Execution:
         """Check the request, and raise what is wrong with it."""
         self._runner.check_open()

@@ -5,20 +5,8 @@ from agent_exec.model.errors import InvalidArgument
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Protocol
 
-    class Logger(Protocol):
-        """Anything that takes finished lines at three levels, such as a logging.Logger."""
-
-        def info(self, message: str, /) -> object:
-            """Take a line."""
-
-        def debug(self, message: str, /) -> object:
-            """Take a line for developers."""
-
-        def error(self, message: str, /) -> object:
-            """Take a line about something that went wrong."""
-
+    from agent_exec.model.choices import Logger
 
 _DEBUG = 10  # the number of that level in the standard library
 

@@ -10,8 +10,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from agent_exec.model.choices import VerdictKind
     from agent_exec.policy.facts import Facts
-    from agent_exec.policy.verdict import Kind, Verdict
+    from agent_exec.policy.verdict import Verdict
 
 WHITELIST = (
     *("ls", "find", "dir"),
@@ -88,7 +89,7 @@ class CommandLists(Policy):
         return ""
 
 
-def _rules(entries: "list[list[str]]", verdict: "Kind") -> "Iterator[Rule]":
+def _rules(entries: "list[list[str]]", verdict: "VerdictKind") -> "Iterator[Rule]":
     """Return the rules of a list: one for all plain names, which matches faster, one for each other."""
     names = [words[0] for words in entries if len(words) == 1]
     reason = "it is blacklisted" if verdict == "deny" else ""

@@ -5,9 +5,9 @@ from dataclasses import asdict, dataclass
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any, Literal
+    from typing import Any
 
-    Status = Literal["success", "error", "timeout"]
+    from agent_exec.model.choices import Status
 
 
 @dataclass(frozen=True, slots=True)

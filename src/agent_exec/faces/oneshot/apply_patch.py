@@ -50,3 +50,4 @@ def _act(context: "Context", asked: "Arguments") -> "dict[str, Any]":
 
 
 APPLY_PATCH = secure_tool(_DEFINITION, _act, path="cwd", writes=True)
+"""The tool that applies patches, for `tools=` of a kit."""

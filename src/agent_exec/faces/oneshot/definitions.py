@@ -73,6 +73,7 @@ TOOL_DEFINITIONS: "dict[str, Definition]" = {
         },
     },
 }
+"""The definition of each tool that every kit has, by name."""
 
 
 BOUNDS: "dict[str, Definition]" = {

@@ -6,7 +6,6 @@ import sys
 from agent_exec.faces.oneshot.definitions import (
     LONGEST_TIMEOUT_MS,
     MAX_OUTPUT_CHARS,
-    SHELL_MODE,
     TIMEOUT_MS,
     served,
 )
@@ -31,8 +30,9 @@ if TYPE_CHECKING:
     from agent_exec.faces.oneshot.definitions import Definition
     from agent_exec.faces.oneshot.secure import Answer
     from agent_exec.model.cancel import Cancel
-    from agent_exec.requests.gate import Approver, Gate
-    from agent_exec.requests.opening import Rules
+    from agent_exec.model.choices import ApprovalPolicy, Provider, ShellMode, WriteScope
+    from agent_exec.requests.arguments import Approver, Rules
+    from agent_exec.requests.gate import Gate
     from agent_exec.sandbox.profile import Profile
     from agent_exec.tools.tool import Result
 
@@ -94,7 +94,7 @@ class Toolkit:
         cwd: str,
         command: "Sequence[str]",
         *,
-        shell_mode: str = SHELL_MODE,
+        shell_mode: "ShellMode" = "default",
         stdin: str | None = None,
         timeout_ms: float = TIMEOUT_MS,
         max_output_chars: float = MAX_OUTPUT_CHARS,
@@ -156,7 +156,7 @@ class Toolkit:
         """Return the same with what servers add: schemas of the answers, and hints."""
         return [served(definition, self._context.sandbox) for definition in self.allowed_tools()]
 
-    def tools_for(self, provider: str) -> "list[Definition]":
+    def tools_for(self, provider: "Provider") -> "list[Definition]":
         """Return the same in the form of a provider: "openai", "anthropic" or "mcp"."""
         return export((tool.definition for tool in self._allowed()), provider)
 
@@ -167,11 +167,11 @@ class Toolkit:
 def create_agent_toolkit(
     workspace_root: "str | os.PathLike[str] | None" = None,
     policy: "Mapping[str, Any] | None" = None,
-    write_scope: str = "workspace-write",
+    write_scope: "WriteScope" = "workspace-write",
     *,
     rules: "Rules" = IN_FORCE,
     approver: "Approver | None" = None,
-    approval_policy: str | None = None,
+    approval_policy: "ApprovalPolicy | None" = None,
     gate: "Gate | None" = None,
     exec_in_read_only: bool = False,
     sandbox: "Profile | None" = None,

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
     from agent_exec.faces.session.terms import Terms
     from agent_exec.model.cancel import Cancel
-    from agent_exec.requests.gate import Approver, Gate
-    from agent_exec.requests.opening import Rules
+    from agent_exec.model.choices import ApprovalPolicy, Sink
+    from agent_exec.requests.arguments import Approver, Rules
+    from agent_exec.requests.gate import Gate
     from agent_exec.sandbox.profile import Profile
     from agent_exec.sessions.session import Session
-    from agent_exec.terminal.recording import Sink
 
 
 class SessionTools:
@@ -195,7 +195,7 @@ def open_tools(
     sandbox: "Profile | None" = None,
     rules: "Rules" = IN_FORCE,
     approver: "Approver | None" = None,
-    approval_policy: str | None = None,
+    approval_policy: "ApprovalPolicy | None" = None,
     gate: "Gate | None" = None,
     terms: "Terms | None" = None,
     limit: int = 64,
