@@ -194,3 +194,9 @@ def test_a_shared_tmp_is_a_root_like_others(monkeypatch: pytest.MonkeyPatch) -> 
     assert make_plan(Profile("read-only", tmp="shared"), home="/nonexistent").visible == ()
     with pytest.raises(InvalidArgument, match="own files"):
         make_plan(Profile(tmp="shared"), home="/nonexistent", state=["/tmp/agent-exec-state"], bound=0)
+
+
+def test_secrets_of_the_system_are_hidden_or_looked_for(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    plan = planned(tmp_path, tmp_path / "work", secrets="deny-list")
+    assert {"/run/credentials", "/var/backups", "/etc/shadow"} <= {*plan.masks, *plan.absent}

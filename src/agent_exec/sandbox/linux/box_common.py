@@ -36,34 +36,55 @@ _GET_FLAGS = 0x80086601
 _SIGNALS = tuple(_signal.valid_signals() - {_signal.SIGCHLD})
 
 
-class Box:
-    """A box, as its first process has it."""
+class Restricted:
+    """A process that has restricted itself, and all it starts with it."""
 
-    __slots__ = (
-        "_at",
-        "_cpu",
-        "_files",
-        "_looks",
-        "_masks",
-        "_private",
-        "_protected",
-        "_reuse",
-        "_roots",
-        "_urgency",
-        "_writable",
-        "listener",
-    )
+    __slots__ = ("_at", "_cpu", "_files", "_roots", "_urgency", "listener")
 
-    def __init__(self, spec: "Spec", private: "Sequence[str]", at: "At") -> None:
+    def __init__(self, spec: "Spec", at: "At") -> None:
         self.listener = -1
         self._at = at
         self._cpu = spec["cpu"]
         self._files = Files(spec)
         self._urgency = urgency()
+        self._roots = [(os.fsdecode(path), device, inode) for path, device, inode in spec["roots"]]
+
+    def check(self) -> None:
+        """Make sure that the roots are who they were, and that what is protected still is."""
+        with self._at("the check before a command"):
+            self._files.limit()
+            self._check()
+
+    def clean(self) -> bool:
+        """Take away what a command has left; tell whether the box is as it was."""
+        try:
+            self._check()
+        except OSError:
+            return False
+        # A command may slow down this process, and what this process starts inherits that.
+        return (
+            forget_signals()
+            and urgency() == self._urgency
+            and (self._cpu is None or process_time() < self._cpu / 2)
+        )
+
+    def _check(self) -> None:
+        for path, device, inode in self._roots:
+            found = os.stat(path)
+            if (found.st_dev, found.st_ino) != (device, inode):
+                raise OSError(ESTALE, "the root is another folder now", path)
+
+
+class Box(Restricted):
+    """A box, as its first process has it."""
+
+    __slots__ = ("_looks", "_masks", "_private", "_protected", "_reuse", "_writable")
+
+    def __init__(self, spec: "Spec", private: "Sequence[str]", at: "At") -> None:
+        super().__init__(spec, at)
         # What lies in a folder that is private now is hidden already.
         hidden = filter(os.path.lexists, [*map(os.fsdecode, spec["masks"]), *covers.tops(spec["view"])])
         self._masks = [(path, os.stat(path).st_dev) for path in hidden]
-        self._roots = [(os.fsdecode(path), device, inode) for path, device, inode in spec["roots"]]
         self._protected = [(os.fsdecode(path), device, inode) for path, device, inode in spec["protected"]]
         self._writable = bool(spec["writable"])
         self._reuse = bool(spec["reuse"])
@@ -74,14 +95,8 @@ class Box:
         if any(device in devices for _, device in self._private):
             raise OSError(EIO, "a private folder is not private")
 
-    def check(self) -> None:
-        """Make sure that the roots are who they were, and that what is protected still is."""
-        with self._at("the check before a command"):
-            self._files.limit()
-            self._check()
-
     def _check(self) -> None:
-        check_roots(self._roots)
+        super()._check()
         for path, _, _ in self._protected:
             if not mounts.is_readonly(path):
                 raise OSError(EPERM, "it is no longer protected", path)
@@ -100,17 +115,11 @@ class Box:
                 left.empty(folder, device)
                 if not _restore(folder, look):
                     return False
-            self._check()
         except (OSError, RecursionError):
             return False
         if any(_lines(f"/proc/sysvipc/{kind}") > 1 for kind in ("shm", "sem", "msg")):
             return False
-        # A command may slow down this process, and what this process starts inherits that.
-        return (
-            forget_signals()
-            and urgency() == self._urgency
-            and (self._cpu is None or process_time() < self._cpu / 2)
-        )
+        return super().clean()
 
     def check_itself(self) -> None:
         """Try from inside what must not work; raise if it does."""
@@ -202,16 +211,21 @@ def give_up(spec: "Spec", private: "Sequence[str]", at: "At") -> int:
         for path in [*roots, *private, SHARED_MEMORY]:
             rules.allow_write(path)
         rules.allow_devices("/dev")
+    restrict(rules, "on" if spec["net"] else "loopback", at)
+    return listener
+
+
+def restrict(rules: landlock.Ruleset, net: str, at: "At") -> None:
+    """Have no privileges any more, and keep to these rules and to the filter, for ever."""
     with at("privileges"):
-        privileges.forbid_dumps()
+        privileges.forbid_dumps()  # or commands could read its environment, and open its pipes
         privileges.drop_capabilities()
         privileges.forbid_new_privileges()
     with at("Landlock"):
         rules.restrict_self()
         rules.close()
     with at("seccomp"):
-        seccomp.apply(seccomp.program(net="on" if spec["net"] else "loopback"))
-    return listener
+        seccomp.apply(seccomp.program(net=net))
 
 
 def _listen() -> int:
@@ -223,14 +237,6 @@ def _listen() -> int:
         return sock.detach()
     finally:
         sock.close()
-
-
-def check_roots(roots: "Sequence[tuple[str, int, int]]") -> None:
-    """Make sure that roots are who they were, by device and inode; raise if one is not."""
-    for path, device, inode in roots:
-        found = os.stat(path)
-        if (found.st_dev, found.st_ino) != (device, inode):
-            raise OSError(ESTALE, "the root is another folder now", path)
 
 
 def check_rights() -> None:

@@ -11,7 +11,7 @@ from errno import EACCES, ELOOP, ENOENT, ENOTDIR
 from agent_exec.model.paths import inside
 from agent_exec.model.secret import PARTS, is_secret
 from agent_exec.sandbox.linux import calls
-from agent_exec.sandbox.linux.mounts import make_folder
+from agent_exec.sandbox.linux.mounts import make_folder, put
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,11 +65,7 @@ def put_up(opened: "Sequence[tuple[str, Node, int]]") -> None:
             make_folder(path)
             folder = calls.new_filesystem("tmpfs", _OPTIONS, _BARE)
             try:
-                target = calls.open_path(path)
-                try:
-                    calls.move_mount(folder, target, path=path)
-                finally:
-                    os.close(target)
+                put(folder, path)
                 _fill(node, source, folder)
                 calls.mount_setattr(folder, calls.MOUNT_RDONLY | _BARE, recursive=False, path=path)
             finally:

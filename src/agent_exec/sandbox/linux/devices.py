@@ -5,8 +5,7 @@ import stat
 from errno import ENODEV
 
 from agent_exec.sandbox.linux import calls
-from agent_exec.sandbox.linux.calls import open_path
-from agent_exec.sandbox.linux.mounts import clone
+from agent_exec.sandbox.linux.mounts import clone, put
 
 NODES = (
     ("null", 1, 3),
@@ -69,11 +68,7 @@ def _clone_nodes() -> dict[str, int]:
 
 
 def _fill(folder: int, trees: dict[str, int]) -> None:
-    target = open_path("/dev")
-    try:
-        calls.move_mount(folder, target, path="/dev")
-    finally:
-        os.close(target)
+    put(folder, "/dev")
     for name, tree in trees.items():
         os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=folder))
         calls.move_mount(tree, folder, name, path=f"/dev/{name}")

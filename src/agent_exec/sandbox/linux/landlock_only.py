@@ -10,18 +10,10 @@ is left when the inner one is gone.
 """
 
 import os
-from time import process_time, sleep
+from time import sleep
 
-from agent_exec.sandbox.linux import calls, landlock, privileges, seccomp
-from agent_exec.sandbox.linux.box_common import (
-    Files,
-    check_rights,
-    check_roots,
-    forget_signals,
-    limit,
-    must_fail,
-    urgency,
-)
+from agent_exec.sandbox.linux import calls, landlock, privileges
+from agent_exec.sandbox.linux.box_common import Restricted, check_rights, limit, must_fail, restrict
 from agent_exec.sandbox.setup_steps import At
 
 TYPE_CHECKING = False
@@ -45,40 +37,7 @@ _PATIENCE = 1000
 """So often the inner process is continued when a command stops it."""
 
 
-class Box:
-    """A helper that has restricted itself, and all it starts with it."""
-
-    __slots__ = ("_at", "_cpu", "_files", "_roots", "_urgency", "listener")
-
-    def __init__(self, spec: "Spec", at: At) -> None:
-        self.listener = -1
-        self._at = at
-        self._cpu = spec["cpu"]
-        self._files = Files(spec)
-        self._urgency = urgency()
-        self._roots = [(os.fsdecode(path), device, inode) for path, device, inode in spec["roots"]]
-
-    def check(self) -> None:
-        """Make sure that the roots are who they were."""
-        with self._at("the check before a command"):
-            self._files.limit()
-            check_roots(self._roots)
-
-    def clean(self) -> bool:
-        """Tell whether the box is as it was: it has nothing of its own to clean."""
-        try:
-            check_roots(self._roots)
-        except OSError:
-            return False
-        # A command may slow down this process, and what this process starts inherits that.
-        return (
-            forget_signals()
-            and urgency() == self._urgency
-            and (self._cpu is None or process_time() < self._cpu / 2)
-        )
-
-
-def confine(spec: "Spec") -> Box:
+def confine(spec: "Spec") -> Restricted:
     """Restrict a copy of this process for ever; return in the copy."""
     at = At()
     with at("its first process"):
@@ -103,19 +62,11 @@ def confine(spec: "Spec") -> Box:
         for device in map("/dev/{}".format, _DEVICES):
             if os.path.exists(device):
                 rules.allow_devices(os.path.realpath(device))
-    with at("privileges"):
-        privileges.forbid_dumps()  # or commands could read its environment, and open its pipes
-        privileges.drop_capabilities()
-        privileges.forbid_new_privileges()
-    with at("Landlock"):
-        rules.restrict_self()
-        rules.close()
-    with at("seccomp"):
-        seccomp.apply(seccomp.program(net="on" if spec["net"] else "off"))
-    box = Box(spec, at)
+    restrict(rules, "on" if spec["net"] else "off", at)
+    box = Restricted(spec, at)
     with at("the self-check"):
         _check_itself(spec, signals=not rules.scope)
-        check_roots(box._roots)
+        box._check()
     os.chdir("/")
     return box
 

@@ -59,13 +59,18 @@ def attach(tree: int, path: str, *, identity: tuple[int, int] | None = None) -> 
     `identity` is who is to be covered.
     """
     try:
-        target = open_path(path, identity=identity)
-        try:
-            calls.move_mount(tree, target, path=path)
-        finally:
-            os.close(target)
+        put(tree, path, identity=identity)
     finally:
         os.close(tree)
+
+
+def put(tree: int, path: str, *, identity: tuple[int, int] | None = None) -> None:
+    """Put a detached tree over a path, and leave its descriptor open."""
+    target = open_path(path, identity=identity)
+    try:
+        calls.move_mount(tree, target, path=path)
+    finally:
+        os.close(target)
 
 
 def protect(path: str, *, identity: tuple[int, int]) -> None:
@@ -160,11 +165,7 @@ def attach_over_root(tree: int) -> None:
 
     Whoever has the root open, as every process has, does not see what covers it.
     """
-    root = open_path("/")
-    try:
-        calls.move_mount(tree, root, path="/")
-    finally:
-        os.close(root)
+    put(tree, "/")
 
 
 def _mask(path: str, store: int) -> None:

@@ -4,6 +4,8 @@ import ctypes
 import os
 import struct
 
+from agent_exec.sandbox.linux.calls import check
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,11 +28,11 @@ class Watch:
     def __init__(self, folders: "Iterable[str]") -> None:
         """Begin; raise OSError if the kernel has no watch to give, or a folder is gone."""
         libc = ctypes.CDLL(None, use_errno=True)
-        self.fd = _checked(libc.inotify_init1(_FLAGS))
+        self.fd = check(libc.inotify_init1(_FLAGS), "inotify_init1")
         try:
             for folder in folders:
                 mask = _CREATE | _MOVED_TO | _ONLY_FOLDERS | _NO_LINKS
-                _checked(libc.inotify_add_watch(self.fd, os.fsencode(folder), mask))
+                check(libc.inotify_add_watch(self.fd, os.fsencode(folder), mask), "inotify_add_watch", folder)
         except OSError:
             self.close()
             raise
@@ -54,10 +56,3 @@ class Watch:
     def close(self) -> None:
         """Hear no more."""
         os.close(self.fd)
-
-
-def _checked(result: int) -> int:
-    if result == -1:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-    return result

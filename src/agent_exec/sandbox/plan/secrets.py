@@ -92,12 +92,12 @@ _SYSTEM = _below(
 /etc: shadow shadow- gshadow gshadow- sudoers sudoers.d ssl/private pki/tls/private krb5.keytab
 /etc: wireguard openvpn kubernetes
 /etc: rancher letsencrypt NetworkManager/system-connections ppp mysql/debian.cnf security/opasswd
-/etc: docker/key.json
+/etc: docker/key.json exim4/passwd.client ipsec.secrets msmtprc postfix/sasl_passwd
 /etc: ssh/ssh_host_rsa_key ssh/ssh_host_ecdsa_key ssh/ssh_host_ed25519_key ssh/ssh_host_dsa_key
-/run: user secrets cloud-init
-/var/lib: cloud kubelet docker containers rancher sss samba/private NetworkManager bluetooth iwd
+/run: user secrets credentials cloud-init
+/var/lib: tailscale cloud kubelet docker containers rancher sss samba/private NetworkManager bluetooth iwd
 /var/spool: cron mail
-/var: mail
+/var: mail backups
 """
 )
 
