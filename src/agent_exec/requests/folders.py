@@ -28,14 +28,14 @@ class Workspace:
         self.root = os.path.realpath(os.fsdecode(root))
 
     def resolve(self, path: str) -> str:
-        """Give the real, absolute path; raise OutsideWorkspace if it leads out."""
+        """Return the real, absolute path; raise OutsideWorkspace if it leads out."""
         real = self.real(path)
         if not self.holds(real):
             raise OutsideWorkspace(f"{path!r} leads out of the workspace {self.root!r}")
         return real
 
     def real(self, path: str) -> str:
-        """Give the real, absolute path, wherever it leads; what does not exist is taken by its name."""
+        """Return the real, absolute path, wherever it leads; it need not exist."""
         if "\0" in path:
             raise InvalidArgument(f"a path must not contain a NUL character; got {path!r}")
         joined = os.path.join(self.root, path.replace("\\", "/"))
@@ -68,11 +68,11 @@ class Workspaces:
         return tuple(one.root for one in self._all)
 
     def holds(self, real: str) -> bool:
-        """Tell whether a real path is one of the roots, or below one."""
+        """True if a real path is one of the roots, or lies below one."""
         return any(one.holds(real) for one in self._all)
 
     def resolve(self, path: str, name: str) -> str:
-        """Give the real, absolute path; raise InvalidArgument if it leads out. `name` is the argument's."""
+        """Return the real, absolute path; raise InvalidArgument if it leads out of all of them."""
         real = self._all[0].real(path)
         if not self.holds(real):
             raise InvalidArgument(
@@ -83,5 +83,5 @@ class Workspaces:
 
 
 def _drive(path: str) -> str:
-    """Give the drive or the server's share of a path; only Windows has them."""
+    """Return the drive or the share of a path, in small letters; only Windows has them."""
     return os.path.splitdrive(path)[0].lower()

@@ -33,15 +33,15 @@ def load_book(path: "str | PathLike[str]") -> "Book":
 
 
 def load_rules(path: "str | PathLike[str]") -> Policy:
-    """Give the policy of a file of rules."""
+    """Return the policy of a file of rules."""
     return Policy(load_book(path).rules)
 
 
 def add_rules(path: "str | PathLike[str]", rules: "Sequence[Rule]") -> Policy:
-    """Add rules to a file, which is made if it is missing, and give the policy of all that is in it then.
+    """Add rules to a file, which is created if missing, and return the policy of all rules in it.
 
-    What is there already is not written again. The file is replaced as a
-    whole: whoever reads it sees all of the old or all of the new.
+    Rules that are there already are not repeated. The file is replaced as a
+    whole: a reader sees all of the old or all of the new.
     """
     from agent_exec.host import FileLock
 
