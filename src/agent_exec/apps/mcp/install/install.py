@@ -1,4 +1,4 @@
-"""The verb `mcp install`: enters us into the configuration of a client, once the change has been shown."""
+"""The verb `mcp install`: adds this server to a client's configuration, after showing the change."""
 
 import os
 import sys
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from agent_exec.apps.parse import Parsed
 
 OWN = ("client", "scope", "name", "dry-run", "yes")
-"""Options of this verb; the others are for the server that is entered."""
+"""Options of this verb; the others are passed to the server."""
 
 _PATHS = ("workspace", "rules", "root")
 _VARIABLES = ("AGENT_EXEC_ROOT", "AGENT_EXEC_RULES", "AGENT_EXEC_APPROVAL_POLICY")
@@ -28,13 +28,13 @@ _LONGEST = 64
 
 
 def install(asked: "Parsed") -> dict[str, Any]:
-    """Do it; refuse with a UsageError what makes no sense."""
+    """Add the server, and return the answer; raise UsageError for invalid options."""
     options = asked.options
     client, scope, name = _named(asked)
     _check_server(asked)
     about = CLIENTS[client]
     if about.nowhere and not options.get("workspace"):
-        raise UsageError(f"{about.title} works in no folder: name one with --workspace", "mcp")
+        raise UsageError(f"{about.title} has no working directory: name one with --workspace DIR", "mcp")
     command = [*program(), *words(asked)]
     variables = {one: _whole(one, value) for one in _VARIABLES if (value := os.environ.get(one))}
     _check_text(*command, *variables.values())
@@ -78,7 +78,7 @@ def install(asked: "Parsed") -> dict[str, Any]:
 
 
 def program() -> list[str]:
-    """Give the words that start us from anywhere, whatever the variables are."""
+    """Return the command that starts this program from any directory and environment."""
     from shutil import which
 
     uvx = which("uvx")
@@ -97,7 +97,7 @@ def program() -> list[str]:
 
 
 def words(asked: "Parsed") -> list[str]:
-    """Give the options of the server as words that mean the same in every folder."""
+    """Return the options of the server, with absolute paths."""
     found = []
     for name, kind, *_ in (*VERBS["mcp"].options, *GLOBAL):
         if name in OWN or name not in asked.options or name in ("verbose", "help"):
@@ -116,7 +116,7 @@ def _whole(variable: str, value: str) -> str:
 
 
 def _check_text(*words: str) -> None:
-    """Refuse what no configuration can hold."""
+    """Raise UsageError for text that is not valid UTF-8."""
     for word in words:
         try:
             word.encode()
@@ -127,7 +127,7 @@ def _check_text(*words: str) -> None:
 
 
 def _home() -> str:
-    """Give the home folder; refuse one that is none, for no client would look there."""
+    """Return the home folder; raise UsageError if it does not exist, since no client would look there."""
     home = os.path.expanduser("~") if os.environ.get("HOME") != "" else ""
     if not (os.path.isabs(home) and os.path.isdir(home)):
         raise UsageError(f"the home folder {home!r} is no folder: let HOME be the whole path of yours", "mcp")
@@ -135,7 +135,7 @@ def _home() -> str:
 
 
 def difference(found: "Found", text: str) -> str:
-    """Give the change as people read it."""
+    """Return the change as a unified diff."""
     from difflib import unified_diff
 
     old = [] if found.state is None else found.text.splitlines()
@@ -163,7 +163,7 @@ def _named(asked: "Parsed") -> tuple[str, str, str]:
 
 
 def _check_server(asked: "Parsed") -> None:
-    """Refuse options that the server would refuse, and an installation without the SDK."""
+    """Raise UsageError for options that the server would refuse, or if the SDK is not installed."""
     from importlib.util import find_spec
 
     from agent_exec.apps.mcp.main import MISSING, settings_of, toolsets
@@ -184,7 +184,7 @@ def _check_server(asked: "Parsed") -> None:
 
 
 def _ask(found: "Found") -> None:
-    """Let a person say yes; nobody is there if neither what is typed nor what is shown is a terminal's."""
+    """Ask for confirmation; raise ApprovalRequired without one, or without a terminal."""
     if not (sys.stdin is not None and sys.stdin.isatty() and os.isatty(2)):
         raise ApprovalRequired(
             f"{found.path} was not changed: nobody can be asked here; look at the change, and say --yes"

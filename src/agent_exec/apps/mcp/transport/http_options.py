@@ -1,4 +1,4 @@
-"""Where to serve over HTTP, and whom, as the options say."""
+"""The options of MCP over HTTP: address, token file, idle timeout."""
 
 import os
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,25 +12,25 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 PORT = 8765
 IDLE = 1800.0
-"""Seconds after which the toolset of a client that asks for nothing is closed."""
+"""Seconds after which the toolset of an idle client is closed."""
 
 OPTIONS = ("port", "host", "allow-remote", "token-file", "idle-timeout")
-"""Those that mean something only with --http."""
+"""Options that are valid only with --http."""
 
 
 class Where(NamedTuple):
-    """An address of this machine, and who may come there."""
+    """An address of this machine, and which clients may connect."""
 
     token_file: str
     host: str = HOST
     port: int = PORT
     remote: bool = False
-    """Whether other machines may come."""
+    """True if other machines may connect."""
     idle: float = IDLE
 
 
 def where(asked: "Parsed") -> Where | None:
-    """Give where to serve over HTTP; nothing if that was not asked for."""
+    """Return where to serve over HTTP; None without --http."""
     options = asked.options
     if "http" not in options:
         for name in OPTIONS:
@@ -41,7 +41,7 @@ def where(asked: "Parsed") -> Where | None:
     if port > 65535:
         raise UsageError(f"--port takes a number from 0 to 65535; got {port}", "mcp")
     if not idle > 0:
-        raise UsageError("--idle-timeout takes a time that is longer than nothing", "mcp")
+        raise UsageError("--idle-timeout takes a time greater than 0", "mcp")
     if "allow-remote" in options and "host" not in options:
         raise UsageError("--allow-remote needs --host, such as --host 0.0.0.0", "mcp")
     for name in ("host", "token-file"):
