@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.terminal.cells import BOLD, DEFAULT, REVERSE, RGB, UNDERLINE
+from agent_exec.terminal.plain import Plain
 from agent_exec.terminal.screen import Screen, new_screen
 from terminal.pieces import cut, long_stream, streams
 
@@ -199,3 +200,13 @@ def test_colours_and_clusters_without_end_are_bounded() -> None:
     before = screen.spans(3)
     assert all(span[3][0] >= RGB for span in before)
     assert len(screen.spans(3)) == 80
+
+
+@pytest.mark.parametrize("kind", [b"]0;", b"k", b"P", b"X", b"^", b"_"])
+@pytest.mark.parametrize("end", [b"\x1b\\", b"\x07\x1b\\", b"\x18", b"\r\n", b""])
+def test_a_screen_and_a_text_agree_where_a_string_ends(kind: bytes, end: bytes) -> None:
+    """They have one grammar: what one shows, the other does not hide."""
+    raw = b"above\r\n\x1b" + kind + b"title" + end + b"below"
+    plain = Plain()
+    given = plain.feed(raw)
+    assert drawn(raw).text().rstrip() == (given + plain.finish()).rstrip()

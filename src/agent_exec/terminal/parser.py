@@ -1,10 +1,16 @@
-"""What a terminal is told, taken apart: text and controls in turn, whole whatever the pieces were."""
+"""The grammar of terminal output, and a parser: text and controls in turn, whole whatever the pieces were."""
 
 from codecs import getincrementaldecoder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
+
+STRING = r"[\]k][^\x07\x1b\x18\x1a\n\r]*"
+"""A title or the like, which no line outlasts: a program that forgets its end hides no output."""
+LONG_STRING = r"[PX^_][^\x1b\x18\x1a]*"
+BEGUN = rf"\x1b(?:\[[0-?]*[ -/]*|{STRING}|{LONG_STRING}|[ -/]*)?"
+"""A sequence whose end is still to come."""
 
 _LONGEST = 4096
 """How much of a sequence that never ends is looked at."""
@@ -27,7 +33,7 @@ class Parser:
         start = text.rfind("\x1b")
         if start >= 0 and self._begun.fullmatch(text, start) is not None:
             kind = text[start + 1 : start + 2]
-            self._carry = text[start : start + 2] if kind and kind in "PX^_k" else text[start:]
+            self._carry = text[start : start + 2] if kind and kind in "PX^_" else text[start:]
             if len(self._carry) > _LONGEST:
                 self._carry = self._carry[: _LONGEST - 1] + self._carry[-1]
             text = text[:start]
@@ -65,11 +71,9 @@ def _expressions() -> "tuple[re.Pattern[str], re.Pattern[str]]":
     if _compiled is None:
         import re
 
-        string = r"\][^\x07\x1b\x18\x1a\n\r]*"
-        ignored = r"[PX^_k][^\x1b\x18\x1a]*"
         code = r"[\x00-\x1a\x1c-\x1f\x7f-\x9f]"
         _compiled = (
-            re.compile(rf"({code}|\x1b(?:\[[0-?]*[ -/]*[@-~]?|{string}\x07?|{ignored}|[ -/]*[0-~]?))"),
-            re.compile(rf"\x1b(?:\[[0-?]*[ -/]*|{string}|{ignored}|[ -/]*)?"),
+            re.compile(rf"({code}|\x1b(?:\[[0-?]*[ -/]*[@-~]?|{STRING}\x07?|{LONG_STRING}|[ -/]*[0-~]?))"),
+            re.compile(BEGUN),
         )
     return _compiled

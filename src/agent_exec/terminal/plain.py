@@ -4,6 +4,7 @@ from codecs import getincrementaldecoder
 
 from agent_exec.terminal.lines import WINDOW, Lines
 from agent_exec.terminal.moves import run
+from agent_exec.terminal.parser import BEGUN, LONG_STRING, STRING
 
 _JUNK = bytes(set(range(32)) - set(b"\b\t\n\v\f\r\x1b")) + b"\x7f"
 _RARE = _JUNK + b"\b\v\f\r"
@@ -136,15 +137,14 @@ class _Patterns:
     def __init__(self) -> None:
         import re
 
-        string = rb"[\]k][^\x07\x1b\n\r\x18\x1a]*"
-        long_string = rb"[PX^_][^\x1b\x18\x1a]*"
+        string, long_string = STRING.encode(), LONG_STRING.encode()
         moving = rb"(?:[0-9;:]{0,%d}[@A-HJKPX`dfsu]|\?(?:[0-9]{1,5};){0,4}(?:47|1047|1049)[hl])" % (
             _LONGEST_PARAMETERS
         )
         other = rb"\[(?!%b)[0-?]*[ -/]*[@-~]?|%b\x07?|%b" % (moving, string, long_string)
         short = rb"[ -/]+[0-~]?|[0-69-CF-LN-Z\\`abd-~]|(?![\[78DEMc])"
         self.harmless = re.compile(rb"\x1b(?:\[[0-9;:]*m|%b|%b)" % (other, short))
-        self.begun = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*|%b|%b|[ -/]*)?" % (string, long_string))
+        self.begun = re.compile(BEGUN.encode())
         self.moves = re.compile("([\n\r\b]|\x1b(?:\\[[^@-~]*[@-~]|.))")
         self.controls = re.compile("[\x80-\x9f]")
 
