@@ -87,8 +87,7 @@ def test_states_and_codes_are_those_of_the_program() -> None:
         if isinstance(kind, type) and issubclass(kind, errors.AgentExecError)
     }
     assert codes - known == {"internal_error"}
-    # What remains are families of errors, and what only a library call can meet.
-    assert known - codes == {"internal", "refused", "missing", "broken", "keeper_lost", "input_closed"}
+    assert known - codes == {"internal", "refused", "missing", "broken"}, "which are families of errors"
 
 
 @pytest.fixture

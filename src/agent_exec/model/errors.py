@@ -204,6 +204,8 @@ class PlanFailed(SandboxUnavailable):
 class NothingConfines(SandboxUnavailable):
     """No backend makes even the smallest box on this machine; its `reasons` are among the details."""
 
+    retryable = False
+
 
 class Unsupported(Broken):
     """This system cannot do what was asked."""
