@@ -34,19 +34,19 @@ class Measured:
 
     @property
     def disturbed(self) -> bool:
-        """Whether too few blocks were calm to use those alone."""
+        """True if too few blocks were calm to use those alone."""
         return bool(self.answers) and sum(self.calm) * 2 < self.wanted
 
     @property
     def blocks(self) -> list[list[float]]:
-        """Give the seconds of the calm blocks, or of all when it was disturbed."""
+        """Return the seconds of the calm blocks, or of all when it was disturbed."""
         every = self.disturbed
         pairs = zip(self.answers, self.calm, strict=True)
         return [answer["seconds"] for answer, calm in pairs if (calm or every) and answer["seconds"]]
 
     @property
     def seconds(self) -> list[float]:
-        """Give the seconds of every iteration of those blocks."""
+        """Return the seconds of every iteration of those blocks."""
         return [second for block in self.blocks for second in block]
 
     @property
@@ -101,13 +101,13 @@ def errors(measured: Mapping[str, Measured]) -> list[str]:
 
 
 def at_most(what: str, ours: Measured, theirs: Measured, must: float, stretch: float) -> Goal:
-    """Give the goal that ours takes at most so many times as long as theirs."""
+    """Return the goal that ours takes at most so many times as long as theirs."""
     spread, disturbed = _range(ours, theirs), ours.disturbed or theirs.disturbed
     return Goal(what, ratio(ours.sum, theirs.sum), must, stretch, spread=spread, disturbed=disturbed)
 
 
 def at_least(what: str, ours: Measured, theirs: Measured, must: float, stretch: float) -> Goal:
-    """Give the goal that ours is at least so many times as fast as theirs."""
+    """Return the goal that ours is at least so many times as fast as theirs."""
     spread, disturbed = _range(theirs, ours), ours.disturbed or theirs.disturbed
     return Goal(
         what, ratio(theirs.sum, ours.sum), must, stretch, higher=True, spread=spread, disturbed=disturbed
@@ -115,7 +115,7 @@ def at_least(what: str, ours: Measured, theirs: Measured, must: float, stretch: 
 
 
 def _range(one: Measured, other: Measured) -> Range | None:
-    """Give the middle 80 % of the ratio of the medians, when the blocks are drawn again and again."""
+    """Return the middle 80 % of the ratio of the medians, when the blocks are drawn again and again."""
     ours, theirs = ([median(block) for block in measured.blocks] for measured in (one, other))
     if one.error or other.error or len(ours) < 3 or len(theirs) < 3:
         return None

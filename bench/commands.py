@@ -24,17 +24,17 @@ class Call:
 
 
 def ours(*words: str, expect: str = '"ok":true', until: Literal["exit", "answer"] = "exit") -> Call:
-    """Give a call of `agent-exec`."""
+    """Return a call of `agent-exec`."""
     return Call([installed.program(), *words], expect, until)
 
 
 def python_pass(*flags: str) -> Call:
-    """Give the call of the same Python that does nothing."""
+    """Return the call of the same Python that does nothing."""
     return Call([installed.interpreter(), *flags, "-c", "pass"])
 
 
 def contestants(calls: Mapping[str, Call | None], env: Mapping[str, str]) -> list[Contestant]:
-    """Give a contestant for each call; those without one are missing."""
+    """Return a contestant for each call; those without one are missing."""
     return [
         Contestant(
             name,
@@ -46,7 +46,7 @@ def contestants(calls: Mapping[str, Call | None], env: Mapping[str, str]) -> lis
 
 
 def rows(measured: Mapping[str, Measured], reference: str = PASS) -> list[list[str]]:
-    """Give the rows of their table."""
+    """Return the rows of their table."""
     against = measured[reference].sum
     found: list[list[str]] = []
     for name, one in measured.items():

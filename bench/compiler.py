@@ -9,7 +9,7 @@ _PROGRAMS = ("last", "lines", "prompt", "roundtrip", "spawn", "terminal", "throu
 
 
 def compile_all(folder: str) -> tuple[dict[str, str], str]:
-    """Give each program's file by its name, those that could be compiled, and a word on the compiler."""
+    """Return each program's file by its name, those that could be compiled, and a word on the compiler."""
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
     if compiler is None:
         return {}, "no C compiler found"

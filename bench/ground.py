@@ -19,7 +19,7 @@ _NOBODY = 65534
 
 @contextmanager
 def site() -> Iterator[str]:
-    """Give a new folder that other users may enter too; it is deleted afterwards."""
+    """Return a new folder that other users may enter too; it is deleted afterwards."""
     places = (os.path.realpath(os.path.expanduser(place)) for place in _PLACES)
     above = next((place for place in places if os.access(place, os.W_OK | os.X_OK)), None)
     with tempfile.TemporaryDirectory(prefix=".agent-exec-bench-", dir=above) as folder:
@@ -36,7 +36,7 @@ class Guest:
     env: Mapping[str, str] | None = None
 
     def python(self, module: str, *words: str) -> list[str]:
-        """Give the command line of a worker of theirs."""
+        """Return the command line of a worker of theirs."""
         if not self.words:
             return worker.python(module, *words)
         # Without the current folder, which is the checkout.
@@ -44,7 +44,7 @@ class Guest:
 
 
 def guest(folder: str) -> Guest | None:
-    """Give whoever we are, if that is not root; else nobody, with copies of all that they need.
+    """Return whoever we are, if that is not root; else nobody, with copies of all that they need.
 
     None where there is no way to be nobody, or no Python for them.
     """

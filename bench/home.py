@@ -41,11 +41,11 @@ class Home:
         end_jobs(self.store)
 
     def path(self, name: str) -> str:
-        """Give the path of a file beside the store."""
+        """Return the path of a file beside the store."""
         return os.path.join(self.folder, name)
 
     def run(self, *words: str) -> Record:
-        """Have a job run to its end, and give it."""
+        """Have a job run to its end, and return it."""
         done = subprocess.run(
             [installed.program(), "run", "--wait", *words],
             env={**os.environ, **self.env},
@@ -79,6 +79,6 @@ def end_jobs(store: Store) -> None:
 
 
 def _existing(path: str) -> str:
-    """Give the nearest folder above a path that is there."""
+    """Return the nearest folder above a path that is there."""
     above = os.path.dirname(os.path.abspath(path))
     return above if os.path.isdir(above) else _existing(above)

@@ -18,7 +18,7 @@ ENV = {"PYTHONPATH": ROOT}
 
 @functools.cache
 def folder() -> str:
-    """Give the environment: the one that was made before, unless the source has changed since."""
+    """Return the environment: the one that was made before, unless the source has changed since."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     place = os.path.join(cache, "agent-exec-bench")
     found = os.path.join(place, _digest())
@@ -35,22 +35,22 @@ def folder() -> str:
 
 
 def interpreter() -> str:
-    """Give its Python."""
+    """Return its Python."""
     return os.path.join(folder(), "bin", "python")
 
 
 def program() -> str:
-    """Give its `agent-exec`."""
+    """Return its `agent-exec`."""
     return os.path.join(folder(), "bin", "agent-exec")
 
 
 def worker(module: str, *words: str) -> list[str]:
-    """Give the command line of a worker of ours that runs there, with ENV."""
+    """Return the command line of a worker of ours that runs there, with ENV."""
     return [interpreter(), "-m", f"bench.workers.{module}", *words]
 
 
 def _digest() -> str:
-    """Give a word for all that is installed, and for the interpreter it is installed with."""
+    """Return a word for all that is installed, and for the interpreter it is installed with."""
     found = hashlib.sha256(f"{sys.version} {os.path.realpath(sys.executable)}".encode())
     for path in sorted(path for name in _SOURCES for path in _files(os.path.join(ROOT, name))):
         with open(path, "rb") as file:

@@ -37,7 +37,7 @@ class Gate:
         self._budget -= max(0.0, self._start - start - _LOOK)
 
     def stayed_calm(self) -> bool:
-        """Say whether the CPU was idle before the block and is again, and others used little of it."""
+        """True if the CPU was idle before the block and is again, and others used little of it."""
         seconds = time.monotonic() - self._start
         before = self._others
         theirs = sum(max(0, used - before.get(pid, 0)) for pid, used in proc.others_used().items())
@@ -51,14 +51,14 @@ class Gate:
         return calm
 
     def report(self) -> str:
-        """Say how many blocks were calm since the last report; nothing if there were none."""
+        """Return how many blocks were calm since the last report; nothing if there were none."""
         disturbed, calm = self._seen
         self._seen = [0, 0]
         return f"Calm blocks: {calm} of {calm + disturbed}." if calm + disturbed else ""
 
 
 def describe() -> list[tuple[str, str]]:
-    """Give what a reader has to know of the machine to compare."""
+    """Return what a reader has to know of the machine to compare."""
     with open("/proc/meminfo", encoding="ascii") as file:
         memory = int(file.readline().split()[1]) / (1 << 20)
     load = " ".join(f"{value:.2f}" for value in os.getloadavg())
@@ -82,7 +82,7 @@ def _cpu_model() -> str:
 
 
 def _idle_share(seconds: float) -> float:
-    """Give the share of CPU time that nobody used during so many seconds."""
+    """Return the share of CPU time that nobody used during so many seconds."""
     idle, total = _cpu_ticks()
     time.sleep(seconds)
     idle_then, total_then = _cpu_ticks()

@@ -7,13 +7,13 @@ import agent_exec
 
 
 def root() -> str:
-    """Give the folder from which it is imported."""
+    """Return the folder from which it is imported."""
     assert agent_exec.__file__ is not None
     return os.path.dirname(os.path.dirname(os.path.abspath(agent_exec.__file__)))
 
 
 def digest() -> str:
-    """Give a short word for its source as it is now: another word, another source."""
+    """Return a short word for its source as it is now: another word, another source."""
     found = hashlib.sha256()
     top = os.path.join(root(), "agent_exec")
     for folder, folders, files in os.walk(top):

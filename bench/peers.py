@@ -38,7 +38,7 @@ class Peers:
         self._spooler("-K")
 
     def starting(self) -> dict[str, Call | None]:
-        """Give the calls that start `true` in the background, and print its name."""
+        """Return the calls that start `true` in the background, and print its name."""
         line = f"nohup setsid true > {self._log} 2>&1 < /dev/null & echo $!"
         return {
             TSP: self._call([self._tsp, "true"], f"tsp -C; {self._tidy}"),
@@ -47,7 +47,7 @@ class Peers:
         }
 
     def finishing(self) -> dict[str, Call | None]:
-        """Give the calls that start it, and wait for its end."""
+        """Return the calls that start it, and wait for its end."""
         line = f"nohup setsid true > {self._log} 2>&1 < /dev/null & wait $!; echo $?"
         waiting = 'job=$({0} true); {0} -w "$job"; echo $?'
         return {

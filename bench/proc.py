@@ -7,12 +7,12 @@ _OURS = "AGENT_EXEC_BENCH"
 
 
 def resident(pid: int | str = "self") -> int:
-    """Give the resident memory of a process, in bytes."""
+    """Return the resident memory of a process, in bytes."""
     return _rollup(pid)["Rss"]
 
 
 def proportional(pid: int | str) -> int:
-    """Give a process's own memory and its share of what it shares, in bytes."""
+    """Return a process's own memory and its share of what it shares, in bytes."""
     return _rollup(pid)["Pss"]
 
 
@@ -26,7 +26,7 @@ def reset_peak() -> None:
 
 
 def peak() -> int:
-    """Give the greatest resident memory of this process so far, in bytes."""
+    """Return the greatest resident memory of this process so far, in bytes."""
     with open("/proc/self/status", encoding="ascii") as file:
         for line in file:
             if line.startswith("VmHWM:"):
@@ -45,7 +45,7 @@ def threads() -> int:
 
 
 def parent(pid: int) -> int:
-    """Give the parent of a process; 0 if it is gone."""
+    """Return the parent of a process; 0 if it is gone."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return int(file.read().rpartition(b")")[2].split()[1])
@@ -54,7 +54,7 @@ def parent(pid: int) -> int:
 
 
 def used(pid: int) -> float:
-    """Give the seconds of CPU that a process's main thread has used; 0 if it is gone."""
+    """Return the seconds of CPU that a process's main thread has used; 0 if it is gone."""
     try:
         with open(f"/proc/{pid}/schedstat", encoding="ascii") as file:
             return int(file.read().split()[0]) / 1e9
@@ -68,7 +68,7 @@ def mark_ours() -> None:
 
 
 def others_used() -> dict[int, int]:
-    """Give the clock ticks used so far by every process that is not ours, with its reaped children's."""
+    """Return the clock ticks used so far by every process that is not ours, with its reaped children's."""
     word = f"{_OURS}={os.getpid()}".encode()
     found: dict[int, int] = {}
     for name in os.listdir("/proc"):
@@ -85,12 +85,12 @@ def others_used() -> dict[int, int]:
 
 
 def exists(pid: int) -> bool:
-    """Whether there is such a process, dead and unreaped ones included."""
+    """True if there is such a process, dead and unreaped ones included."""
     return os.path.exists(f"/proc/{pid}")
 
 
 def marked(mark: str, program: str = "") -> list[int]:
-    """Give the processes that have this argument, of that program if one is named."""
+    """Return the processes that have this argument, of that program if one is named."""
     found: list[int] = []
     word = mark.encode()
     for name in os.listdir("/proc"):
@@ -116,7 +116,7 @@ def end_marked(mark: str) -> None:
 
 
 def _environ(name: str) -> list[bytes]:
-    """Give the variables of a process; none if they are not for us to see."""
+    """Return the variables of a process; none if they are not for us to see."""
     try:
         return _read(f"/proc/{name}/environ").split(b"\0")
     except PermissionError:
@@ -129,7 +129,7 @@ def _read(path: str) -> bytes:
 
 
 def _rollup(pid: int | str) -> dict[str, int]:
-    """Give the sums of a process's memory map, in bytes."""
+    """Return the sums of a process's memory map, in bytes."""
     found: dict[str, int] = {}
     with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
         for line in file.readlines()[1:]:

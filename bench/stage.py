@@ -15,9 +15,9 @@ class Stage:
     gate: Gate
 
     def pick(self, full: int, quick: int) -> int:
-        """Give the number for this run's thoroughness."""
+        """Return the number for this run's thoroughness."""
         return quick if self.quick else full
 
     def c(self, name: str, *words: str) -> list[str] | None:
-        """Give the command line of a C contestant; None where it could not be compiled."""
+        """Return the command line of a C contestant; None where it could not be compiled."""
         return [self.programs[name], *words] if name in self.programs else None

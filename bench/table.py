@@ -41,7 +41,7 @@ class Goal:
 
     @property
     def word(self) -> Word:
-        """Say how far it got."""
+        """Return how far it got."""
         if self.measured is None:
             return "missing"
         if self.disturbed:
@@ -51,7 +51,7 @@ class Goal:
         return "must only" if self._within(self.must) else "short"
 
     def cells(self) -> list[str]:
-        """Give a row of the table of goals."""
+        """Return a row of the table of goals."""
         sign = ">=" if self.higher else "<="
         shown = "missing" if self.measured is None else self._shown(self.measured)
         spread = f"{self.spread[0]:.2f}-{self.spread[1]:.2f}" if self.spread else "-"
@@ -85,12 +85,12 @@ class Result:
     errors: list[str] = field(default_factory=list)
 
     def goal_rows(self) -> list[list[str]]:
-        """Give its goals for a table of many results, with its number before each."""
+        """Return its goals for a table of many results, with its number before each."""
         number = self.title.partition(" ")[0]
         return [[f"{number} {cells[0]}", *cells[1:]] for cells in (goal.cells() for goal in self.goals)]
 
     def text(self) -> str:
-        """Give it as Markdown."""
+        """Return it as Markdown."""
         parts = [f"## {self.title}"]
         parts.extend(f"**Wrong:** {error}" for error in self.errors)
         if self.rows:
@@ -102,7 +102,7 @@ class Result:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Give a Markdown table that is also readable as it stands: names left, numbers right."""
+    """Return a Markdown table that is also readable as it stands: names left, numbers right."""
     widths = [max(3, *(len(row[at]) for row in (columns, *rows))) for at in range(len(columns))]
 
     def line(cells: Sequence[str]) -> str:
@@ -117,12 +117,12 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def ratio(ours: Seconds | None, theirs: Seconds | None) -> float | None:
-    """Give how many times as long ours took, by the medians."""
+    """Return how many times as long ours took, by the medians."""
     return ours.median / theirs.median if ours and theirs else None
 
 
 def fast_ratio(ours: Seconds | None, theirs: Seconds | None) -> float | None:
-    """Give how many times as long ours took at the fast end, where less of it is noise."""
+    """Return how many times as long ours took at the fast end, where less of it is noise."""
     return ours.p10 / theirs.p10 if ours and theirs else None
 
 

@@ -35,7 +35,7 @@ class Worker:
         )
 
     def ask(self, count: int) -> dict[str, Any]:
-        """Have so many iterations done and give the answer."""
+        """Have so many iterations done and return the answer."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
@@ -97,11 +97,11 @@ def require(condition: bool, what: str) -> None:
 
 
 def python(module: str, *words: str) -> list[str]:
-    """Give the command line of a worker of ours."""
+    """Return the command line of a worker of ours."""
     return [sys.executable, "-m", f"bench.workers.{module}", *words]
 
 
 def _import_path() -> dict[str, str]:
-    """Give the variable that lets a worker import what we import."""
+    """Return the variable that lets a worker import what we import."""
     former = os.environ.get("PYTHONPATH")
     return {"PYTHONPATH": os.pathsep.join([ROOT, package.root(), *([former] if former else [])])}

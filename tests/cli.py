@@ -26,12 +26,12 @@ class Answer(dict[str, Any]):
 
 @cache
 def validator() -> Any:
-    """Give the function that refuses what the schema does not allow."""
+    """Return the function that refuses what the schema does not allow."""
     return fastjsonschema.compile(json.loads(SCHEMA.read_text()))
 
 
 def check(text: str) -> dict[str, Any]:
-    """Give the object on the one line of an answer, checked against the schema."""
+    """Return the object on the one line of an answer, checked against the schema."""
     assert text.endswith("\n"), text
     assert len(text.splitlines()) == 1, text
     fields: dict[str, Any] = json.loads(text)
@@ -50,7 +50,7 @@ class Cli:
         self.env |= {"AGENT_EXEC_ROOT": str(root), "XDG_CONFIG_HOME": str(root.with_name("config"))}
 
     def argv(self, *words: object) -> list[str]:
-        """Give the whole command line."""
+        """Return the whole command line."""
         return [str(PROGRAM), *map(str, words)]
 
     def raw(
@@ -61,7 +61,7 @@ class Cli:
         cwd: Path | None = None,
         stdin: int | IO[bytes] | None = subprocess.DEVNULL,
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run the program and give what it printed."""
+        """Run the program and return what it printed."""
         feed: dict[str, Any] = {"stdin": stdin} if input is None else {"input": input}
         return subprocess.run(
             self.argv(*words),
@@ -74,19 +74,19 @@ class Cli:
         )
 
     def __call__(self, *words: object, **settings: Any) -> Answer:
-        """Run a verb and give its answer."""
+        """Run a verb and return its answer."""
         out = self.raw(*words, **settings)
         assert out.stdout, out.stderr.decode()
         return Answer(check(out.stdout.decode()), out.returncode, out.stderr.decode())
 
     def start(self, *words: object) -> str:
-        """Start a job without waiting for it; give its id."""
+        """Start a job without waiting for it; return its id."""
         answer = self("run", "--no-wait", "--", *words)
         assert answer["ok"], answer
         return str(answer["job_id"])
 
     def folder(self, job_id: str) -> Path:
-        """Give the folder of a job."""
+        """Return the folder of a job."""
         return self.root / job_id
 
     def close(self) -> None:

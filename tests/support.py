@@ -10,12 +10,12 @@ CHILDREN = Path(__file__).parent / "children"
 
 
 def child(name: str, *arguments: object) -> list[str]:
-    """Give the argv of one of the programs under tests/children."""
+    """Return the argv of one of the programs under tests/children."""
     return [sys.executable, "-IS", str(CHILDREN / f"{name}.py"), *map(str, arguments)]
 
 
 def python(code: str, *arguments: object) -> list[str]:
-    """Give the argv of a small Python program."""
+    """Return the argv of a small Python program."""
     return [sys.executable, "-IS", "-c", code, *map(str, arguments)]
 
 
@@ -32,7 +32,7 @@ def wait_until(condition: Callable[[], object], *, seconds: float = 20.0, fail: 
 
 
 def exists(pid: int) -> bool:
-    """Whether a process with this pid exists and is no zombie."""
+    """True if a process with this pid exists and is no zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -41,7 +41,7 @@ def exists(pid: int) -> bool:
 
 
 def descriptors() -> dict[int, str]:
-    """Give the open descriptors of this process and what they are."""
+    """Return the open descriptors of this process and what they are."""
     found = {}
     for name in os.listdir("/proc/self/fd"):
         try:
@@ -52,7 +52,7 @@ def descriptors() -> dict[int, str]:
 
 
 def own_children() -> set[int]:
-    """Give the pids of this process's own children, zombies too."""
+    """Return the pids of this process's own children, zombies too."""
     found: set[int] = set()
     for task in os.listdir("/proc/self/task"):
         try:
@@ -68,7 +68,7 @@ def newest_pid() -> str:
 
 
 def processes_marked(mark: str) -> dict[int, str]:
-    """Give the processes whose environment or arguments hold this text, but not ourselves."""
+    """Return the processes whose environment or arguments hold this text, but not ourselves."""
     found = {}
     for name in os.listdir("/proc"):
         if not name.isdigit() or int(name) == os.getpid():
@@ -83,7 +83,7 @@ def processes_marked(mark: str) -> dict[int, str]:
 
 
 def peak_memory() -> int:
-    """Give the most memory this process has held since the last reset, in bytes."""
+    """Return the most memory this process has held since the last reset, in bytes."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM"):
             return int(line.split()[1]) * 1024

@@ -42,7 +42,7 @@ int wmain(int argc, wchar_t **argv) {{
 
 
 def main() -> int:
-    """Build what is missing, run the checks, and give their exit status."""
+    """Build what is missing, run the checks, and return their exit status."""
     arguments = sys.argv[1:]
     problem = missing()
     if problem:
@@ -65,7 +65,7 @@ def main() -> int:
 
 
 def missing() -> str | None:
-    """Say what this machine lacks, and how to get it."""
+    """Return what this machine lacks, and how to get it."""
     if DOTTED not in SUPPORTED:
         return f"run this with one of Python {', '.join(SUPPORTED)}; this is {DOTTED}"
     packages = []
@@ -118,7 +118,7 @@ def make_prefix() -> None:
 
 
 def wine(arguments: list[str]) -> int:
-    """Run a Windows program, show what it prints, and give its exit status."""
+    """Run a Windows program, show what it prints, and return its exit status."""
     program = wine_program()
     assert program is not None
     # Through a pipe: the interpreter refuses some of the files that Wine would hand it as they are.
@@ -141,7 +141,7 @@ def wine(arguments: list[str]) -> int:
 
 
 def wine_version() -> str:
-    """Give the version of Wine, such as "wine-8.0"."""
+    """Return the version of Wine, such as "wine-8.0"."""
     program = wine_program()
     assert program is not None
     found = subprocess.run([program, "--version"], env=environment(), capture_output=True, check=True)
@@ -159,7 +159,7 @@ def wineserver() -> str:
 
 
 def environment() -> dict[str, str]:
-    """Give the environment of everything that runs under Wine."""
+    """Return the environment of everything that runs under Wine."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     return inherited | {
         "WINEPREFIX": str(CACHE / "prefix"),

@@ -20,7 +20,7 @@ Before = Callable[[], object]
 
 
 def ended(outcome: Outcome) -> tuple[object, ...]:
-    """Give what every contestant gives: the exit code, how many lines, and stderr."""
+    """Return what every contestant gives: the exit code, how many lines, and stderr."""
     return outcome.exit_code, outcome.stdout.count(b"\n"), outcome.stderr
 
 
@@ -72,7 +72,7 @@ def made(argv: list[str], root: str) -> tuple[Once, Before]:
 
 
 def kept(profile: Profile, backend: str, boxes: int = 1) -> Plan:
-    """Give the plan of a profile, for this backend and no other, and have boxes wait."""
+    """Return the plan of a profile, for this backend and no other, and have boxes wait."""
     share(Sandbox(only=(backend,)))
     plan = engine.warm(profile, boxes)
     require(plan.backend == backend, f"it is confined by {plan.backend!r}")

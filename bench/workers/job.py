@@ -20,7 +20,7 @@ class Starter:
         atexit.register(self._spawner.close)
 
     def start(self, argv: Sequence[str]) -> Started:
-        """Start a job, and give it when its command runs."""
+        """Start a job, and return it when its command runs."""
         order = Order(argv, cwd=os.getcwd(), env=self._env, grace=2.0, quota=1 << 30)
         started = Launcher(self._spawner.detach).start(self.store.root, order)
         started.begin()

@@ -15,7 +15,7 @@ Once = Callable[[], float]
 
 
 def by_job(program: str, _folder: str, size: int, writer: Sequence[str]) -> Once:
-    """Give the seconds that the job itself took, as its record says."""
+    """Return the seconds that the job itself took, as its record says."""
     store = jobs_store()
 
     def once() -> float:
@@ -32,7 +32,7 @@ def by_job(program: str, _folder: str, size: int, writer: Sequence[str]) -> Once
 
 
 def by_shell(_program: str, folder: str, size: int, writer: Sequence[str], *, pipe: bool) -> Once:
-    """Give the seconds of a shell that has the command write there."""
+    """Return the seconds of a shell that has the command write there."""
     file = os.path.join(folder, "output")
     line = f"{shlex.join(writer)} {'| cat ' if pipe else ''}> {shlex.quote(file)}"
 

@@ -4,5 +4,5 @@ import random
 
 
 def fresh_mark() -> str:
-    """Give a number for `sleep` that nobody else sleeps; small, so that it may be added to another."""
+    """Return a number for `sleep` that nobody else sleeps; small, so that it may be added to another."""
     return f"0.0{random.SystemRandom().randrange(10**15):015d}"

@@ -51,7 +51,7 @@ def check_lines(outcome: agent_exec.Outcome, lines: int | None, expected: int, p
 
 
 def repeats(data: bytes, size: int, period: int) -> bool:
-    """Whether it has that size and is one word over and over; makes no copy, which would be measured."""
+    """True if it has that size and is one word over and over; makes no copy, which would be measured."""
     return len(data) == size and data.count(data[:period]) == size // period
 
 

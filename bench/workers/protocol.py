@@ -100,7 +100,7 @@ def calling(
     at_once: int = 1,
     variables: Mapping[str, str] | None = None,
 ) -> Callable[[], None]:
-    """Give what calls a tool of a warm server; so many at once, if so."""
+    """Return what calls a tool of a warm server; so many at once, if so."""
     server = Server(*words, variables=variables)
     atexit.register(server.close)
     server.greet()
@@ -115,7 +115,7 @@ def calling(
 
 
 def starting(*words: str) -> Callable[[], None]:
-    """Give what starts a server and has it list its tools; it is ended later."""
+    """Return what starts a server and has it list its tools; it is ended later."""
 
     def once() -> None:
         server = Server(*words)
@@ -128,7 +128,7 @@ def starting(*words: str) -> Callable[[], None]:
 
 
 def engine(*roots: str) -> Callable[[], None]:
-    """Give the same by the engine alone, on a thread as a server has it; confined, if there are roots."""
+    """Return the same by the engine alone, on a thread as a server has it; confined, if there are roots."""
     found = agent_exec.Engine()
     atexit.register(found.close)
     command = agent_exec.Command(["sh", "-c", "true"], cwd=roots[0] if roots else None)
@@ -155,7 +155,7 @@ def workspace(folder: str) -> str:
 
 
 def memory(*words: str) -> dict[str, object]:
-    """Tell what an idle server holds, with all its helpers, and what it does in a second."""
+    """Return what an idle server holds, with all its helpers, and what it does in a second."""
     server = Server(*words)
     server.greet()
     server.ask("tools/list")
@@ -171,7 +171,7 @@ def memory(*words: str) -> dict[str, object]:
 
 
 def peer(program: str, folder: str) -> Callable[[], None]:
-    """Give what has another's server run `true`, with a home of its own."""
+    """Return what has another's server run `true`, with a home of its own."""
     name, arguments = PEERS[program]
     variables = {"HOME": folder, "ALLOW_COMMANDS": "true"}
     return calling((program,), name, arguments, variables=variables)

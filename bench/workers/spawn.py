@@ -32,7 +32,7 @@ def timed(once: Callable[[], object]) -> Block:
 
 
 def ended(outcome: agent_exec.Outcome) -> tuple[object, ...]:
-    """Give what every contestant gives."""
+    """Return what every contestant gives."""
     return outcome.exit_code, outcome.stdout, outcome.stderr
 
 

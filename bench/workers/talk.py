@@ -23,7 +23,7 @@ class Talk:
         return found
 
     def open(self, line: str) -> tuple[int, Fields]:
-        """Start a program on a terminal; give its number, and the answer that says that it waits."""
+        """Start a program on a terminal; return its number, and the answer that says that it waits."""
         answer = self.call("exec_command", cmd=line, tty=True, login=False, shell="sh")
         require(answer.get("awaiting_input") is True, f"it does not wait for input: {answer}")
         return int(answer["session_id"]), answer

@@ -20,7 +20,7 @@ HEIGHT = 50
 
 
 def watch(core: SlashCore, execution: ShellExecution, frames: int) -> float:
-    """Take the frames until it has ended; give the longest time that one took."""
+    """Take the frames until it has ended; return the longest time that one took."""
     scroll = Scroll(core.view, HEIGHT)
     longest = 0.0
     while frames and not execution.done:

@@ -112,7 +112,7 @@ def first(stage: Stage, folder: str) -> dict[str, Measured]:
 
 
 def goals(work: str, measured: Mapping[str, Measured]) -> list[Goal]:
-    """Give what is to be reached in a work."""
+    """Return what is to be reached in a work."""
     if work == COLD:
         cold = measured[COLD_BOX]
         shown = cold.sum.median * 1e3 if cold.sum else None
@@ -129,7 +129,7 @@ def goals(work: str, measured: Mapping[str, Measured]) -> list[Goal]:
 
 
 def rows(work: str, measured: Mapping[str, Measured]) -> list[list[str]]:
-    """Give the rows of a work; whoever is not root is compared with their own plain run."""
+    """Return the rows of a work; whoever is not root is compared with their own plain run."""
     found: list[list[str]] = []
     for name, one in measured.items():
         sums = one.sum
@@ -149,7 +149,7 @@ def missing(measured: Mapping[str, Measured]) -> list[str]:
 
 
 def _of(other: Guest | None, name: str, kind: str, *work: str) -> Contestant:
-    """Give a contestant that is not root."""
+    """Return a contestant that is not root."""
     if other is None:
         return Contestant(name, None)
     return Contestant(name, other.python("boxes", kind, other.folder, *work), other.env)

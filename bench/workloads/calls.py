@@ -19,7 +19,7 @@ LINE = f'echo "${VARIABLE}"'
 
 
 def measure(stage: Stage) -> Result:
-    """Give microseconds of each, and the ratio to the engine running the same shell."""
+    """Return microseconds of each, and the ratio to the engine running the same shell."""
     result = Result(
         "23. `exec_command` of one short command, over the engine",
         ("contestant", "line", "median us", "p10 us", "x the engine", "p10 x", "n"),

@@ -18,7 +18,7 @@ MANNERS = {
 
 
 def measure(stage: Stage) -> Result:
-    """Give milliseconds of a round trip: the middle, and the slow end that counts."""
+    """Return milliseconds of a round trip: the middle, and the slow end that counts."""
     result = Result(
         f"27. {SESSIONS} sessions at once (`cat` on a terminal), each echoing a line",
         ("contestant", "median ms", "p99 ms", "most ms", "round trips/s", "n"),

@@ -23,7 +23,7 @@ _SHAPES = {
 
 
 def measure(stage: Stage) -> Result:
-    """Give milliseconds until the outcome is there, and how many processes outlived it."""
+    """Return milliseconds until the outcome is there, and how many processes outlived it."""
     setsid = shutil.which("setsid")
     measured = interleave(
         [

@@ -18,7 +18,7 @@ ENV = {"PS1": PROMPT, "TERM": "dumb", "INPUTRC": "/dev/null"}
 
 
 def measure(stage: Stage) -> Result:
-    """Give microseconds of a round trip, and the ratio to C."""
+    """Return microseconds of a round trip, and the ratio to C."""
     result = Result(
         "24. `write_stdin` at a prompt of bash: `echo x` until the next prompt is answered",
         ("contestant", "median us", "p10 us", "x C", "p10 x C", "n"),

@@ -11,7 +11,7 @@ OURS = "agent-exec run"
 
 
 def measure(stage: Stage) -> Result:
-    """Give milliseconds until the answer, beside a Python that does nothing and beside others."""
+    """Return milliseconds until the answer, beside a Python that does nothing and beside others."""
     with Home() as home, Peers(home.folder) as peers:
         call = ours("run", "--", "true", until="answer", expect='"state":"exited","exit_code":0')
         measured = interleave(

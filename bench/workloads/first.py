@@ -36,7 +36,7 @@ _CONTESTANTS = {
 
 
 def measure(stage: Stage) -> Result:
-    """Give milliseconds of the import and of the first call, both inside a fresh interpreter."""
+    """Return milliseconds of the import and of the first call, both inside a fresh interpreter."""
     words = [package.root(), shutil.which("true") or "/bin/true"]
     result = Result(
         "10. The first run of a process (informative)",

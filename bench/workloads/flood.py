@@ -14,7 +14,7 @@ LINES = SIZE // PERIOD
 
 
 def measure(stage: Stage) -> Result:
-    """Give MB/s of each, and how far our memory grew."""
+    """Return MB/s of each, and how far our memory grew."""
     writer = stage.c("writer", str(SIZE), LINE)
     result = Result(
         "26. 100 MB in a session: transcript on disk (its first and last parts), answer of 10 000 tokens",
@@ -56,7 +56,7 @@ def measure(stage: Stage) -> Result:
 
 
 def _goals(ours: Measured) -> list[Goal]:
-    """Give the rate, and what is taken for flat memory."""
+    """Return the rate, and what is taken for flat memory."""
     rate = SIZE / 1e6 / ours.sum.median if ours.sum else None
     growth = ours.answers[-1]["growth"] / (1 << 20) if ours.sum else None
     return [

@@ -12,7 +12,7 @@ APP = "agent-exec shell, output view open"
 
 
 def measure(stage: Stage) -> Result:
-    """Give MB/s and lines/s, frames a second, how soon a key answers, and how far our memory grew."""
+    """Return MB/s and lines/s, frames a second, how soon a key answers, and how far our memory grew."""
     size = SIZE // (len(LINE) + 1) * (len(LINE) + 1)
     writer = stage.c("writer", str(size), LINE)
     result = Result(

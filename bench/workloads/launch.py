@@ -14,7 +14,7 @@ _CONTESTANTS = {SMALL: ("job", "0"), LARGE: ("job", "600"), POPEN: ("subprocess"
 
 
 def measure(stage: Stage) -> Result:
-    """Give milliseconds until the command runs, which is then on record."""
+    """Return milliseconds until the command runs, which is then on record."""
     program = shutil.which("true") or "/bin/true"
     with Home() as home:
         measured = interleave(

@@ -13,7 +13,7 @@ PERIOD = len(LINE) + 1
 
 
 def measure(stage: Stage) -> Result:
-    """Give million lines a second of each, and the share of C."""
+    """Return million lines a second of each, and the share of C."""
     size = COUNT * PERIOD
     writer = stage.c("writer", str(size), LINE) or ["/bin/sh", "-c", f"yes {LINE} | head -c {size}"]
     words = [str(COUNT), str(PERIOD), *writer]

@@ -23,7 +23,7 @@ QUIET = f"list, {FEW} of {MANY} jobs ran here"
 
 
 def measure(stage: Stage) -> Result:
-    """Give milliseconds of each call, and the ratio of the large store to the small one."""
+    """Return milliseconds of each call, and the ratio of the large store to the small one."""
     with Home() as small, Home() as large:
         fill(small, "crowded", FEW)
         fill(large, "crowded", MANY - FEW)
@@ -62,12 +62,12 @@ def measure(stage: Stage) -> Result:
 
 
 def few(word: str) -> str:
-    """Give the name of a call in the small store."""
+    """Return the name of a call in the small store."""
     return f"{word}, {FEW} jobs"
 
 
 def many(word: str) -> str:
-    """Give the name of a call in the large store."""
+    """Return the name of a call in the large store."""
     return f"{word}, {MANY} jobs"
 
 

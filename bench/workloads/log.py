@@ -13,7 +13,7 @@ _CONTESTANTS = {"file": FILE, "cat": "cmd | cat > file", "job": OURS}
 
 
 def measure(stage: Stage) -> Result:
-    """Give MB/s of each, and the share of a command that writes into a file itself."""
+    """Return MB/s of each, and the share of a command that writes into a file itself."""
     writer = stage.c("writer", str(SIZE), LINE) or ["/usr/bin/head", "-c", str(SIZE), "/dev/zero"]
     with Home() as home:
         words = [installed.program(), home.folder, str(SIZE), *writer]

@@ -19,7 +19,7 @@ BESIDE = {"subprocess.run(timeout=), daemon": ("subprocess", "0", _DAEMON)}
 
 
 def measure(stage: Stage) -> Result:
-    """Give milliseconds beyond the timeout, and how many processes outlived the call."""
+    """Return milliseconds beyond the timeout, and how many processes outlived the call."""
     setsid = shutil.which("setsid")
     measured = interleave(
         [

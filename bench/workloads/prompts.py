@@ -15,7 +15,7 @@ ENV = {"TERM": "dumb", "NO_COLOR": "1", "PYTHONSTARTUP": ""}
 
 
 def measure(stage: Stage) -> Result:
-    """Give milliseconds of each, and how many more ours takes."""
+    """Return milliseconds of each, and how many more ours takes."""
     program = [sys.executable, "-q"]
     measured = interleave(
         [

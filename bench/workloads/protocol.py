@@ -27,7 +27,7 @@ _STARTS = {OURS: "start", OURS + BOXED: "start-boxed", THEIRS: "start-bare"}
 
 
 def measure(stage: Stage) -> Result:
-    """Give milliseconds of each, what is over the engine's own time, and the memory of an idle server."""
+    """Return milliseconds of each, what is over the engine's own time, and the memory of an idle server."""
     result = Result(
         "30. A server of the Model Context Protocol over stdin and stdout",
         ("what", "median ms", "p10 ms", "x bare SDK", "n"),

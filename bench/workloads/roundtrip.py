@@ -27,7 +27,7 @@ _TALKS = {
 
 
 def measure(stage: Stage) -> Result:
-    """Give microseconds of a round trip, and the ratio to C."""
+    """Return microseconds of a round trip, and the ratio to C."""
     result = Result(
         "5. Round trip on a terminal: `cat` without echo, bash from prompt to prompt",
         ("contestant", "program", "median us", "p10 us", "x C", "p10 x C", "n"),

@@ -28,7 +28,7 @@ _SHOWN: dict[str, tuple[str, str, float, tuple[float, float] | None]] = {
 
 
 def measure(stage: Stage) -> Result:
-    """Give what a session costs while nothing happens in it."""
+    """Return what a session costs while nothing happens in it."""
     result = Result(
         f"9. {COUNT} open terminal sessions (`cat`) in one process", ("what", "median", "least", "most", "n")
     )

@@ -17,7 +17,7 @@ _NODE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def measure(stage: Stage) -> Result:
-    """Give microseconds of each, ratios to C and to subprocess, and what the caller's memory costs."""
+    """Return microseconds of each, ratios to C and to subprocess, and what the caller's memory costs."""
     program = shutil.which("true") or "/bin/true"
     node = shutil.which("node")
     anyio = importlib.util.find_spec("anyio")

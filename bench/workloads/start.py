@@ -11,7 +11,7 @@ OURS = "agent-exec run --no-wait"
 
 
 def measure(stage: Stage) -> Result:
-    """Give milliseconds until the id is printed, beside a Python that does nothing and beside others."""
+    """Return milliseconds until the id is printed, beside a Python that does nothing and beside others."""
     with Home() as home, Peers(home.folder) as peers:
         call = ours("run", "--no-wait", "--", "true", until="answer", expect='"job_id":')
         measured = interleave(

@@ -11,7 +11,7 @@ BARE = "python -IS -c pass, the program's own flags"
 
 
 def measure(stage: Stage) -> Result:
-    """Give milliseconds of a call, and the ratio to a Python that does nothing."""
+    """Return milliseconds of a call, and the ratio to a Python that does nothing."""
     with Home() as home:
         job = home.run("--", "true")
         calls = {

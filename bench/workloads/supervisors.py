@@ -26,7 +26,7 @@ _SHOWN = {
 
 
 def measure(stage: Stage) -> Result:
-    """Give the proportional memory of a supervisor, and what it does while nothing happens."""
+    """Return the proportional memory of a supervisor, and what it does while nothing happens."""
     result = Result(f"14. Supervisors of {COUNT} running jobs (`sleep`)", ("started", *_SHOWN, "n"))
     answers: dict[str, list[dict[str, Any]]] = {word: [] for word in OURS}
     with Home() as home:

@@ -20,7 +20,7 @@ _PRINT = f"i=1; while [ $i -le {LINES} ]; do printf '%063d\\n' $i; i=$((i+1)); d
 
 
 def measure(stage: Stage) -> Result:
-    """Give milliseconds of a call, and the ratio of the two."""
+    """Return milliseconds of a call, and the ratio of the two."""
     with Home() as home:
         short, long = (home.run("--", "/bin/sh", "-c", _PRINT) for _ in range(2))
         lengthen(long)

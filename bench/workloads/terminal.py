@@ -12,7 +12,7 @@ OURS = {"run": "agent_exec.run", "threaded": "Engine, threaded", "inline": "Engi
 
 
 def measure(stage: Stage) -> Result:
-    """Give microseconds of each, and the ratio to C."""
+    """Return microseconds of each, and the ratio to C."""
     words = ["hi\r\n", shutil.which("echo") or "/bin/echo", "hi"]
     measured = interleave(
         [

@@ -12,7 +12,7 @@ OURS = {"threaded": "Engine, threaded", "inline": "Engine, inline"}
 
 
 def measure(stage: Stage) -> Result:
-    """Give runs per second of each, and their share of what C does."""
+    """Return runs per second of each, and their share of what C does."""
     program = shutil.which("true") or "/bin/true"
     # Not in smaller blocks: helpers beyond the idle ones are started anew in each, and would weigh more.
     count = stage.pick(2000, 500)

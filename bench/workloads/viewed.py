@@ -11,7 +11,7 @@ CLOSED, OPEN = "/shell, nobody looks", "/shell, 60 frames a second"
 
 
 def measure(stage: Stage) -> Result:
-    """Give MB/s and lines/s of each, the longest frame, and how far our memory grew."""
+    """Return MB/s and lines/s of each, the longest frame, and how far our memory grew."""
     writer = stage.c("writer", str(SIZE), LINE)
     result = Result(
         "28. 100 MB into the output view of /shell",

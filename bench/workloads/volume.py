@@ -13,7 +13,7 @@ PERIOD = len(LINE) + 1
 
 
 def measure(stage: Stage) -> Result:
-    """Give MB/s of each, the share of C, and how far our memory grew."""
+    """Return MB/s of each, the share of C, and how far our memory grew."""
     writer = stage.c("writer", str(SIZE), LINE) or ["/usr/bin/head", "-c", str(SIZE), "/dev/zero"]
     words = [str(SIZE), str(PERIOD), *writer]
     measured = interleave(

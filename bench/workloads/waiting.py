@@ -18,7 +18,7 @@ os._exit(0)
 
 
 def measure(stage: Stage) -> Result:
-    """Give milliseconds from the one to the other."""
+    """Return milliseconds from the one to the other."""
     # Of a C program, for a Python that exits takes a millisecond for itself.
     job = stage.c("last", _LIFE) or [installed.interpreter(), "-IS", "-c", _LAST]
     with Home() as home:

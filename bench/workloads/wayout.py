@@ -14,7 +14,7 @@ CONNECT, VOLUME = "connect, send 8 bytes, get 1", f"{BYTES // 1_000_000} MB to t
 
 
 def measure(stage: Stage) -> Result:
-    """Give microseconds of a connection, megabytes per second of a long one, and what the proxy adds."""
+    """Return microseconds of a connection, megabytes per second of a long one, and what the proxy adds."""
     with site() as root:
         short = interleave(
             [Contestant(name, python("wayout", way, root, "1")) for way, name in WAYS.items()],
@@ -52,7 +52,7 @@ def measure(stage: Stage) -> Result:
 
 
 def goals(short: dict[str, Measured], long: dict[str, Measured]) -> list[Goal]:
-    """Give what is to be reached: what a connection takes longer, and how fast a tunnel is."""
+    """Return what is to be reached: what a connection takes longer, and how fast a tunnel is."""
     ours, theirs, volume = short[PROXY].sum, short[DIRECT].sum, long[PROXY].sum
     extra = (ours.median - theirs.median) * 1e3 if ours and theirs else None
     disturbed = short[PROXY].disturbed or short[DIRECT].disturbed

@@ -46,7 +46,7 @@ class Talker:
 
 @contextmanager
 def orders(folder: Path) -> Iterator[tuple[int, list[str]]]:
-    """Give a descriptor for orders, and the argv of the one who takes them."""
+    """Return a descriptor for orders, and the argv of the one who takes them."""
     pipe = folder / "orders"
     os.mkfifo(pipe)
     fd = os.open(pipe, os.O_RDWR)
@@ -66,7 +66,7 @@ def talker(cli: Cli, *options: object) -> Iterator[Talker]:
 
 
 def pids_of(cli: Cli, job_id: str, count: int) -> list[int]:
-    """Give the pids that a job prints, one a line, once there are so many."""
+    """Return the pids that a job prints, one a line, once there are so many."""
     log = cli.folder(job_id) / "stdout.log"
 
     def printed() -> list[int]:
@@ -77,6 +77,6 @@ def pids_of(cli: Cli, job_id: str, count: int) -> list[int]:
 
 
 def ready(cli: Cli, job_id: str) -> str:
-    """Wait until a job has printed `ready`; give its id."""
+    """Wait until a job has printed `ready`; return its id."""
     wait_until(lambda: b"ready" in (cli.folder(job_id) / "stdout.log").read_bytes())
     return job_id

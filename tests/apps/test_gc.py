@@ -9,7 +9,7 @@ from cli import Cli
 
 
 def make(cli: Cli, count: int, code: str = "true") -> list[str]:
-    """Run so many jobs; give their ids, the oldest first."""
+    """Run so many jobs; return their ids, the oldest first."""
     return [str(cli("run", "--", "sh", "-c", code)["job_id"]) for _ in range(count)]
 
 

@@ -33,7 +33,7 @@ HEAVY = {
 
 
 def loaded_by(cli: Cli, *words: str) -> set[str]:
-    """Give the modules that are loaded when a call is over."""
+    """Return the modules that are loaded when a call is over."""
     code = (
         f"import sys; sys.path.append({str(SOURCE)!r})\n"
         "from agent_exec.apps.main import main\n"

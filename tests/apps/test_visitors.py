@@ -19,7 +19,7 @@ Door = Callable[[Path], AbstractContextManager[tuple[int, Ask]]]
 
 
 def answered(port: int, head: str) -> int:
-    """Send a request over a connection of its own; give the status of the answer."""
+    """Send a request over a connection of its own; return the status of the answer."""
     with socket.create_connection(("127.0.0.1", port), timeout=30) as wire:
         wire.sendall(f"{head}\r\n\r\n".encode())
         return int(wire.recv(100).split(b" ")[1])
@@ -97,7 +97,7 @@ def test_a_stranger_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def stay(port: int, token: str) -> socket.socket:
-    """Give a connection that has shown the token, and whose request has not come to its end."""
+    """Return a connection that has shown the token, and whose request has not come to its end."""
     wire = silent(port)
     head = mcp_head(token).replace("GET", "POST")
     wire.sendall(f"{head}\r\nexpect: 100-continue\r\ncontent-length: 9\r\n\r\n".encode())

@@ -20,7 +20,7 @@ ASSERTED = ("type", "enum", "const", "anyOf", "allOf", "$ref")
 
 
 def walk(node: Any, place: str = "#") -> Iterator[tuple[str, Any]]:
-    """Give every part of the schema with its place."""
+    """Return every part of the schema with its place."""
     yield place, node
     if isinstance(node, dict):
         for key, value in node.items():
@@ -31,7 +31,7 @@ def walk(node: Any, place: str = "#") -> Iterator[tuple[str, Any]]:
 
 
 def objects() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Give what describes an object, not what only refines one."""
+    """Return what describes an object, not what only refines one."""
     for place, node in walk(TEXT):
         if isinstance(node, dict) and node.get("type") == "object" and "properties" in node:
             yield place, node

@@ -172,7 +172,7 @@ LEFT = (
 
 
 def source_with_probe(folder: Path) -> str:
-    """Give a copy of the sources beside which the probe is: all that a detached process can import."""
+    """Return a copy of the sources beside which the probe is: all that a detached process can import."""
     source = folder / "source"
     for path in (Path(SOURCE) / "agent_exec").rglob("*.py"):
         copy = source / path.relative_to(SOURCE)

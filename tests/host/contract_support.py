@@ -70,7 +70,7 @@ def raises(kind: type[Exception], call: Callable[[], object]) -> Exception:
 
 
 def handles() -> int:
-    """Give how many handles or descriptors this process holds; a lock of Python's may be a handle, too."""
+    """Return how many handles or descriptors this process holds; a lock of Python's may be a handle, too."""
     gc.collect()
     if sys.platform != "win32":
         return len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
@@ -84,7 +84,7 @@ def handles() -> int:
 
 
 def run_script(code: str, *words: object, source: str = SOURCE, **env: str) -> str:
-    """Run a script that uses agent_exec to its end, and give what it prints; fail if it fails."""
+    """Run a script that uses agent_exec to its end, and return what it prints; fail if it fails."""
     done = subprocess.run(
         [sys.executable, "-c", code, *map(str, words)],
         env=os.environ | {"PYTHONPATH": source} | env,

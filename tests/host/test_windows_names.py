@@ -21,7 +21,7 @@ def test_both_hosts_take_the_same_arguments(name: str) -> None:
 
 
 def members(owner: type) -> dict[str, object]:
-    """Give what a class offers, inherited or its own."""
+    """Return what a class offers, inherited or its own."""
     found: dict[str, object] = {}
     for one in reversed(owner.__mro__):
         found |= {name: value for name, value in vars(one).items() if not name.startswith("_")}

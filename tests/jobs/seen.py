@@ -22,7 +22,7 @@ class Gate:
         os.mkfifo(path)
 
     def job(self, before: str = "echo before", after: str = "echo after; exit 7") -> list[str]:
-        """Give the argv of a job that says something, waits at the gate, and goes on."""
+        """Return the argv of a job that says something, waits at the gate, and goes on."""
         return ["sh", "-c", f'{before}; read _ < "$0"; {after}', str(self.path)]
 
     def open(self) -> None:
@@ -42,23 +42,23 @@ class Gate:
 
 
 def stat(pid: int) -> list[str]:
-    """Give the fields of a process's stat after its name: state, parent, group, session, terminal, ..."""
+    """Return the fields of a process's stat after its name: state, parent, group, session, terminal, ..."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
 def start_of(pid: int) -> int:
-    """Give when a process was started, in ticks since boot."""
+    """Return when a process was started, in ticks since boot."""
     return int(stat(pid)[19])
 
 
 def status_line(pid: int, name: str) -> str:
-    """Give one line of a process's status."""
+    """Return one line of a process's status."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(line for line in lines if line.startswith(f"{name}:")).partition(":")[2].strip()
 
 
 def below(pid: int) -> list[int]:
-    """Give a process and all below it."""
+    """Return a process and all below it."""
     parents: dict[int, int] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -73,7 +73,7 @@ def below(pid: int) -> list[int]:
 
 
 def supervisor_of(cli: Cli, job_id: str) -> int:
-    """Give the pid of a job's supervisor."""
+    """Return the pid of a job's supervisor."""
     return int(cli("status", job_id)["supervisor_pid"])
 
 
@@ -90,19 +90,19 @@ def kill_and_wait(*pids: int) -> None:
 
 
 def printed(cli: Cli, job_id: str) -> str:
-    """Give what a job has printed on stdout so far."""
+    """Return what a job has printed on stdout so far."""
     path = cli.folder(job_id) / "stdout.log"
     return path.read_text(errors="replace") if path.exists() else ""
 
 
 def pids_of_tree(cli: Cli, job_id: str, count: int) -> list[int]:
-    """Wait until a tree.py job is ready, and give the pids of those below it."""
+    """Wait until a tree.py job is ready, and return the pids of those below it."""
     wait_until(lambda: "ready" in printed(cli, job_id) and printed(cli, job_id).count("\n") == count + 1)
     return [int(word) for word in printed(cli, job_id).split() if word.isdigit()]
 
 
 def only_job(cli: Cli) -> str:
-    """Wait until there is a job whose command runs, and give its id; for a caller that has not told us."""
+    """Wait until there is a job whose command runs, and return its id; for a caller that has not told us."""
     found: list[str] = []
 
     def running() -> bool:
@@ -136,7 +136,7 @@ def on_terminal(cli: Cli, slave: int, argv: Sequence[str]) -> subprocess.Popen[b
 
 
 def at_once(calls: Iterable[Callable[[], Any]], *, width: int = 20) -> list[Any]:
-    """Make calls in so many threads, and give what they gave; raise what one of them raised."""
+    """Make calls in so many threads, and return what they gave; raise what one of them raised."""
     waiting = list(enumerate(calls))
     waiting.reverse()
     results: dict[int, Any] = {}
@@ -165,7 +165,7 @@ def at_once(calls: Iterable[Callable[[], Any]], *, width: int = 20) -> list[Any]
 
 
 def views(cli: Cli, job_id: str) -> dict[str, Answer]:
-    """Give what every verb that only looks says about one job, under the name of the verb."""
+    """Return what every verb that only looks says about one job, under the name of the verb."""
     found = {
         "status": cli("status", job_id),
         "tail": cli("tail", job_id),
@@ -181,10 +181,10 @@ def views(cli: Cli, job_id: str) -> dict[str, Answer]:
 
 
 def dead(pids: Sequence[int]) -> bool:
-    """Whether none of these processes lives."""
+    """True if none of these processes lives."""
     return not any(exists(pid) for pid in pids)
 
 
 def log_bytes(folder: Path, stream: str = "stdout") -> int:
-    """Give how much of a stream is on the disk."""
+    """Return how much of a stream is on the disk."""
     return sum(path.stat().st_size for path in folder.glob(f"{stream}.log*"))

@@ -20,7 +20,7 @@ MOMENT = 0.006
 
 
 def _ours(mark: str) -> list[int]:
-    """Give the processes of the program itself that bear a mark; not the commands that they run."""
+    """Return the processes of the program itself that bear a mark; not the commands that they run."""
     found = []
     for name in os.listdir("/proc"):
         if name.isdigit():

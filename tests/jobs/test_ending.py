@@ -177,7 +177,7 @@ def test_an_interrupted_look_prints_its_answer_and_leaves_the_job_alone(
 
 
 def _catches(pid: int, number: signal.Signals) -> bool:
-    """Whether a process has a handler for a signal, and sleeps."""
+    """True if a process has a handler for a signal, and sleeps."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:

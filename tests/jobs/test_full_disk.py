@@ -59,7 +59,7 @@ class Disk(Cli):
         return path
 
     def names(self) -> set[str]:
-        """Give all names on the disk."""
+        """Return all names on the disk."""
         return {str(path.relative_to(self.seen)) for path in self.seen.rglob("*")}
 
     def close(self) -> None:
@@ -227,7 +227,7 @@ def test_how_a_job_ends_is_recorded_on_a_disk_that_is_full_to_the_last_byte(
 
 
 def _before_the_last_line(cli: Disk, job_id: str) -> int:
-    """Give how much of a job's record was written before it had ended."""
+    """Return how much of a job's record was written before it had ended."""
     *lines, _ = (cli.folder(job_id) / "record.jsonl").read_bytes().rstrip(b"\0").splitlines()
     assert len(lines) == 2, "what it is, and that it runs"
     return sum(len(line) + 1 for line in lines)

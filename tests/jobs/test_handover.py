@@ -106,7 +106,7 @@ def hand(server: subprocess.Popen[bytes]) -> None:
 
 
 def done(server: subprocess.Popen[bytes]) -> bytes:
-    """Give what a server that was killed had still to say."""
+    """Return what a server that was killed had still to say."""
     server.kill()
     said, _ = server.communicate()
     return said
@@ -399,7 +399,7 @@ def test_killed_at_any_moment_it_is_a_whole_job_or_nothing(cli: Cli, tmp_path: P
 
 
 def nowhere(word: str) -> bool:
-    """Whether no process has a word in its command line."""
+    """True if no process has a word in its command line."""
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:

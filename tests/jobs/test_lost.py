@@ -153,7 +153,7 @@ def test_who_waits_hears_of_a_supervisor_that_is_killed_and_waits_on_while_the_j
 
 
 def _waits(pid: int, folder: Path) -> bool:
-    """Whether a process holds the pipe by which it hears of a job's end."""
+    """True if a process holds the pipe by which it hears of a job's end."""
     try:
         links = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
     except OSError:

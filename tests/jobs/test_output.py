@@ -18,7 +18,7 @@ COUNT = "import sys\nfor at in range({}, {}): sys.stdout.write('%09d\\n' % at)\n
 
 
 def _numbers(start: int, end: int) -> bytes:
-    """Give the bytes from one offset to another of an endless list of numbered lines of ten bytes."""
+    """Return the bytes from one offset to another of an endless list of numbered lines of ten bytes."""
     lines = b"".join(b"%09d\n" % at for at in range(start // 10, end // 10 + 1))
     return lines[start % 10 : start % 10 + end - start]
 
@@ -145,7 +145,7 @@ def test_a_flood_is_bounded_on_the_disk_and_in_memory_while_it_lasts(cli: Cli) -
 
 
 def _used(folder: Path) -> int:
-    """Give the bytes in a folder; parts of it come and go."""
+    """Return the bytes in a folder; parts of it come and go."""
     size = 0
     for path in folder.iterdir():
         try:
@@ -166,7 +166,7 @@ def test_one_endless_line_is_bounded_in_memory(cli: Cli) -> None:
 
 
 def _peak(cli: Cli, *words: object) -> int:
-    """Give the most memory that a verb has used, in KiB."""
+    """Return the most memory that a verb has used, in KiB."""
     code = (
         "import resource, subprocess, sys\n"
         "subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)\n"

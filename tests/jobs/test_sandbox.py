@@ -33,7 +33,7 @@ def start(cli: Cli, line: str = SPREAD, *words: object) -> str:
 
 
 def members(job_id: str) -> dict[int, str]:
-    """Give the processes of a job's command, as they are seen from out here."""
+    """Return the processes of a job's command, as they are seen from out here."""
     return processes_marked(f"AGENT_EXEC_JOB_ID={job_id}")
 
 

@@ -33,7 +33,7 @@ def _leaks(text: str) -> list[str]:
 
 
 def _stored(root: Path) -> list[str]:
-    """Give the secrets that are in any file of a store, or in a name there."""
+    """Return the secrets that are in any file of a store, or in a name there."""
     found = []
     for path in root.rglob("*"):
         found += _leaks(str(path))

@@ -40,7 +40,7 @@ class Shell:
         }
 
     def run(self, script: str, shell: str = "bash") -> tuple[list[str], str | None, list[str]]:
-        """Give how the stub was called, what it read, and what else happened."""
+        """Return how the stub was called, what it read, and what else happened."""
         for path in self.seen.iterdir():
             path.unlink()
         before = self.files()

@@ -69,7 +69,7 @@ def test_no_text_makes_it_stumble(seed: int) -> None:
 
 
 def edited(dice: random.Random, before: list[str]) -> tuple[list[str], tuple[Chunk, ...]]:
-    """Give a file changed in some places, and the chunks that say so; the naive model."""
+    """Return a file changed in some places, and the chunks that say so; the naive model."""
     after: list[str] = []
     chunks: list[Chunk] = []
     at = 0

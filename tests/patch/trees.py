@@ -20,7 +20,7 @@ def make(root: Path, files: dict[str, str | bytes]) -> Path:
 
 
 def tree(root: Path) -> Tree:
-    """Give all that is below a folder: what it is, its mode, its content or where it leads."""
+    """Return all that is below a folder: what it is, its mode, its content or where it leads."""
     found: Tree = {}
     for path in sorted(root.rglob("*")):
         state = path.lstat()
@@ -41,7 +41,7 @@ def left_journals() -> list[Path]:
 
 
 def contents(root: Path) -> dict[str, str]:
-    """Give the text of every file below a folder."""
+    """Return the text of every file below a folder."""
     return {
         str(path.relative_to(root)): path.read_bytes().decode()
         for path in sorted(root.rglob("*"))
@@ -50,12 +50,12 @@ def contents(root: Path) -> dict[str, str]:
 
 
 def wrapped(*lines: str) -> str:
-    """Give a patch with these lines between its markers."""
+    """Return a patch with these lines between its markers."""
     return "\n".join(("*** Begin Patch", *lines, "*** End Patch"))
 
 
 def render(patch: Patch) -> str:
-    """Give a patch as text."""
+    """Return a patch as text."""
     lines = [] if patch.environment is None else [f"*** Environment ID: {patch.environment}"]
     for hunk in patch.hunks:
         if isinstance(hunk, AddFile):

@@ -13,7 +13,7 @@ CANARY = "canary"
 
 
 def everything_but_the_canary() -> Policy:
-    """Give the broadest policy there is: all commands and all writes are allowed, but not the canary."""
+    """Return the broadest policy there is: all commands and all writes are allowed, but not the canary."""
     return Policy([Rule([], "allow"), Rule(write=["/"], verdict="allow"), Rule([CANARY], "deny")])
 
 

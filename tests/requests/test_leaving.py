@@ -13,7 +13,7 @@ PATH = "/usr/local/bin:/usr/bin:/bin"
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Give a folder that confined commands may write to."""
+    """Return a folder that confined commands may write to."""
     found = (tmp_path / "root").resolve()
     found.mkdir()
     (found / "data").write_text("")

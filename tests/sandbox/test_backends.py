@@ -118,7 +118,7 @@ class Machine:
         return {one["name"]: one for one in self("doctor")["backends"]}
 
     def refuses(self, *options: object) -> str:
-        """Have it refuse a command, which is then not run; give the words."""
+        """Have it refuse a command, which is then not run; return the words."""
         found = self(*options, "run", "--", "sh", "-c", "echo >ran")
         assert not found["ok"], found
         assert found["error"]["code"] == "sandbox_unavailable"
@@ -127,7 +127,7 @@ class Machine:
 
 
 def machine(cli: Cli, before: list[str]) -> Machine:
-    """Give the program on another machine, or skip where that cannot be played."""
+    """Return the program on another machine, or skip where that cannot be played."""
     if not shutil.which(before[0]) or subprocess.run([*before, "true"], check=False).returncode:
         pytest.skip(f"{before[0]} does not work here")
     return Machine(cli, before)
@@ -253,7 +253,7 @@ def test_a_box_in_a_box() -> None:
 
 
 def _refused(package: Path, work: Path) -> str:
-    """Give a program that runs commands by a copy of the package, and prints how that failed."""
+    """Return a program that runs commands by a copy of the package, and prints how that failed."""
     return (
         f"import sys; sys.path.insert(0, {str(package)!r}); import agent_exec\n"
         "for strength in ('full', 'degraded'):\n"

@@ -11,7 +11,7 @@ from agent_exec.sandbox.profile import Profile
 
 
 def told(home: Path, root: Path, path: Path, **fields: object) -> tuple[bool, bool, str, str]:
-    """Give whether it can be read and written, the rule about reading, and the remedy."""
+    """Return whether it can be read and written, the rule about reading, and the remedy."""
     profile = Profile.from_json({"roots": [str(root)], **fields})
     found = explain(make_plan(profile, home=str(home)), str(path), str(home))
     read, write = found["read"], found["write"]

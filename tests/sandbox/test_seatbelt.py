@@ -50,7 +50,7 @@ class Pattern(Text):
 
 
 def read(source: str) -> list[Form]:
-    """Give the forms of a text; refuse what is not balanced."""
+    """Return the forms of a text; refuse what is not balanced."""
     token = re.compile(r'\s*(?:(\()|(\))|(#?)"((?:[^"\\]|\\.)*)"|([^\s()"]+))')
     stack: list[list[Form]] = [[]]
     place = 0
@@ -92,7 +92,7 @@ class Sandbox:
             self.rules.append((str(verb), names, rest[len(names) :]))
 
     def matching(self, operation: str, path: str = "", **facts: object) -> list[str]:
-        """Give the verbs of all rules that match, in order."""
+        """Return the verbs of all rules that match, in order."""
         return [
             verb
             for verb, names, filters in self.rules

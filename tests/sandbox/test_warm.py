@@ -49,7 +49,7 @@ def count(world: World, number: int) -> None:
 
 
 def _replaced(world: World, before: set[int]) -> bool:
-    """Whether two wait, and one of those that did before is gone."""
+    """True if two wait, and one of those that did before is gone."""
     now = set(first_processes(world.runner))
     return len(now) == 2 and len(now & before) == 1
 

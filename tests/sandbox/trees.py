@@ -9,7 +9,7 @@ from agent_exec.sandbox.profile import Profile
 
 
 def git(where: Path, *words: str) -> str:
-    """Run git in a folder; give what it prints."""
+    """Run git in a folder; return what it prints."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     env |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0"}
     settings = (
@@ -25,7 +25,7 @@ def git(where: Path, *words: str) -> str:
 
 
 def repository(where: Path) -> Path:
-    """Make a repository with one commit; give its working tree, by its real path."""
+    """Make a repository with one commit; return its working tree, by its real path."""
     where.mkdir(parents=True, exist_ok=True)
     git(where, "init", "-q")
     (where / "file").write_text("one\n")
@@ -40,5 +40,5 @@ def planned(home: Path, *roots: object, **fields: object) -> Plan:
 
 
 def names(root: Path, paths: tuple[str, ...]) -> set[str]:
-    """Give paths as they are seen from a folder."""
+    """Return paths as they are seen from a folder."""
     return {os.path.relpath(path, root) for path in paths}

@@ -31,14 +31,14 @@ def cut(data: bytes, seed: int) -> list[bytes]:
 
 
 def long_stream(seed: int, fragments: int) -> bytes:
-    """Give many fragments in random order, with plain lines among them."""
+    """Return many fragments in random order, with plain lines among them."""
     chance = random.Random(seed)
     plain = [b"line %d\r\n" % number for number in range(20)]
     return b"".join(chance.choice(chance.choice((FRAGMENTS, plain))) for _ in range(fragments))
 
 
 def moving_stream(seed: int, moves: int) -> bytes:
-    """Give lines, some of them very long, with many moves that go far."""
+    """Return lines, some of them very long, with many moves that go far."""
     chance = random.Random(seed)
     found = []
     for _ in range(moves):

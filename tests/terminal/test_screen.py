@@ -21,7 +21,7 @@ def drawn(data: bytes, rows: int = 6, columns: int = 20) -> Screen:
 
 
 def everything(screen: Screen) -> object:
-    """Give all that can be seen of a screen."""
+    """Return all that can be seen of a screen."""
     rows = [screen.spans(row) for row in range(screen.rows)]
     return screen.text(), screen.cursor, screen.title, screen.alternate, screen.cursor_shown, rows
 

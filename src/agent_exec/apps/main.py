@@ -36,7 +36,7 @@ def _fill_gaps() -> None:
 
 
 def main(arguments: "Sequence[str] | None" = None) -> int:
-    """Serve a command line, this process's own by default; give the exit status."""
+    """Serve a command line, this process's own by default; return the exit status."""
     began = monotonic()
     gc.disable()  # a call is over before there is anything to collect
     words = sys.argv[1:] if arguments is None else list(arguments)
@@ -60,7 +60,7 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
 
 
 def _serve(words: list[str], began: float) -> tuple[str, int]:
-    """Do what the words ask; give what is to be printed, and the exit status."""
+    """Do what the words ask; return what is to be printed, and the exit status."""
     interrupts, launcher = _launch(words)
     try:
         from agent_exec.apps.parse import parse

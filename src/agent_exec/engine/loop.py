@@ -118,7 +118,7 @@ class Loop:
 
     @property
     def inside(self) -> bool:
-        """Whether we are being called by the loop, and so must not wait for it."""
+        """True if we are being called by the loop, and so must not wait for it."""
         return self._driver == get_ident()
 
     def forget_cancelled(self) -> None:
@@ -131,12 +131,12 @@ class Loop:
 
     @property
     def shareable(self) -> bool:
-        """Whether other threads may watch and unwatch a descriptor, each its own, while we wait."""
+        """True if other threads may watch and unwatch a descriptor, each its own, while we wait."""
         return self._poller.shareable
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is watched, timed or waiting to be called."""
+        """True if nothing is watched, timed or waiting to be called."""
         return not (self._ready or self._timers or self._inbox)
 
     def _patience(self) -> float | None:

@@ -128,7 +128,7 @@ class Run:
 
     @property
     def done(self) -> bool:
-        """Whether it is over."""
+        """True if it is over."""
         return self._over
 
     @property
@@ -208,7 +208,7 @@ class Run:
         return self._over
 
     def outcome(self) -> "Outcome":
-        """Wait until it is over and give its outcome; raise if it never ran."""
+        """Wait until it is over and return its outcome; raise if it never ran."""
         self.wait()
         if self.guard is not None:
             self._outcome = self.guard.report(self._outcome)
@@ -235,7 +235,7 @@ class Run:
         return self._future
 
     def gaze(self) -> "Gaze | None":
-        """Give eyes on who is in front of its terminal, to be closed; only from inside `on_event`."""
+        """Return eyes on who is in front of its terminal, to be closed; only from inside `on_event`."""
         return None if self._process is None else self._process.gaze()
 
     # What follows is called by the loop's driver alone.

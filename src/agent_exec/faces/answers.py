@@ -31,12 +31,12 @@ ENCODING = "utf-8-lossy"
 
 
 def answer(kind: str, fields: "Answer") -> "Answer":
-    """Give an answer that says yes."""
+    """Return an answer that says yes."""
     return {"schema_version": SCHEMA_VERSION, "ok": True, "type": kind, **fields}
 
 
 def refusal(error: AgentExecError, fields: "Answer | None" = None, code: str | None = None) -> "Answer":
-    """Give an answer that says no, and why."""
+    """Return an answer that says no, and why."""
     if code is None:
         code = "internal_error" if type(error) is AgentExecError else error.code
     told: Answer = {"code": code, "message": error.message, "retryable": error.retryable}
@@ -55,7 +55,7 @@ def of_the_system(error: OSError) -> StoreFailed:
 
 
 def condition(job: "Record") -> "Answer":
-    """Give the state of a job, and how it ended once it has."""
+    """Return the state of a job, and how it ended once it has."""
     if not job.ended:
         return {"state": job.state, "supervisor": job.supervisor}
     facts = job.facts
@@ -86,14 +86,14 @@ def confinement(job: "Record") -> "Answer":
 
 
 def _complete(job: "Record") -> bool:
-    """Whether all output is there: the record says so, and the files are as long as it says."""
+    """True if all output is there: the record says so, and the files are as long as it says."""
     return bool(job.facts.get("output_complete")) and all(
         Log(job.folder, stream).total >= job.facts.get(f"{stream}_total_bytes", 0) for stream in STREAMS
     )
 
 
 def entry(job: "Record") -> "Answer":
-    """Give a job as a line of a list."""
+    """Return a job as a line of a list."""
     fields: Answer = {"job_id": job.id, "short_job_id": short(job.id), "state": job.state}
     if job.supervisor:
         fields["supervisor"] = job.supervisor
@@ -107,7 +107,7 @@ def entry(job: "Record") -> "Answer":
 
 
 def updated(job: "Record") -> str:
-    """Tell when something was last heard of a job."""
+    """Return when something was last heard of a job."""
     if "finished_at" in job.facts:
         return str(job.facts["finished_at"])
     times = [Log(job.folder, stream).modified for stream in STREAMS]
@@ -120,18 +120,18 @@ def updated(job: "Record") -> str:
 
 
 def paths(job: "Record") -> "Answer":
-    """Tell where the output is."""
+    """Return where the output is."""
     return {f"{stream}_log_path": path(job.folder, stream) for stream in STREAMS}
 
 
 def tails(job: "Record", excerpts: "dict[Stream, Excerpt]") -> "Answer":
-    """Give the ends of both streams, without their last newline, and how much of how much that is."""
+    """Return the ends of both streams, without their last newline, and how much of how much that is."""
     fields: Answer = {f"{stream}_tail": _text(excerpt.lines) for stream, excerpt in excerpts.items()}
     return fields | measures(job, excerpts)
 
 
 def measures(job: "Record", excerpts: "dict[Stream, Excerpt]") -> "Answer":
-    """Tell how much of how much is shown; never more than has come, for bytes are counted as they came."""
+    """Return how much of how much is shown; never more than has come, for bytes are counted as they came."""
     fields: Answer = {
         "truncated": any(excerpt.cut or excerpt.more for excerpt in excerpts.values()),
         "encoding": ENCODING,
@@ -143,7 +143,7 @@ def measures(job: "Record", excerpts: "dict[Stream, Excerpt]") -> "Answer":
 
 
 def texts(job: "Record", excerpts: "dict[Stream, Excerpt]", *, shown: bool = True) -> "Answer":
-    """Give both streams as they are, with the ranges they are of, and the cursor to go on from."""
+    """Return both streams as they are, with the ranges they are of, and the cursor to go on from."""
     from agent_exec.jobs.tail import Cursor
 
     fields: Answer = {}
@@ -160,7 +160,7 @@ def texts(job: "Record", excerpts: "dict[Stream, Excerpt]", *, shown: bool = Tru
 
 
 def amounts(job: "Record", stream: "Stream", seen: int, kept: int) -> "Answer":
-    """Tell how much of a stream has come, and what of it is not kept."""
+    """Return how much of a stream has come, and what of it is not kept."""
     total = _total(job, stream, seen)
     fields: Answer = {f"{stream}_total_bytes": total}
     if total > kept:
@@ -169,12 +169,12 @@ def amounts(job: "Record", stream: "Stream", seen: int, kept: int) -> "Answer":
 
 
 def _total(job: "Record", stream: "Stream", seen: int) -> int:
-    """Give how much of a stream has come: the record knows when it is over, the log until then."""
+    """Return how much of a stream has come: the record knows when it is over, the log until then."""
     return max(seen, int(job.facts.get(f"{stream}_total_bytes", 0)))
 
 
 def merged(pieces: "Sequence[Piece]", *, final: bool) -> "list[Answer]":
-    """Give pieces of both streams as text, characters whole."""
+    """Return pieces of both streams as text, characters whole."""
     from agent_exec.model.output import Text
 
     decoders = {stream: Text() for stream in STREAMS}
@@ -189,7 +189,7 @@ def merged(pieces: "Sequence[Piece]", *, final: bool) -> "list[Answer]":
 
 
 def removals(store: "Store", done: "Sequence[Removal]", *, dry_run: bool, cwd: str | None = None) -> "Answer":
-    """Tell what became of the jobs that were to be taken away."""
+    """Return what became of the jobs that were to be taken away."""
     fields: Answer = {"root": store.root, "dry_run": dry_run}
     if cwd is not None:
         fields["cwd_scope"] = cwd

@@ -135,7 +135,7 @@ class Jobs:
         merged: bool = False,
         grep: str | None = None,
     ) -> "Answer":
-        """Give the end of a job's output, or what came since a cursor."""
+        """Return the end of a job's output, or what came since a cursor."""
         return verbs.tail(
             self._store, job_id, lines=tail_lines, size=max_bytes, cursor=cursor, merged=merged, grep=grep
         )
@@ -149,7 +149,7 @@ class Jobs:
         max_bytes: int = defaults.MAX_BYTES,
         cancel: "Cancel | None" = None,
     ) -> "Answer":
-        """Wait for the end of a job, and give the end of its output."""
+        """Wait for the end of a job, and return the end of its output."""
         return verbs.wait(
             self._store, job_id, seconds=seconds, lines=tail_lines, size=max_bytes, cancel=cancel
         )
@@ -201,7 +201,7 @@ class Jobs:
         return str(self._store.find(job_id).facts.get("cwd", ""))
 
     def read(self, job_id: str, stream: "Stream", start: int | None, size: int) -> "Excerpt":
-        """Give some of a stream from an offset on, whole characters; None gives its end."""
+        """Return some of a stream from an offset on, whole characters; None gives its end."""
         from agent_exec.jobs.excerpt import following, last
 
         job = self._store.find(job_id)
@@ -210,14 +210,14 @@ class Jobs:
         return following(job.folder, stream, start, lines=0, size=size, final=job.ended)
 
     def extent(self, job_id: str, stream: "Stream") -> "tuple[int, bool]":
-        """Tell how many bytes have come of a stream, and whether no more will."""
+        """Return how many bytes have come of a stream, and whether no more will."""
         from agent_exec.logs.stream import Log
 
         job = self._store.find(job_id)
         return Log(job.folder, stream).total, job.ended
 
     def printed(self, job_id: str) -> "tuple[int, str]":
-        """Tell how many bytes a job has printed, and its newest line."""
+        """Return how many bytes a job has printed, and its newest line."""
         from agent_exec.jobs.excerpt import last_line
         from agent_exec.logs.stream import STREAMS, Log
 

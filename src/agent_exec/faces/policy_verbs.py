@@ -41,7 +41,7 @@ def explain(
 
 
 def check(file: str) -> "Answer":
-    """Tell what is in a file of rules, if it is right; raise InvalidRules if it is not."""
+    """Return what is in a file of rules, if it is right; raise InvalidRules if it is not."""
     from agent_exec.requests.rulefile import load_book
 
     book = load_book(file)

@@ -57,7 +57,7 @@ def run_confined(
     ours: "Ours",
     run: "Callable[..., Outcome] | None" = None,
 ) -> "tuple[Outcome, Answer]":
-    """Run a command in a box; give its outcome and the `sandbox` part of an answer.
+    """Run a command in a box; return its outcome and the `sandbox` part of an answer.
 
     `run` stands in the place of `run_command`.
     """

@@ -89,7 +89,7 @@ def run(
 
 
 def _refuse_spawn(job: "Record", fields: "Answer") -> "Answer":
-    """Give the answer for a command that could not be started: the job is there, and says why."""
+    """Return the answer for a command that could not be started: the job is there, and says why."""
     told = job.facts.get("message", "")
     code = job.facts.get("code", LaunchFailed.code)
     error = LaunchFailed(told) if code == LaunchFailed.code else AgentExecError(told)
@@ -126,7 +126,7 @@ def tail(
     merged: bool = False,
     grep: str | None = None,
 ) -> "Answer":
-    """Give the end of a job's output, at most 50 lines of it, or all that came since a cursor."""
+    """Return the end of a job's output, at most 50 lines of it, or all that came since a cursor."""
     from agent_exec.jobs import tail as tailing
 
     job = store.find(job_id)
@@ -166,7 +166,7 @@ def wait(
     size: int = MAX_BYTES,
     cancel: "Cancel | None" = None,
 ) -> "Answer":
-    """Wait for the end of a job, for so many seconds or for ever, and give its output."""
+    """Wait for the end of a job, for so many seconds or for ever, and return its output."""
     from agent_exec.jobs.wait import wait_for_end
 
     begin = monotonic()
@@ -300,7 +300,7 @@ def gc(
 
 
 def schema() -> "Answer":
-    """Give the JSON Schema of every answer."""
+    """Return the JSON Schema of every answer."""
     from agent_exec.model.jsonline import load
 
     file = os.path.join(os.path.dirname(os.path.abspath(__file__)), "verbs.schema.json")
@@ -317,7 +317,7 @@ def schema() -> "Answer":
 
 
 def exit_code(told: "Answer") -> int:
-    """Give the exit code that a job's answer stands for, where the caller asks for it.
+    """Return the exit code that a job's answer stands for, where the caller asks for it.
 
     The job's own; 128 + n for signal n; 124 if it has not ended, 125 if
     nobody knows how it ended, 127 if it never ran.

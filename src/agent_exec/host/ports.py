@@ -16,7 +16,7 @@ class Loop(Protocol):
 
     @property
     def shareable(self) -> bool:
-        """Whether other threads may watch and unwatch a descriptor, each its own."""
+        """True if other threads may watch and unwatch a descriptor, each its own."""
 
     def watch(self, fd: int, events: int, ready: Callable[[int], None]) -> None:
         """Call `ready(events)` whenever the descriptor is."""
@@ -54,7 +54,7 @@ class Process(Protocol):
 
     @property
     def takes_now(self) -> bool:
-        """Whether any thread may call `write` now."""
+        """True if any thread may call `write` now."""
 
     def write(self, data: bytes) -> None:
         """Feed the command's input."""
@@ -75,7 +75,7 @@ class Process(Protocol):
         """End every process of the tree by force."""
 
     def gaze(self) -> "Gaze | None":
-        """Give eyes on who is in front of its terminal, to be closed by the taker; None without one."""
+        """Return eyes on who is in front of its terminal, to be closed by the taker; None without one."""
 
     def leave(self) -> None:
         """Give up what is left of the tree, and let it live; reports nothing more but output."""
@@ -141,7 +141,7 @@ class Spawner(Protocol):
     """Gives each launch its process."""
 
     def process(self, launch: Launch, loop: Loop, sink: "Sink") -> Process:
-        """Give the process of a launch, not spawned yet."""
+        """Return the process of a launch, not spawned yet."""
 
 
 class Sink(Protocol):

@@ -138,12 +138,12 @@ class BoxedSpawner:
         return shared_sandbox().confine(prepare(command), self._guard.plan, self._given)
 
     def process(self, launch: "Launch", loop: "Loop", sink: "Sink") -> "Process":
-        """Give the process of a launch, not spawned yet."""
+        """Return the process of a launch, not spawned yet."""
         self._process = self._spawner.process(launch, loop, sink, self._stdin)
         return self._process
 
     def report(self, outcome: "Outcome") -> "dict[str, Any]":
-        """Give what the record says of the box when the command has ended, no longer than its room."""
+        """Return what the record says of the box when the command has ended, no longer than its room."""
         assert self._guard is not None
         return {"sandbox": bounded(block(self._guard.plan, outcome, self._cwd))}
 
@@ -159,7 +159,7 @@ class BoxedSpawner:
 
 
 def bounded(told: "dict[str, Any]", room: int = ROOM) -> "dict[str, Any]":
-    """Give what is told of a box with its longest lists cut until it fits."""
+    """Return what is told of a box with its longest lists cut until it fits."""
     lists = [name for name, value in told.items() if isinstance(value, list)]
     cut = False
     while len(dump(told).encode()) > room - len(_MORE):

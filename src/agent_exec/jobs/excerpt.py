@@ -58,7 +58,7 @@ class Excerpt:
 
 
 def last(folder: str, stream: "Stream", *, lines: int, size: int, final: bool) -> Excerpt:
-    """Give the last lines of a stream within its last bytes; 0 lines is no limit.
+    """Return the last lines of a stream within its last bytes; 0 lines is no limit.
 
     Unless it is `final`, a character that is not complete yet is left for later.
     """
@@ -66,7 +66,7 @@ def last(folder: str, stream: "Stream", *, lines: int, size: int, final: bool) -
 
 
 def following(folder: str, stream: "Stream", offset: int, *, lines: int, size: int, final: bool) -> Excerpt:
-    """Give what follows an offset, at most so many lines and bytes of it; 0 lines is no limit."""
+    """Return what follows an offset, at most so many lines and bytes of it; 0 lines is no limit."""
     return _steadily(folder, stream, lambda log: _following(log, offset, lines, size, final))
 
 
@@ -127,7 +127,7 @@ def _following(log: Log, offset: int, lines: int, size: int, final: bool) -> Exc
 
 
 def _whole(data: bytes) -> int:
-    """Give the length of `data` without a character at its end that is only begun."""
+    """Return the length of `data` without a character at its end that is only begun."""
     for back in range(1, min(_LONGEST_CHARACTER, len(data)) + 1):
         byte = data[-back]
         if byte & 0xC0 != 0x80:

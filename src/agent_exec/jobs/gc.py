@@ -116,7 +116,7 @@ def _collect(
 
 
 def _measure(job: "Record") -> tuple[int, float]:
-    """Give how much a job holds on the disk, and when it last changed."""
+    """Return how much a job holds on the disk, and when it last changed."""
     size, latest = 0, 0.0
     for name in _names(job.folder):
         try:
@@ -163,12 +163,12 @@ def _tidy(store: "Store", now: float) -> None:
 
 
 def _vanished(store: "Store", job_id: str, now: float) -> bool:
-    """Whether an entry of an index is of a job that is gone, and not of one that is being made."""
+    """True if an entry of an index is of a job that is gone, and not of one that is being made."""
     return now - created(job_id) > _UNFINISHED and not os.path.isdir(store.folder(job_id))
 
 
 def _names(folder: str) -> list[str]:
-    """Give the names in a folder; none if it has just gone, is none, or is a link to elsewhere."""
+    """Return the names in a folder; none if it has just gone, is none, or is a link to elsewhere."""
     try:
         return [] if os.path.islink(folder) else os.listdir(folder)
     except OSError:

@@ -101,7 +101,7 @@ class AdoptedSpawner(Adopted):
         super().start(argv, cwd, env)
 
     def report(self, outcome: "Outcome") -> "dict[str, Any]":
-        """Give what the record says of the box when the command has ended: what was known of it before."""
+        """Return what the record says of the box when the command has ended: what was known of it before."""
         if self._told is None:
             return {}
         from agent_exec.jobs.confined_job import bounded

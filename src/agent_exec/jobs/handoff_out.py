@@ -23,7 +23,7 @@ _WORD = b"!"
 def hand_over(
     detach: "Detach", root: str, order: "Order", handed: "Handed", printed: "Iterable[tuple[int, bytes]]"
 ) -> str:
-    """Have a supervisor go on with a command, in a store in this folder; give the job's id.
+    """Have a supervisor go on with a command, in a store in this folder; return the job's id.
 
     `printed` is what the command has printed so far, in pieces with their
     offsets. If this raises, nobody has taken the command.
@@ -52,7 +52,7 @@ def hand_over(
 
 
 def _give(orders: int, job: Started, order: "tuple[object, ...]") -> str:
-    """Have the job made, then say the word; give its id once the command is its own."""
+    """Have the job made, then say the word; return its id once the command is its own."""
     try:
         send_order(orders, order)
         job.hear_of(lambda: job.id)

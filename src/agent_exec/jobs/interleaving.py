@@ -75,7 +75,7 @@ class ArrivalWriter:
 
 
 def since(folder: str, starts: "dict[str, int]") -> "list[tuple[float, Stream, int]]":
-    """Give the records that cover these streams from these offsets on: moment, stream, offset; in order."""
+    """Return the records that cover these streams from these offsets on: moment, stream, offset; in order."""
     found: list[tuple[float, Stream, int]] = []
     wanted = dict(starts)
     for name in (ARRIVALS, _OLDER):

@@ -35,7 +35,7 @@ _GLANCE = 0.25
 def kill(
     store: "Store", job: "Record", number: int, *, wait: bool = True, cancel: "Cancel | None" = None
 ) -> "Record":
-    """Send a signal to all of a job's processes, and give the job as it stands then.
+    """Send a signal to all of a job's processes, and return the job as it stands then.
 
     A signal that asks to end is followed by force after the job's grace, and
     waited for.
@@ -83,7 +83,7 @@ def _insist(store: "Store", job: "Record", *, ends: bool) -> None:
 
 
 def force() -> int:
-    """Give the number of the signal that nobody can refuse."""
+    """Return the number of the signal that nobody can refuse."""
     number = signal_number("KILL")
     assert number is not None
     return number

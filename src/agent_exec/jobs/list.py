@@ -32,7 +32,7 @@ def list_jobs(
     limit: int = 50,
     within: "Callable[[str], bool] | None" = None,
 ) -> Listing:
-    """Give the newest jobs of a working directory, in one of the states, with all the tags; 0 is no limit.
+    """Return the newest jobs of a working directory, in one of the states, with all the tags; 0 is no limit.
 
     `within` says which working directories count.
     """
@@ -63,7 +63,7 @@ def list_jobs(
 
 
 def _has(tags: "Sequence[str]", pattern: str) -> bool:
-    """Whether one of the tags is this one, or for `name.*`, that name or below it."""
+    """True if one of the tags is this one, or for `name.*`, that name or below it."""
     if pattern.endswith(".*"):
         name = pattern[:-2]
         return any(tag == name or tag.startswith(f"{name}.") for tag in tags)

@@ -63,7 +63,7 @@ class Record:
 
     @property
     def ended(self) -> bool:
-        """Whether it is over."""
+        """True if it is over."""
         return self.state in OVER
 
     @property
@@ -104,7 +104,7 @@ def _ended(job_id: str, folder: str, facts: "dict[str, Any]") -> Record | None:
 
 
 def _facts(folder: str) -> "dict[str, Any] | None":
-    """Give what all whole lines say together; None unless the first one is whole."""
+    """Return what all whole lines say together; None unless the first one is whole."""
     try:
         fd = open_to_read(os.path.join(folder, RECORD))
     except OSError:
@@ -133,7 +133,7 @@ def _facts(folder: str) -> "dict[str, Any] | None":
 
 
 def _makes_sense(facts: "dict[str, Any]") -> bool:
-    """Whether these are the facts of a job, of the kinds that we write."""
+    """True if these are the facts of a job, of the kinds that we write."""
     return (
         isinstance(facts.get("command"), list)
         and isinstance(facts.get("tags"), list)

@@ -22,7 +22,7 @@ _SEARCHED = 256 << 20
 def search(
     job: "Record", pattern: str, *, lines: int, size: int, cursor: "Cursor | None" = None
 ) -> "dict[Stream, tuple[Excerpt, int]]":
-    """Give the lines of each stream that match, at most so many lines and bytes, and how many they are.
+    """Return the lines of each stream that match, at most so many lines and bytes, and how many they are.
 
     Without a cursor these are the last ones. With one they are the first
     since then, and the excerpt ends after the last line that was looked at:
@@ -94,7 +94,7 @@ def _excerpt(hits: list[bytes], start: int, end: int, log: Log, *, cut: bool) ->
 
 
 def _lines_back(log: Log) -> "Iterator[tuple[int, bytes, bool]]":
-    """Give the lines of a log from its end back: offset, line, and whether it is complete."""
+    """Return the lines of a log from its end back: offset, line, and whether it is complete."""
     floor = max(0, log.total - _SEARCHED)
     for begin, end in reversed(log.pieces):
         rest = b""
@@ -122,7 +122,7 @@ def _lines_back(log: Log) -> "Iterator[tuple[int, bytes, bool]]":
 
 
 def _lines_on(log: Log, start: int, *, final: bool) -> "Iterator[tuple[int, bytes, int]]":
-    """Give the lines of a log from an offset on: offset, line, and the offset after it."""
+    """Return the lines of a log from an offset on: offset, line, and the offset after it."""
     place = start
     stop = min(log.total, start + _SEARCHED)
     rest = b""

@@ -112,7 +112,7 @@ class Launcher:
             self._report.listen()
 
     def start(self, root: str, order: "Order") -> "Started":
-        """Give it its order, for a store in this folder; `Started.begin` waits until it is carried out."""
+        """Return it its order, for a store in this folder; `Started.begin` waits until it is carried out."""
         try:
             send_order(self._order, (root, order.fields()))
         except OSError:
@@ -221,7 +221,7 @@ class Started:
 
 
 def _error(text: str) -> "AgentExecError":
-    """Give the error that a supervisor has sent."""
+    """Return the error that a supervisor has sent."""
     from agent_exec.model.errors import LaunchFailed, StoreFailed
     from agent_exec.model.jsonline import load
 

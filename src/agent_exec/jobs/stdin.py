@@ -22,7 +22,7 @@ _FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 def from_descriptor(store: "Store", fd: int, limit: int, cancel: "Cancel | None" = None) -> int:
-    """Read a descriptor to its end, at most so many bytes, and give one to read the same from."""
+    """Read a descriptor to its end, at most so many bytes, and return one to read the same from."""
     return _spool(store, _input(fd, cancel), limit)
 
 
@@ -34,12 +34,12 @@ def _input(fd: int, cancel: "Cancel | None") -> "Iterator[bytes]":
 
 
 def from_bytes(store: "Store", data: bytes, limit: int) -> int:
-    """Give a descriptor to read these bytes from."""
+    """Return a descriptor to read these bytes from."""
     return _spool(store, (data,), limit)
 
 
 def spooled(store: "Store", data: "Iterable[bytes]") -> int:
-    """Give a descriptor to read these pieces from, one after the other."""
+    """Return a descriptor to read these pieces from, one after the other."""
     return _spool(store, data, 1 << 62)
 
 

@@ -49,11 +49,11 @@ class Store:
         _check_owner(self.root)
 
     def folder(self, job_id: str) -> str:
-        """Give the folder of a job."""
+        """Return the folder of a job."""
         return os.path.join(self.root, job_id)
 
     def make(self, job_id: str, cwd: str) -> str:
-        """Make a job's folder, entered in the indexes, and give it; nobody sees it without a record."""
+        """Make a job's folder, entered in the indexes, and return it; nobody sees it without a record."""
         try:
             self._enter(job_id, os.path.join(self.root, LIVE))
             self._enter(job_id, self._cwd_folder(cwd))
@@ -70,7 +70,7 @@ class Store:
         return record.read(job_id, folder) if _is_folder(folder) else None
 
     def find(self, text: str) -> "Record":
-        """Give the job that this id names, or the only one whose id begins or ends so."""
+        """Return the job that this id names, or the only one whose id begins or ends so."""
         wanted = text.upper()
         if not ids.is_part(wanted):
             raise JobNotFound(
@@ -100,15 +100,15 @@ class Store:
         return [job_id for job_id in self.ids() if job_id.startswith(part) or job_id.endswith(part)]
 
     def ids(self) -> list[str]:
-        """Give the ids of all jobs, the newest first."""
+        """Return the ids of all jobs, the newest first."""
         return _ids_in(self.root, self.root)
 
     def live_ids(self) -> list[str]:
-        """Give the ids of all jobs that may not be over, the newest first."""
+        """Return the ids of all jobs that may not be over, the newest first."""
         return _ids_in(os.path.join(self.root, LIVE), self.root)
 
     def ids_of(self, cwd: str) -> list[str]:
-        """Give the ids of all jobs that may belong to a working directory, the newest first."""
+        """Return the ids of all jobs that may belong to a working directory, the newest first."""
         return _ids_in(self._cwd_folder(cwd), self.root)
 
     def settle(self, job_id: str) -> None:
@@ -173,7 +173,7 @@ class Store:
 
 
 def _digest(data: bytes) -> int:
-    """Give a short number for a path (FNV-1a); two paths may share one, and then an index."""
+    """Return a short number for a path (FNV-1a); two paths may share one, and then an index."""
     number = 0x811C9DC5
     for byte in data:
         number = (number ^ byte) * 0x01000193 & 0xFFFFFFFF
@@ -181,7 +181,7 @@ def _digest(data: bytes) -> int:
 
 
 def broken(error: OSError, root: str) -> StoreFailed:
-    """Give the typed error for what the system says about the store."""
+    """Return the typed error for what the system says about the store."""
     return StoreFailed(
         f"the folder of jobs cannot be used: {error.strerror} ({error.filename or root}). "
         "Free some room, or name another with --root or AGENT_EXEC_ROOT",

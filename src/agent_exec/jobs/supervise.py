@@ -119,7 +119,7 @@ class OwnSpawner(LocalSpawner):
         return Head(0)
 
     def report(self, _outcome: "Outcome") -> "dict[str, Any]":
-        """Give what the record says of the box when the command has ended."""
+        """Return what the record says of the box when the command has ended."""
         return {}
 
 
@@ -339,7 +339,7 @@ class Supervisor:
             self._loop.after(every, self._tick)
 
     def _ending(self, outcome: "Outcome") -> "dict[str, Any]":
-        """Give the facts of how a command ended."""
+        """Return the facts of how a command ended."""
         reason = _REASONS.get(outcome.cause or "")
         if reason == "killed" and self._terminated:
             reason = "supervisor_terminated"
@@ -407,7 +407,7 @@ def _nothing(_run: "Run") -> None:
 
 
 def _first_facts(job_id: str, cwd: str, order: "dict[str, Any]") -> "dict[str, Any]":
-    """Give the first line of the record: names of variables, never their values."""
+    """Return the first line of the record: names of variables, never their values."""
     timeout = order["timeout"]
     facts = {
         "job_id": job_id,

@@ -22,7 +22,7 @@ class Cursor:
         self.offsets = offsets
 
     def text(self, job_id: str) -> str:
-        """Give it as text."""
+        """Return it as text."""
         stdout, stderr = (self.offsets[stream] for stream in STREAMS)
         return f"{job_id[-10:]}-{stdout:x}-{stderr:x}"
 
@@ -43,7 +43,7 @@ class Cursor:
 
 
 def tail(job: "Record", *, lines: int, size: int) -> "dict[Stream, Excerpt]":
-    """Give the end of each stream."""
+    """Return the end of each stream."""
     return {stream: last(job.folder, stream, lines=lines, size=size, final=job.ended) for stream in STREAMS}
 
 
@@ -67,7 +67,7 @@ class Piece:
 
 
 def merged(job: "Record", excerpts: "dict[Stream, Excerpt]", *, lines: int) -> list[Piece]:
-    """Give these excerpts as one sequence of pieces, in the order in which they arrived.
+    """Return these excerpts as one sequence of pieces, in the order in which they arrived.
 
     At most the last so many lines of both together, 0 is no limit; the
     excerpts are cut to what is left.
@@ -80,7 +80,7 @@ def merged(job: "Record", excerpts: "dict[Stream, Excerpt]", *, lines: int) -> l
 
 
 def cut(pieces: list[Piece], lines: int) -> "dict[Stream, int]":
-    """Cut pieces off the front until so many lines are left; give how many bytes went of each stream."""
+    """Cut pieces off the front until so many lines are left; return how many bytes went of each stream."""
     gone: dict[Stream, int] = dict.fromkeys(STREAMS, 0)
     count = 0
     for place in range(len(pieces) - 1, -1, -1):

@@ -23,7 +23,7 @@ _LONGEST = 1.0
 def wait_for_end(
     store: "Store", job: "Record", seconds: float | None, cancel: "Cancel | None" = None
 ) -> "Record":
-    """Give the job once it has ended with its output complete; as it stands when the time is over."""
+    """Return the job once it has ended with its output complete; as it stands when the time is over."""
     deadline = None if seconds is None else monotonic() + seconds
     hung_up = False
     while not job.ended:

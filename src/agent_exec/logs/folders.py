@@ -104,7 +104,7 @@ class Folders:
             raise
 
     def read(self, path: str) -> tuple[bytes, os.stat_result]:
-        """Give a regular file's bytes and what it is; OSError for anything else."""
+        """Return a regular file's bytes and what it is; OSError for anything else."""
         name, folder = self._place(path)
         fd = os.open(name, os.O_RDONLY | _NONBLOCK | _FLAGS, dir_fd=folder)
         try:
@@ -117,7 +117,7 @@ class Folders:
         return b"".join(blocks), state
 
     def writable(self, path: str) -> os.stat_result:
-        """Give what a regular file is that may be written; OSError if it may not."""
+        """Return what a regular file is that may be written; OSError if it may not."""
         name, folder = self._place(path)
         fd = os.open(name, os.O_WRONLY | _NONBLOCK | _FLAGS, dir_fd=folder)
         try:
@@ -126,7 +126,7 @@ class Folders:
             os.close(fd)
 
     def state(self, path: str) -> os.stat_result | None:
-        """Give what has this name, a link itself; None if nothing has."""
+        """Return what has this name, a link itself; None if nothing has."""
         try:
             name, folder = self._place(path)
             return os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -183,7 +183,7 @@ class Folders:
         return (path, None) if folder is None else (name or os.curdir, folder)
 
     def _folder(self, path: str) -> int | None:
-        """Give the folder, and make what of it is missing."""
+        """Return the folder, and make what of it is missing."""
         if path in self._held:
             return self._held[path]
         parent, name = os.path.split(path)
@@ -211,7 +211,7 @@ class Folders:
 
 
 def same(state: os.stat_result | None, other: os.stat_result | None) -> bool:
-    """Tell whether a file is the one it was, and has not been written."""
+    """True if a file is the one it was, and has not been written."""
     if state is None or other is None:
         return state is other
     return (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns) == (

@@ -26,7 +26,7 @@ _BLOCK = 1 << 20
 
 
 def path(folder: str, stream: str) -> str:
-    """Give the path of a stream's first part."""
+    """Return the path of a stream's first part."""
     return os.path.join(folder, f"{stream}.log")
 
 
@@ -141,7 +141,7 @@ class LogWriter:
 
     @property
     def abandoned(self) -> bool:
-        """Whether the job was taken away while we write."""
+        """True if the job was taken away while we write."""
         return self._fd >= 0 and os.fstat(self._fd).st_nlink == 0
 
 
@@ -177,7 +177,7 @@ class Log:
             return 0.0
 
     def piece(self, offset: int) -> tuple[int, int]:
-        """Give what is kept without a gap from an offset on, or else the next such piece after it."""
+        """Return what is kept without a gap from an offset on, or else the next such piece after it."""
         for begin, end in self.pieces:
             if offset < end:
                 return max(begin, offset), end
@@ -185,7 +185,7 @@ class Log:
 
     @property
     def pieces(self) -> list[tuple[int, int]]:
-        """Give the ranges that are kept without a gap, in order."""
+        """Return the ranges that are kept without a gap, in order."""
         found: list[tuple[int, int]] = []
         for start, size, _ in self._parts:
             if found and found[-1][1] == start:
@@ -195,7 +195,7 @@ class Log:
         return found
 
     def read(self, start: int, end: int) -> bytes:
-        """Give the bytes of a range that is there in one piece."""
+        """Return the bytes of a range that is there in one piece."""
         found: list[bytes] = []
         for begin, size, name in self._parts:
             if begin + size <= start or begin >= end:
@@ -208,7 +208,7 @@ class Log:
 
 
 def _find_parts(folder: str, stream: str) -> "Sequence[tuple[int, int, str]]":
-    """Give offset, size and path of each part, in order."""
+    """Return offset, size and path of each part, in order."""
     prefix = f"{stream}.log"
     found: list[tuple[int, int, str]] = []
     try:

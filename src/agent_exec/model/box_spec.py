@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
         @property
         def alive(self) -> bool:
-            """Whether anybody is served."""
+            """True if anybody is served."""
 
         def take(self) -> list[dict[str, object]]:
-            """Give what was decided since this was last asked."""
+            """Return what was decided since this was last asked."""
 
         def close(self) -> None:
             """Serve no more."""

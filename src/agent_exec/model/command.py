@@ -39,7 +39,7 @@ class Variables(dict[str | bytes, str | bytes]):
         """Whether all of it is bytes."""
 
     def plus(self, more: "Mapping[str, str] | Mapping[bytes, bytes]") -> "Variables":
-        """Give these and some more, which win."""
+        """Return these and some more, which win."""
         found = Variables(more)
         added = dict(found)
         found.update(self)
@@ -166,7 +166,7 @@ class Launch(Value):
 
 
 def _word(name: str, value: "Word") -> str | bytes:
-    """Give a word as text or bytes; refuse what no system call can carry."""
+    """Return a word as text or bytes; refuse what no system call can carry."""
     word: object = value
     if not isinstance(word, str | bytes):
         path = getattr(type(word), "__fspath__", None)
@@ -187,7 +187,7 @@ def _word(name: str, value: "Word") -> str | bytes:
 
 
 def _name(key: "Word") -> str | bytes:
-    """Give the name of an environment variable; refuse what is none."""
+    """Return the name of an environment variable; refuse what is none."""
     word = _word("env", key)
     if not word or (b"=" in word if isinstance(word, bytes) else "=" in word):
         raise InvalidArgument(f"an environment variable's name must be non-empty, without '='; got {word!r}")

@@ -7,7 +7,7 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def seconds(text: str, *, bare: str) -> float:
-    """Give a span in seconds; a number without a unit is in the unit `bare`."""
+    """Return a span in seconds; a number without a unit is in the unit `bare`."""
     word = text.strip().lower()
     number = word.rstrip("abcdefghijklmnopqrstuvwxyz")
     unit = word[len(number) :] or bare

@@ -74,7 +74,7 @@ def _dump(value: object) -> str:
 
 
 def load(text: str) -> "Any":
-    """Give the value of a JSON text; raise ValueError if it is none."""
+    """Return the value of a JSON text; raise ValueError if it is none."""
     try:
         value, end = _scan(text, 0)
     except StopIteration:

@@ -76,7 +76,7 @@ TABLE: "dict[tuple[Phase, Event], tuple[Phase, tuple[Effect, ...]]]" = {
 
 
 def step(phase: "Phase", event: "Event") -> "tuple[Phase, tuple[Effect, ...]]":
-    """Give the next phase and what is to be done, in order."""
+    """Return the next phase and what is to be done, in order."""
     return TABLE[phase, event]
 
 

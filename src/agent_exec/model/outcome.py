@@ -70,12 +70,12 @@ class Outcome(Value):
 
     @property
     def ok(self) -> bool:
-        """Whether the command ended by itself with exit code 0."""
+        """True if the command ended by itself with exit code 0."""
         return self.exit_code == 0 and self.cause is None
 
     @property
     def timed_out(self) -> bool:
-        """Whether its time ran out."""
+        """True if its time ran out."""
         return self.cause == "timeout"
 
     @property

@@ -29,7 +29,7 @@ class Keep:
         self.observed = 0
 
     def fresh(self) -> "Self":
-        """Give an empty keeping of the same kind and limits."""
+        """Return an empty keeping of the same kind and limits."""
         raise TypeError("a keeping is one of Head, Tail, HeadTail, Lines")
 
     def feed(self, chunk: bytes) -> None:
@@ -37,7 +37,7 @@ class Keep:
         raise TypeError(f"a keeping is one of Head, Tail, HeadTail, Lines; {len(chunk)} bytes have no keeper")
 
     def value(self) -> bytes:
-        """Give what is kept, as one piece."""
+        """Return what is kept, as one piece."""
         raise TypeError("a keeping is one of Head, Tail, HeadTail, Lines")
 
     @property
@@ -47,7 +47,7 @@ class Keep:
 
     @property
     def overflowed(self) -> bool:
-        """Whether something observed was not kept."""
+        """True if something observed was not kept."""
         return self.observed > self.kept
 
 
@@ -62,7 +62,7 @@ class Head(Keep):
         self._data = bytearray()
 
     def fresh(self) -> "Head":
-        """Give an empty keeping with the same limit."""
+        """Return an empty keeping with the same limit."""
         return Head(self.limit)
 
     def feed(self, chunk: bytes) -> None:
@@ -73,7 +73,7 @@ class Head(Keep):
             self._data += chunk if len(chunk) <= room else chunk[:room]
 
     def value(self) -> bytes:
-        """Give the first bytes."""
+        """Return the first bytes."""
         return bytes(self._data)
 
     @property
@@ -119,7 +119,7 @@ class _Pieces:
             self.first = 0
 
     def last(self, size: int) -> "list[bytes | bytearray | memoryview]":
-        """Give the last `size` bytes in pieces; large ones are not copied."""
+        """Return the last `size` bytes in pieces; large ones are not copied."""
         found: list[bytes | bytearray | memoryview] = list(self.parts[self.first :])
         excess = sum(map(len, found)) - size
         if excess > 0:
@@ -140,7 +140,7 @@ class Tail(Keep):
         self._pieces = _Pieces()
 
     def fresh(self) -> "Tail":
-        """Give an empty keeping with the same limit."""
+        """Return an empty keeping with the same limit."""
         return Tail(self.limit)
 
     def feed(self, chunk: bytes) -> None:
@@ -152,7 +152,7 @@ class Tail(Keep):
             pieces.drop()
 
     def value(self) -> bytes:
-        """Give the last bytes."""
+        """Return the last bytes."""
         return b"".join(self._pieces.last(self.limit))
 
     @property
@@ -172,7 +172,7 @@ class HeadTail(Keep):
         self._tail = Tail(bound("tail", tail))
 
     def fresh(self) -> "HeadTail":
-        """Give an empty keeping with the same limits."""
+        """Return an empty keeping with the same limits."""
         return HeadTail(self._head.limit, self._tail.limit)
 
     def feed(self, chunk: bytes) -> None:
@@ -188,11 +188,11 @@ class HeadTail(Keep):
             self._tail.feed(chunk[room:])
 
     def parts(self) -> tuple[bytes, bytes]:
-        """Give the two ends apart; `observed - kept` bytes are missing between them."""
+        """Return the two ends apart; `observed - kept` bytes are missing between them."""
         return self._head.value(), self._tail.value()
 
     def take(self) -> tuple[bytes, bytes, int]:
-        """Give the two ends and how much was observed, and begin anew."""
+        """Return the two ends and how much was observed, and begin anew."""
         head, self._head = self._head, self._head.fresh()
         if self.observed <= head.limit:
             tail = b""
@@ -202,7 +202,7 @@ class HeadTail(Keep):
         return head.value(), tail, observed
 
     def value(self) -> bytes:
-        """Give both ends, one after the other."""
+        """Return both ends, one after the other."""
         return b"".join([self._head._data, *self._tail._pieces.last(self._tail.limit)])
 
     @property
@@ -220,11 +220,11 @@ class Text:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def feed(self, chunk: bytes) -> str:
-        """Give the characters completed by these bytes."""
+        """Return the characters completed by these bytes."""
         return self._decoder.decode(chunk)
 
     def finish(self) -> str:
-        """Give what an unfinished character at the end amounts to."""
+        """Return what an unfinished character at the end amounts to."""
         return self._decoder.decode(b"", final=True)
 
 
@@ -240,7 +240,7 @@ def unfinished(data: bytes) -> int:
 
 
 def text(data: "bytes | Iterable[bytes]") -> str:
-    """Give bytes, or chunks of them, as text."""
+    """Return bytes, or chunks of them, as text."""
     if isinstance(data, bytes):
         return data.decode("utf-8", "replace")
     return b"".join(data).decode("utf-8", "replace")

@@ -15,7 +15,7 @@ class Value:
     __slots__: tuple[str, ...] = ()
 
     def replace(self, **changes: "Any") -> "Self":
-        """Give a copy with some fields changed, checked like a new one."""
+        """Return a copy with some fields changed, checked like a new one."""
         fields = {name: getattr(self, name) for name in self.__slots__}
         return type(self)(**(fields | changes))
 

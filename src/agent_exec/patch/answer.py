@@ -75,7 +75,7 @@ def verify_confined(text: str, *, cwd: str, plan: "Plan") -> "Changes":
 
 
 def told(changes: "Changes", left: "Sequence[str]" = ()) -> Applied:
-    """Give changes that were made as an answer; `left` are the names that `commit` could not take away."""
+    """Return changes that were made as an answer; `left` are the names that `commit` could not take away."""
     kinds = (("A", changes.added), ("M", changes.modified), ("D", changes.deleted))
     lines = [f"{kind} {path}\n" for kind, paths in kinds for path in paths]
     text = "Success. Updated the following files:\n" + "".join(lines) if lines else NOTHING

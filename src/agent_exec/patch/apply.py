@@ -130,7 +130,7 @@ class _Planner:
         return real
 
     def _present(self, real: str, shown: str) -> "tuple[bytes, os.stat_result | None]":
-        """Give the file that will be overwritten, if there is one."""
+        """Return the file that will be overwritten, if there is one."""
         try:
             return self.folders.read(real)
         except FileNotFoundError:

@@ -63,7 +63,7 @@ class Remove(Value):
 
 
 def commit(writes: "Sequence[Write]", removes: "Sequence[Remove]") -> tuple[str, ...]:
-    """Make all changes and give the hidden names that could not be taken away; or change nothing and raise.
+    """Make all changes and return the hidden names that could not be taken away; or change nothing and raise.
 
     A file that changed since it was planned is an UnfitPatch, a refusal of
     the system a PatchNotWritten. After a KeyboardInterrupt all is done or

@@ -41,7 +41,7 @@ class Intercepted(Value):
 
 
 def intercept(argv: "Sequence[str]") -> Intercepted | None:
-    """Give the patch that a command would apply; None if it is to be run like any other.
+    """Return the patch that a command would apply; None if it is to be run like any other.
 
     Raises ImplicitPatch for a patch without a call, whose lines no shell should see.
     """
@@ -69,7 +69,7 @@ def _base(program: str) -> str:
 
 
 def _script(argv: "Sequence[str]") -> str | None:
-    """Give the text that a shell is to run; None if this is no such command."""
+    """Return the text that a shell is to run; None if this is no such command."""
     shell, *options, script = argv
     name = _base(shell)
     if name in _POSIX:
@@ -111,13 +111,13 @@ def _read(script: str, windows: bool) -> Intercepted | None:
 
 
 def _without_returns(script: str) -> str:
-    """Give a script whose every line ends with CR LF as one whose lines end with LF."""
+    """Return a script whose every line ends with CR LF as one whose lines end with LF."""
     plain = script.replace("\r\n", "\n")
     return plain if "\r" not in plain and script.count("\n") == script.count("\r\n") else script
 
 
 def _word(text: str, windows: bool) -> tuple[str, str] | None:
-    """Give the directory that is the first word, and what follows; None if it is not literal and plain."""
+    """Return the directory that is the first word, and what follows; None if it is not literal and plain."""
     quote = text[:1]
     if quote in ("'", '"'):
         word, end, rest = text[1:].partition(quote)
@@ -178,7 +178,7 @@ def _tag(head: str) -> str | None:
 
 
 def _body(rest: str, tag: str) -> str | None:
-    """Give the lines above the tag's; None if there is no such, or anything but blanks below it."""
+    """Return the lines above the tag's; None if there is no such, or anything but blanks below it."""
     lines = rest.split("\n")
     if tag not in lines:
         return None

@@ -253,5 +253,5 @@ class _Reader:
 
 
 def _marks(line: str) -> bool:
-    """Tell whether a line is a marker and none of the file's."""
+    """True if a line is a marker and none of the file's."""
     return line[:1] not in _SIGNS and line.lstrip().startswith("***")

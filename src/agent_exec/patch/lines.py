@@ -20,7 +20,7 @@ _BOM = "\ufeff"
 
 
 def rewritten(data: bytes, chunks: "Sequence[Chunk]", shown: str) -> bytes:
-    """Give a file's bytes with the chunks applied; raise UnfitPatch if they do not fit."""
+    """Return a file's bytes with the chunks applied; raise UnfitPatch if they do not fit."""
     text = data.decode("utf-8", "surrogateescape")
     mark = _BOM if text.startswith(_BOM) else ""
     failure: UnfitPatch | None = None
@@ -36,7 +36,7 @@ def rewritten(data: bytes, chunks: "Sequence[Chunk]", shown: str) -> bytes:
 
 
 def _readings(text: str) -> "Iterator[Lines]":
-    """Give the ways to read a text: a lone CR ends a line if nothing else does, or if nothing else fits."""
+    """Return the ways to read a text: a lone CR ends a line if nothing else does, or if nothing else fits."""
     lone = "\r" in text and "\n" not in text
     yield _split(text, lone)
     if not lone and "\r" in text.replace("\r\n", ""):
@@ -95,7 +95,7 @@ def _neighbour(ends: list[str], at: int) -> str:
 
 
 def _placed(texts: list[str], chunks: "Sequence[Chunk]", shown: str) -> "list[tuple[int, Sequence[Edit]]]":
-    """Give where each chunk begins, and its edits, from the first line of the file to the last."""
+    """Return where each chunk begins, and its edits, from the first line of the file to the last."""
     seeker = Seeker(texts)
     placed: list[tuple[int, Sequence[Edit]]] = []
     at = 0
@@ -131,7 +131,7 @@ def _found(seeker: Seeker, old: "tuple[str, ...]", at: int, begun: int, at_end: 
 
 
 def _without_last(edits: "Sequence[Edit]") -> "Sequence[Edit]":
-    """Give the edits without the last line that they expect, which is empty and not there."""
+    """Return the edits without the last line that they expect, which is empty and not there."""
     last = max(number for number, (sign, _) in enumerate(edits) if sign != "+")
     wanted = edits[last][0] == " " and last + 1 < len(edits)  # something is to be added below it
     return (*edits[:last], *([("+", "")] if wanted else []), *edits[last + 1 :])

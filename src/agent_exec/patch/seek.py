@@ -15,7 +15,7 @@ _FOLDED = {
 
 
 def fold(line: str) -> str:
-    """Give a line with plain dashes, quotes and spaces, and none of these at its ends."""
+    """Return a line with plain dashes, quotes and spaces, and none of these at its ends."""
     return line.translate(_FOLDED).strip()
 
 
@@ -29,7 +29,7 @@ class Seeker:
         self._seen: list[list[str]] = [list(lines)]
 
     def find(self, wanted: "Sequence[str]", start: int = 0, at_end: bool = False) -> int | None:
-        """Give where these lines are, at `start` or after; None if nowhere.
+        """Return where these lines are, at `start` or after; None if nowhere.
 
         An exact match anywhere is better than a loose one before it. With
         `at_end` the last lines are tried first, loosely too.

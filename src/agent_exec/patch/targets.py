@@ -45,7 +45,7 @@ class Targets:
         return self._allowed(path, self._real(self._join(path), path))
 
     def name(self, path: str) -> str:
-        """Give the real path of a name to be taken away, a link itself; raise PatchRejected likewise."""
+        """Return the real path of a name to be taken away, a link itself; raise PatchRejected likewise."""
         self.file(path)
         parent, name = os.path.split(self._join(path).rstrip(os.sep))
         if name in ("", os.curdir, os.pardir):
@@ -75,7 +75,7 @@ class Targets:
 
 
 def _in_repository(path: str) -> bool:
-    """Tell whether a name on a path is one by which some system knows a .git."""
+    """True if a name on a path is one by which some system knows a .git."""
     lowered = path.casefold()
     if ".git" not in lowered and "git~" not in lowered and path.isascii():
         return False
@@ -84,7 +84,7 @@ def _in_repository(path: str) -> bool:
 
 
 def _plain(name: str) -> str:
-    """Give a name without the characters that macOS does not see in it."""
+    """Return a name without the characters that macOS does not see in it."""
     return name if name.isascii() else "".join(one for one in name if one not in _UNSEEN)
 
 

@@ -112,7 +112,7 @@ def _landlock_refuses(plan: "Plan") -> str:
 
 
 def _landlock() -> int:
-    """Give the version of the kernel's Landlock, 0 if there is none or nobody knows."""
+    """Return the version of the kernel's Landlock, 0 if there is none or nobody knows."""
     from agent_exec.sandbox.linux.landlock import abi
 
     try:
@@ -150,10 +150,10 @@ _OF = {"linux": (NS, BWRAP, LANDLOCK), "darwin": (SEATBELT,)}
 
 
 def backends(platform: str = sys.platform) -> tuple[Backend, ...]:
-    """Give those of a system, strongest first."""
+    """Return those of a system, strongest first."""
     return _OF.get(platform, ())
 
 
 def backend(name: str) -> Backend:
-    """Give the one of this name."""
+    """Return the one of this name."""
     return next(one for one in ALL if one.name == name)

@@ -72,7 +72,7 @@ def scrub(
     backend: str = "",
     given: "Collection[str]" = (),
 ) -> dict[bytes, bytes]:
-    """Give the variables that go into the box, in the system's form.
+    """Return the variables that go into the box, in the system's form.
 
     What the profile's `env` names goes in whatever it is called. What is as
     in this process was inherited: of that goes in what is on the list of

@@ -103,12 +103,12 @@ class BoxLimits(_Frozen):
         )
 
     def to_json(self) -> dict[str, object]:
-        """Give the fields by name, in the order of the alphabet."""
+        """Return the fields by name, in the order of the alphabet."""
         return {name: getattr(self, name) for name in sorted(self.__slots__)}
 
     @classmethod
     def from_json(cls, fields: object) -> "BoxLimits":
-        """Give the limits that were written so; refuse what is not known."""
+        """Return the limits that were written so; refuse what is not known."""
         return cls(**_known(cls, "limits", fields))  # type: ignore[arg-type]
 
 
@@ -238,13 +238,13 @@ class Profile(_Frozen):
 
     @property
     def digest(self) -> str:
-        """Give "sha256:" and the hash of the canonical text: equal for equal profiles, on every machine."""
+        """Return "sha256:" and the hash of the canonical text: equal for equal profiles, on every machine."""
         import hashlib
 
         return f"sha256:{hashlib.sha256(self.to_text().encode()).hexdigest()}"
 
     def to_json(self) -> dict[str, object]:
-        """Give the fields by name, in the order of the alphabet, as JSON has them."""
+        """Return the fields by name, in the order of the alphabet, as JSON has them."""
         found: dict[str, object] = {}
         for name in sorted(self.__slots__):
             value = getattr(self, name)
@@ -254,14 +254,14 @@ class Profile(_Frozen):
         return found
 
     def to_text(self) -> str:
-        """Give the canonical text: JSON on one line, which `from_json` reads."""
+        """Return the canonical text: JSON on one line, which `from_json` reads."""
         from agent_exec.model.jsonline import dump
 
         return dump(self.to_json())
 
     @classmethod
     def from_json(cls, value: "str | bytes | Mapping[str, object]") -> "Profile":
-        """Give the profile of a JSON object or its text; what is left out is as in a new one.
+        """Return the profile of a JSON object or its text; what is left out is as in a new one.
 
         Refused are unknown fields, fields that come twice, and values of the
         wrong kind: a profile that is misread would confine less than it says.
@@ -305,7 +305,7 @@ def _once(pairs: "list[tuple[str, object]]") -> dict[str, object]:
 
 
 def _places(field: str, value: object) -> tuple[str, ...]:
-    """Give paths, relative or absolute; their order means nothing."""
+    """Return paths, relative or absolute; their order means nothing."""
     return tuple(sorted({folder(field, path, relative=True) for path in paths(field, value)}))
 
 

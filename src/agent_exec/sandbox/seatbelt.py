@@ -76,7 +76,7 @@ _LIMITS = {
 
 
 def wrap(plan: "Plan", argv: "Sequence[str]", port: int = 0) -> list[str]:
-    """Give the words that run a command in a sandbox of this plan.
+    """Return the words that run a command in a sandbox of this plan.
 
     The first word should be the path of the program, for PATH decides
     otherwise. `port` is where a proxy listens, if the plan lists hosts.
@@ -88,7 +88,7 @@ def wrap(plan: "Plan", argv: "Sequence[str]", port: int = 0) -> list[str]:
 
 
 def parameters(plan: "Plan") -> dict[str, str]:
-    """Give every path of the profile by its name in the text."""
+    """Return every path of the profile by its name in the text."""
     found: dict[str, str] = {}
     for group, paths in _groups(plan).items():
         found |= _names(group, paths)
@@ -96,14 +96,14 @@ def parameters(plan: "Plan") -> dict[str, str]:
 
 
 def text(plan: "Plan", port: int = 0) -> str:
-    """Give the profile; without a port, a list of hosts allows no connection at all."""
+    """Return the profile; without a port, a list of hosts allows no connection at all."""
     if type(port) is not int or not 0 <= port <= 65535:
         raise InvalidArgument(f"port must be a number from 0 to 65535; got {port!r}", field="port")
     return "\n".join(["(version 1)", "(deny default)", *_running(), *_files(plan), *_network(plan, port), ""])
 
 
 def unenforced(plan: "Plan") -> tuple[str, ...]:
-    """Say what this sandbox lacks beside the Linux one; `plan.unenforced` says what both lack."""
+    """Return what this sandbox lacks beside the Linux one; `plan.unenforced` says what both lack."""
     profile = plan.profile
     found = [
         "arguments and variables of this user's other processes can be read, though none can be signalled",
@@ -130,7 +130,7 @@ def unenforced(plan: "Plan") -> tuple[str, ...]:
 
 
 def _groups(plan: "Plan") -> dict[str, tuple[str, ...]]:
-    """Give the paths of a plan by what is done with them."""
+    """Return the paths of a plan by what is done with them."""
     roots = tuple(root.path for root in plan.roots if plan.profile.name == "workspace-write")
     # What does not exist yet is hidden too, unless the command may make it itself.
     absent = (path for path in plan.absent if not any(inside(path, root) for root in roots))
@@ -150,7 +150,7 @@ def _groups(plan: "Plan") -> dict[str, tuple[str, ...]]:
 
 
 def _above(paths: "Iterable[str]", roots: "Sequence[str]") -> list[str]:
-    """Give the folders between a root and what is kept safe below it, which would move away with them."""
+    """Return the folders between a root and what is kept safe below it, which would move away with them."""
     found: set[str] = set()
     for path in paths:
         for root in roots:
@@ -161,7 +161,7 @@ def _above(paths: "Iterable[str]", roots: "Sequence[str]") -> list[str]:
 
 
 def _running() -> "Iterator[str]":
-    """Give what any command needs to run."""
+    """Return what any command needs to run."""
     yield "(allow process-exec* process-fork)"
     yield "(allow signal process-info* (target same-sandbox))"
     yield _rule(
@@ -175,7 +175,7 @@ def _running() -> "Iterator[str]":
 
 
 def _files(plan: "Plan") -> "Iterator[str]":
-    """Give what may be read and written."""
+    """Return what may be read and written."""
     groups = _groups(plan)
     masks = _names("MASK", groups["MASK"])
     kept = _names("PROTECTED", groups["PROTECTED"]) | masks
@@ -217,7 +217,7 @@ def _devices() -> "Iterator[str]":
 
 
 def _network(plan: "Plan", port: int) -> "Iterator[str]":
-    """Give what may be reached: never the machine's own services on loopback or on unix sockets."""
+    """Return what may be reached: never the machine's own services on loopback or on unix sockets."""
     if plan.profile.net != "on":
         yield "(deny network*)"
         if port and plan.profile.net != "off":
@@ -246,7 +246,7 @@ def _at_and_below(names: "Iterable[str]") -> list[str]:
 
 
 def _without(wanted: str, names: "Iterable[str]") -> str:
-    """Give a filter for what is wanted, but not what is at or below the named places."""
+    """Return a filter for what is wanted, but not what is at or below the named places."""
     excluded = [f"(require-not {place})" for place in _at_and_below(names)]
     return f"(require-all {' '.join((wanted, *excluded))})" if excluded else wanted
 

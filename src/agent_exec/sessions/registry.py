@@ -54,18 +54,18 @@ class Registry:
             self._reserved.discard(number)
 
     def folder(self, number: int) -> str:
-        """Give the folder of a session's output, which need not be there."""
+        """Return the folder of a session's output, which need not be there."""
         return os.path.join(self._folder, str(number))
 
     def keep(self, session: "Session") -> "Session | None":
-        """Keep a session; give the one that must end to make room, if one must."""
+        """Keep a session; return the one that must end to make room, if one must."""
         with self._lock:
             doomed = self._make_room()
             self._kept[session.number] = session
             return doomed
 
     def find(self, number: int) -> "Session | None":
-        """Give a session that is kept, or one that has ended and is still remembered."""
+        """Return a session that is kept, or one that has ended and is still remembered."""
         with self._lock:
             session = self._kept.get(number) or self._ended.get(number)
             if session is not None:
@@ -92,17 +92,17 @@ class Registry:
         session.close()
 
     def live(self) -> "list[Session]":
-        """Give those that are kept, oldest first."""
+        """Return those that are kept, oldest first."""
         with self._lock:
             return sorted(self._kept.values(), key=lambda session: session.began)
 
     def ended(self) -> "list[Session]":
-        """Give those that have ended and can still be read, oldest first."""
+        """Return those that have ended and can still be read, oldest first."""
         with self._lock:
             return list(self._ended.values())
 
     def close(self) -> "list[Session]":
-        """Forget everything; give the sessions that have to be ended."""
+        """Forget everything; return the sessions that have to be ended."""
         with self._lock:
             left = list(self._kept.values())
             for session in self._ended.values():
@@ -113,7 +113,7 @@ class Registry:
             return left
 
     def _make_room(self) -> "Session | None":
-        """Give the one that must go: never one of those used last, one that has ended before all others."""
+        """Return the one that must go: never one of those used last, one that has ended before all others."""
         if len(self._kept) < self._limit:
             return None
         by_use = sorted(self._kept.values(), key=lambda session: session.used)

@@ -112,7 +112,7 @@ class Session:
 
     @property
     def ended(self) -> bool:
-        """Whether it is over, and its output complete."""
+        """True if it is over, and its output complete."""
         return self.outcome is not None or self.error is not None
 
     @property
@@ -161,7 +161,7 @@ class Session:
         handing.finish(InvalidState(f"this command is job {name} now", job_id=name))
 
     def printed(self) -> "Iterator[tuple[int, bytes]]":
-        """Give all that is kept of its output, in pieces with their offsets."""
+        """Return all that is kept of its output, in pieces with their offsets."""
         at = 0
         while at < self.transcript.total:
             at, data = self.read(at, _PIECE)
@@ -289,7 +289,7 @@ class Session:
             return self.transcript.take(final=final)
 
     def take_streams(self, *, final: bool = True) -> dict[str, str] | None:
-        """Give what has come of each stream since the last time; None unless they are kept apart."""
+        """Return what has come of each stream since the last time; None unless they are kept apart."""
         if self._streams is None:
             return None
         taken: dict[str, str] = {}
@@ -308,7 +308,7 @@ class Session:
             return self.transcript.gaps()
 
     def read(self, start: int, most: int) -> tuple[int, bytes]:
-        """Give some output again, and where it begins."""
+        """Return some output again, and where it begins."""
         with self._changed:
             return self.transcript.read(start, most)
 
@@ -322,7 +322,7 @@ class Session:
         export(file, events, size.columns, size.rows, timestamp=self.began, command=self.text)
 
     def picture(self) -> str:
-        """Give a picture of its last screen, as SVG."""
+        """Return a picture of its last screen, as SVG."""
         from agent_exec.terminal.picture import svg
         from agent_exec.terminal.screen import new_screen
 
@@ -341,7 +341,7 @@ class Session:
             idle.join()
 
     def _step(self, wanted: "Wanted") -> float:
-        """Give how long nothing need be looked at, unless something is printed."""
+        """Return how long nothing need be looked at, unless something is printed."""
         if wanted.ports:
             return _LAST_LOOK
         if wanted.idle is not None:
@@ -349,7 +349,7 @@ class Session:
         return 3600.0
 
     def _ending(self, wanted: "Wanted", *, late: bool) -> Ending | None:
-        """Say why a wait ends now, if it does: what can be seen without a look at the terminal."""
+        """Return why a wait ends now, if it does: what can be seen without a look at the terminal."""
         if self.ended:
             return _EXIT
         if found := self._holds(wanted):
@@ -357,7 +357,7 @@ class Session:
         return _DEADLINE if late else None
 
     def _holds(self, wanted: "Wanted") -> str:
-        """Say which condition holds, "" if none does."""
+        """Return which condition holds, "" if none does."""
         if wanted.output and self.transcript.waiting:
             return "output"
         if self._matcher is not None and self._matcher.matched:
@@ -431,7 +431,7 @@ class Session:
 
 
 def told(error: BaseException | None) -> str:
-    """Give what went wrong, for people; "" if nothing did."""
+    """Return what went wrong, for people; "" if nothing did."""
     if error is None:
         return ""
     return error.message if isinstance(error, AgentExecError) else str(error)

@@ -112,7 +112,7 @@ class Transcript:
         return Taken(start, self._taken, head, omitted, tail)
 
     def peek(self) -> tuple[bytes, bytes]:
-        """Give the two ends of what is new, and leave it so."""
+        """Return the two ends of what is new, and leave it so."""
         return self._new.parts()
 
     @property
@@ -121,7 +121,7 @@ class Transcript:
         return self._new.observed - self._held
 
     def read(self, start: int, most: int) -> tuple[int, bytes]:
-        """Give some output again, from an offset on, and where it begins: what is gone is left out."""
+        """Return some output again, from an offset on, and where it begins: what is gone is left out."""
         start = min(max(0, start), self.total)
         if start < len(self._memory) or not self._spilled:
             return start, bytes(self._memory[start : start + most])
@@ -152,7 +152,7 @@ class Transcript:
         return found
 
     def events(self) -> "Iterator[tuple[float, bytes]]":
-        """Give all that is kept, in order, with the seconds since the beginning at which it came."""
+        """Return all that is kept, in order, with the seconds since the beginning at which it came."""
         ends = [offset for _, offset in self._marks[1:]] + [self.total]
         for (seconds, begin), end in zip(self._marks, ends, strict=True):
             at = begin

@@ -26,7 +26,7 @@ class Table:
         self._codes: dict[Any, str] = {}
 
     def code(self, value: "Any") -> str | None:
-        """Give the character for a value; None if there is no room for it."""
+        """Return the character for a value; None if there is no room for it."""
         code = self._codes.get(value)
         if code is None and len(self._values) < self._size:
             code = self._codes[value] = chr(self._first + len(self._values))
@@ -34,11 +34,11 @@ class Table:
         return code
 
     def value(self, code: str) -> "Any":
-        """Give the value that a character stands for."""
+        """Return the value that a character stands for."""
         return self._values[ord(code) - self._first]
 
     def keep(self, used: set[str]) -> dict[int, str]:
-        """Forget all values but these; give their new characters."""
+        """Forget all values but these; return their new characters."""
         values = [self.value(code) for code in sorted(used)]
         self._values.clear()
         self._codes.clear()

@@ -77,7 +77,7 @@ def _charset(number: int, name: str) -> "Simple":
 
 
 def modes(on: bool) -> "Action":
-    """Give what switches modes on or off."""
+    """Return what switches modes on or off."""
 
     def change(screen: "Emulator", numbers: "Numbers") -> None:
         for number in numbers:
@@ -90,7 +90,7 @@ def modes(on: bool) -> "Action":
 
 
 def private_modes(on: bool) -> "Action":
-    """Give what switches the modes of this kind of terminal on or off."""
+    """Return what switches the modes of this kind of terminal on or off."""
 
     def change(screen: "Emulator", numbers: "Numbers") -> None:
         for number in numbers:

@@ -54,7 +54,7 @@ class Emulator(Drawing):
 
     @property
     def alternate(self) -> bool:
-        """Whether a full-screen program has it."""
+        """True if a full-screen program has it."""
         return self._main is not None
 
     def feed(self, data: bytes) -> None:
@@ -103,11 +103,11 @@ class Emulator(Drawing):
         self.wrapping = False
 
     def text(self) -> str:
-        """Give its lines without the blanks at their ends and the empty lines at the end of all."""
+        """Return its lines without the blanks at their ends and the empty lines at the end of all."""
         return "\n".join(self._readable(line).rstrip(" ") for line in self.grid.text).rstrip("\n")
 
     def spans(self, row: int) -> "list[Span]":
-        """Give a row as stretches of one style each, all its cells."""
+        """Return a row as stretches of one style each, all its cells."""
         text = self.grid.text[row]
         styles = self.grid.styles[row]
         found: list[Span] = []

@@ -38,7 +38,7 @@ _LONGEST_NAME = 32
 
 
 def translate(text: str, application: bool = False) -> bytes:
-    """Give the bytes for text in which keys are written as `<C-c>`, `<Up>`, `<A-x>`, `<F5>`.
+    """Return the bytes for text in which keys are written as `<C-c>`, `<Up>`, `<A-x>`, `<F5>`.
 
     Names have no blanks and may be written in any case; text outside of them
     is itself, and so is a `<` that begins none. `application` chooses the

@@ -43,7 +43,7 @@ class Lines:
 
     @property
     def at_end(self) -> bool:
-        """Whether text that comes now simply follows what is there."""
+        """True if text that comes now simply follows what is there."""
         return (
             self.row == len(self.lines) - 1
             and self.column == len(self.lines[-1])
@@ -52,7 +52,7 @@ class Lines:
         )
 
     def settled(self) -> str:
-        """Give out what can change no more, once."""
+        """Return out what can change no more, once."""
         self.trim()
         if not self.given:
             return ""
@@ -61,7 +61,7 @@ class Lines:
         return text
 
     def text(self) -> str:
-        """Give the lines that were not given out yet."""
+        """Return the lines that were not given out yet."""
         lines = self.lines
         line = lines[self.row]
         if self.column != len(line):

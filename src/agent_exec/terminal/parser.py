@@ -27,7 +27,7 @@ class Parser:
         self._tokens, self._begun = _expressions()
 
     def feed(self, data: bytes) -> list[str]:
-        """Give the tokens that are whole by now."""
+        """Return the tokens that are whole by now."""
         text = self._carry + self._decoder.decode(data)
         self._carry = ""
         start = text.rfind("\x1b")
@@ -40,7 +40,7 @@ class Parser:
         return self._tokens.split(text)
 
     def skip(self, data: bytes, lines: int) -> bytes:
-        """Give the last lines of data that is nothing but lines; all of it if it is not, or they are few.
+        """Return the last lines of data that is nothing but lines; all of it if it is not, or they are few.
 
         What is left out has no effect on anything that is drawn after so many lines.
         """
@@ -66,7 +66,7 @@ _compiled: "tuple[re.Pattern[str], re.Pattern[str]] | None" = None
 
 
 def _expressions() -> "tuple[re.Pattern[str], re.Pattern[str]]":
-    """Give those for tokens and for what is only begun."""
+    """Return those for tokens and for what is only begun."""
     global _compiled  # noqa: PLW0603
     if _compiled is None:
         import re

@@ -18,7 +18,7 @@ _FONT = "'DejaVu Sans Mono', Menlo, Consolas, monospace"
 
 
 def svg(screen: "Screen") -> str:
-    """Give a picture; the same screen always gives the same one."""
+    """Return a picture; the same screen always gives the same one."""
     width = _number(screen.columns * _WIDTH + 2 * _MARGIN)
     height = _number(screen.rows * _HEIGHT + 2 * _MARGIN)
     boxes: list[str] = []
@@ -58,7 +58,7 @@ def escape(text: str) -> str:
 
 
 def colour(number: int) -> str:
-    """Give a colour of the terminal as one of the web."""
+    """Return a colour of the terminal as one of the web."""
     if number >= RGB:
         return f"#{number & 0xFFFFFF:06x}"
     if number < 16:
@@ -71,7 +71,7 @@ def colour(number: int) -> str:
 
 
 def _colours(style: "Style") -> tuple[str, str]:
-    """Give the ink and the paper of a style."""
+    """Return the ink and the paper of a style."""
     foreground, background, flags = style
     if flags & BOLD and 0 <= foreground < 8:
         foreground += 8

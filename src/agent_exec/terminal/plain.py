@@ -40,7 +40,7 @@ class Plain:
         self._size = 0
 
     def feed(self, data: bytes) -> str:
-        """Take what was printed; give out what is settled by now, possibly nothing."""
+        """Take what was printed; return out what is settled by now, possibly nothing."""
         self._raw.append(data)
         self._size += len(data)
         if self._size < _ENOUGH and not self._lines.given and len(self._lines.lines) <= 2 * WINDOW:
@@ -49,7 +49,7 @@ class Plain:
         return self._lines.settled()
 
     def peek(self) -> str:
-        """Give what is not settled yet: the last lines, with the unfinished one at their end."""
+        """Return what is not settled yet: the last lines, with the unfinished one at their end."""
         self._look()
         return self._lines.text()
 
@@ -59,7 +59,7 @@ class Plain:
         self._lines.columns = columns
 
     def finish(self) -> str:
-        """Give all that is left, and begin anew."""
+        """Return all that is left, and begin anew."""
         self._look()
         rest = self._decoder.decode(b"", final=True)
         if rest:

@@ -27,10 +27,10 @@ class Screen(Protocol):
         """Take on another size."""
 
     def text(self) -> str:
-        """Give its lines without the blanks at their ends and the empty lines at the end of all."""
+        """Return its lines without the blanks at their ends and the empty lines at the end of all."""
 
     def spans(self, row: int) -> "list[Span]":
-        """Give a row as stretches of one style each, all its cells."""
+        """Return a row as stretches of one style each, all its cells."""
 
     @property
     def cursor(self) -> tuple[int, int]:
@@ -38,25 +38,25 @@ class Screen(Protocol):
 
     @property
     def cursor_shown(self) -> bool:
-        """Whether the cursor is visible."""
+        """True if the cursor is visible."""
 
     @property
     def alternate(self) -> bool:
-        """Whether a full-screen program has it."""
+        """True if a full-screen program has it."""
 
     @property
     def application_keys(self) -> bool:
-        """Whether the program wants the other form of the cursor keys."""
+        """True if the program wants the other form of the cursor keys."""
 
     @property
     def bracketed_paste(self) -> bool:
-        """Whether the program wants to be told where pasted text begins and ends."""
+        """True if the program wants to be told where pasted text begins and ends."""
 
 
 def new_screen(
     rows: int = 24, columns: int = 80, answer: "Callable[[bytes], object] | None" = None
 ) -> Screen:
-    """Give a blank screen; `answer` gets what a terminal would reply to a program that asks."""
+    """Return a blank screen; `answer` gets what a terminal would reply to a program that asks."""
     from agent_exec.terminal.emulator import Emulator
 
     return Emulator(rows, columns, answer)

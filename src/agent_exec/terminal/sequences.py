@@ -12,7 +12,7 @@ _FIELDS = 16
 
 
 def understand(token: str) -> "tuple[Action, Numbers]":
-    """Give what a control sequence asks for, and its numbers."""
+    """Return what a control sequence asks for, and its numbers."""
     body = token[2:-1]
     prefix = body[:1] if body[:1] in set("<=>?") else ""
     fields = body[len(prefix) :].rstrip(" !\"#$%&'()*+,-./")

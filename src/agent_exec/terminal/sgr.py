@@ -21,7 +21,7 @@ _CLEAR = {22: BOLD | DIM, 23: ITALIC, 24: UNDERLINE, 27: REVERSE, 28: HIDDEN, 29
 
 
 def restyle(style: "Style", parameters: str) -> "Style":
-    """Give the style that follows from another by the parameters of a sequence."""
+    """Return the style that follows from another by the parameters of a sequence."""
     foreground, background, flags = style
     fields = iter(parameters.split(";"))
     for field in fields:
@@ -60,7 +60,7 @@ def restyle(style: "Style", parameters: str) -> "Style":
 
 
 def _colour(parts: list[str]) -> int | None:
-    """Give the colour that an extended form names; None if it names none."""
+    """Return the colour that an extended form names; None if it names none."""
     numbers = [int(part) if part.isdecimal() else 0 for part in parts]
     if numbers[:1] == [5] and len(numbers) > 1:
         return min(numbers[1], 255)

@@ -10,7 +10,7 @@ _compiled: "re.Pattern[str] | None" = None
 
 
 def special() -> "re.Pattern[str]":
-    """Give the expression for characters that may take none or two; all others take one."""
+    """Return the expression for characters that may take none or two; all others take one."""
     global _compiled  # noqa: PLW0603
     if _compiled is None:
         import re
@@ -22,7 +22,7 @@ def special() -> "re.Pattern[str]":
 
 
 def width(character: str) -> int:
-    """Give the number of cells."""
+    """Return the number of cells."""
     size = _known.get(character)
     if size is None:
         from unicodedata import category, east_asian_width

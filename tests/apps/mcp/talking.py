@@ -45,12 +45,12 @@ def python(*words: object) -> list[str]:
 
 
 def oneshot(*words: object) -> tuple[str, ...]:
-    """Give the words after `python` that serve the toolset oneshot."""
+    """Return the words after `python` that serve the toolset oneshot."""
     return ("-m", "agent_exec", "mcp", "--toolset", "oneshot", *map(str, words))
 
 
 def jobs(*words: object) -> tuple[str, ...]:
-    """Give the words after `python` that serve the toolset jobs, which is the default."""
+    """Return the words after `python` that serve the toolset jobs, which is the default."""
     return ("-m", "agent_exec", "mcp", *map(str, words))
 
 
@@ -61,7 +61,7 @@ def talk(
     cwd: Path | None = None,
     **able: Any,
 ) -> Value:
-    """Start a server, do some work as its client, hang up; give what came of it.
+    """Start a server, do some work as its client, hang up; return what came of it.
 
     `able` is what the client can do besides, as the SDK names it.
     """
@@ -87,7 +87,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def text(result: CallToolResult) -> str:
-    """Give the one text of a result."""
+    """Return the one text of a result."""
     (content,) = result.content
     assert isinstance(content, TextContent)
     return content.text
@@ -117,7 +117,7 @@ class Bare:
         self.say(json.dumps(message).encode())
 
     def hear(self) -> dict[str, Any]:
-        """Give the next message."""
+        """Return the next message."""
         assert self.process.stdout is not None
         message: dict[str, Any] = json.loads(self.process.stdout.readline())
         return message

@@ -64,7 +64,7 @@ class Served:
         headers: "Mapping[str, str | None] | None" = None,
         path: str = "/mcp",
     ) -> tuple[int, dict[str, str], bytes]:
-        """Send one request; give status, fields and body of the answer."""
+        """Send one request; return status, fields and body of the answer."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         fields: dict[str, str | None] = {"authorization": f"Bearer {self.token}", **ACCEPT, **(headers or {})}
         connection = HTTPConnection("127.0.0.1", self.port, timeout=30)
@@ -78,14 +78,14 @@ class Served:
             connection.close()
 
     def greet(self) -> str:
-        """Begin a session by hand; give its id."""
+        """Begin a session by hand; return its id."""
         hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
         status, fields, _ = self.request(body=hello)
         assert status == 200
         return fields["mcp-session-id"]
 
     def connect(self) -> socket.socket:
-        """Give a bare connection."""
+        """Return a bare connection."""
         return socket.create_connection(("127.0.0.1", self.port), timeout=30)
 
 
@@ -121,7 +121,7 @@ def served(*words: object, cwd: Path | None = None, env: Mapping[str, str] | Non
 
 
 def over_http(*words: object) -> tuple[str, ...]:
-    """Give the words after `python` that serve over HTTP at any port."""
+    """Return the words after `python` that serve over HTTP at any port."""
     return ("-m", "agent_exec", "mcp", "--http", "--port", "0", *map(str, words))
 
 

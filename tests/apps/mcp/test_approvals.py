@@ -37,7 +37,7 @@ class Person:
 
 @pytest.fixture
 def rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give a file of rules in which something asks."""
+    """Return a file of rules in which something asks."""
     monkeypatch.setenv("AGENT_EXEC_ROOT", str(tmp_path / "jobs"))
     monkeypatch.delenv("AGENT_EXEC_APPROVAL_POLICY", raising=False)
     file = tmp_path / "rules.toml"
@@ -47,7 +47,7 @@ def rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Give a workspace."""
+    """Return a workspace."""
     found = tmp_path / "work"
     found.mkdir()
     return found

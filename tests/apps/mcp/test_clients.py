@@ -22,7 +22,7 @@ INSPECTOR = os.environ.get("MCP_INSPECTOR") or shutil.which("mcp-inspector")
 
 @pytest.fixture
 def folder(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give a workspace, and have jobs kept beside it."""
+    """Return a workspace, and have jobs kept beside it."""
     monkeypatch.setenv("AGENT_EXEC_ROOT", str(cli.root))
     return cli.cwd
 
@@ -47,7 +47,7 @@ class ByHand:
         return found
 
     def request(self, method: str, params: object = None) -> dict[str, Any]:
-        """Ask, and give the result; on the way, answer what is asked and note what is told."""
+        """Ask, and return the result; on the way, answer what is asked and note what is told."""
         self.server.send(method, params)
         number = self.server.last
         while True:
@@ -132,7 +132,7 @@ def test_one_by_hand_from_end_to_end(folder: Path, cli: Cli) -> None:
 
 
 def inspector() -> list[str]:
-    """Give the words that start the inspector, or skip the test."""
+    """Return the words that start the inspector, or skip the test."""
     if INSPECTOR is None:
         pytest.skip("the inspector is not installed: set MCP_INSPECTOR to its program")
     program = ["node", INSPECTOR] if INSPECTOR.endswith(".js") else [INSPECTOR]
@@ -143,7 +143,7 @@ def inspector() -> list[str]:
 
 @pytest.fixture(params=["stdio", "http"])
 def inspect(request: pytest.FixtureRequest, folder: Path) -> Iterator[Any]:
-    """Give the inspector as a function, over each transport."""
+    """Return the inspector as a function, over each transport."""
     program = inspector()
 
     def run(*words: str) -> dict[str, Any]:

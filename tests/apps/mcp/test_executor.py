@@ -12,12 +12,12 @@ from support import processes_marked, wait_until
 
 
 def executor(*words: object) -> tuple[str, ...]:
-    """Give the words after `python` that serve the toolset executor."""
+    """Return the words after `python` that serve the toolset executor."""
     return jobs("--toolset", "executor", *words)
 
 
 def answer(result: Any) -> dict[str, Any]:
-    """Give the object of a result, which is the same as its text."""
+    """Return the object of a result, which is the same as its text."""
     found: dict[str, Any] = result.structured_content
     assert json.loads(text(result)) == found
     return found

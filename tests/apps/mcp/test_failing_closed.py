@@ -49,7 +49,7 @@ TOOLSETS = pytest.mark.parametrize(
 
 @pytest.fixture
 def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give a workspace; jobs are in a folder of the test's own."""
+    """Return a workspace; jobs are in a folder of the test's own."""
     monkeypatch.setenv("AGENT_EXEC_ROOT", str(tmp_path / "jobs"))
     found = tmp_path / "work"
     found.mkdir()
@@ -57,7 +57,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def calls(server: Bare, tool: str, asked: dict[str, Any], file: Path) -> tuple[dict[str, Any], list[str]]:
-    """Have a tool make a file; give the result, and what the client was to log meanwhile."""
+    """Have a tool make a file; return the result, and what the client was to log meanwhile."""
     filled = {
         name: [word.format(file) for word in value] if isinstance(value, list) else str(value).format(file)
         for name, value in asked.items()
@@ -74,7 +74,7 @@ def calls(server: Bare, tool: str, asked: dict[str, Any], file: Path) -> tuple[d
 
 
 def errors(server: Bare) -> str:
-    """End a server, and give what it has said on stderr."""
+    """End a server, and return what it has said on stderr."""
     server.hang_up()
     assert server.process.wait(20) == 0
     assert server.process.stderr is not None

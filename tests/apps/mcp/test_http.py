@@ -171,7 +171,7 @@ def test_sessions_of_one_client_are_not_those_of_another(tmp_path: Path, mode: s
 
 
 def zombies(parent: int) -> list[str]:
-    """Give the children of a process that have ended and are still there."""
+    """Return the children of a process that have ended and are still there."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -184,7 +184,7 @@ def zombies(parent: int) -> list[str]:
 
 
 async def start(client: Client, file: Path) -> int:
-    """Start a command that stays, with something that tries to escape; give its pid."""
+    """Start a command that stays, with something that tries to escape; return its pid."""
     line = f"echo $$ > {file}.new; setsid sleep 1000 & mv {file}.new {file}; sleep 1000"
     arguments = {"cmd": line, "login": False, "yield_time_ms": 250}
     result = await client.call_tool("exec_command", arguments)

@@ -19,7 +19,7 @@ ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
 
 @pytest.fixture
 def words(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
-    """Give what serves jobs, unconfined, in a folder and a store of their own."""
+    """Return what serves jobs, unconfined, in a folder and a store of their own."""
     monkeypatch.setenv("AGENT_EXEC_ROOT", str(cli.root))
     monkeypatch.delenv("AGENT_EXEC_APPROVAL_POLICY", raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(cli.root.with_name("config")))
@@ -27,7 +27,7 @@ def words(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
 
 
 async def begin(client: Client, line: str) -> str:
-    """Start a job; give its id."""
+    """Start a job; return its id."""
     result = await client.call_tool("run", {"command": ["sh", "-c", line], "until": 0})
     assert not result.is_error, text(result)
     found: str = result.structured_content["job_id"]

@@ -52,11 +52,11 @@ class Home:
         return self.cli("mcp", "install", "--client", client, *self.folders(client), *words, **settings)
 
     def folders(self, client: str) -> list[str]:
-        """Give the words without which a client that works in no folder cannot be told of us."""
+        """Return the words without which a client that works in no folder cannot be told of us."""
         return ["--workspace", str(self.cli.cwd)] if client == "claude-desktop" else []
 
     def own(self, client: str, *words: str) -> dict[str, Any]:
-        """Give the entry that is to be there."""
+        """Return the entry that is to be there."""
         kind = {"type": "stdio"} if client in ("claude-code", "vscode") else {}
         return {**kind, "command": str(PROGRAM), "args": ["mcp", *words]}
 

@@ -18,14 +18,14 @@ OPEN = ("--sandbox", "full-access")
 
 @pytest.fixture
 def store(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Give the program with the store of jobs that servers have too."""
+    """Return the program with the store of jobs that servers have too."""
     monkeypatch.setenv("AGENT_EXEC_ROOT", str(cli.root))
     monkeypatch.setenv("XDG_CONFIG_HOME", cli.env["XDG_CONFIG_HOME"])
     return cli
 
 
 def answer(result: Any) -> dict[str, Any]:
-    """Give the object of a result, which is one of the program's, and the same as its text."""
+    """Return the object of a result, which is one of the program's, and the same as its text."""
     found: dict[str, Any] = result.structured_content
     assert json.loads(text(result)) == found
     validator()(found)

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="boxes are made 
 
 @pytest.fixture
 def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give a workspace; jobs are in a folder of the test's own."""
+    """Return a workspace; jobs are in a folder of the test's own."""
     monkeypatch.setenv("AGENT_EXEC_ROOT", str(tmp_path / "jobs"))
     monkeypatch.delenv("AGENT_EXEC_APPROVAL_POLICY", raising=False)
     found = tmp_path / "work"

@@ -100,7 +100,7 @@ def test_a_sandbox_confines(tmp_path: Path) -> None:
 
 
 def start(server: Bare, folder: Path) -> int:
-    """Have a command started that does not end by itself, and a daemon with it; give the command's pid."""
+    """Have a command started that does not end by itself, and a daemon with it; return the command's pid."""
     server.greet()
     line = "echo $$ > pid.new; setsid sleep 1000 & mv pid.new pid; sleep 1000"
     server.call("exec_command", cwd=".", command=["sh", "-c", line], timeout_ms=100_000)

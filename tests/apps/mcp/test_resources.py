@@ -32,14 +32,14 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Give a workspace."""
+    """Return a workspace."""
     found = tmp_path / "work"
     found.mkdir()
     return found
 
 
 async def read(client: Client, uri: str) -> tuple[str, Any]:
-    """Give a text and which of all it is."""
+    """Return a text and which of all it is."""
     (content,) = (await client.read_resource(uri)).contents
     assert content.uri == uri
     return content.text, content.meta  # type: ignore[union-attr]
@@ -105,7 +105,7 @@ def test_a_toolset_without_outputs_has_no_resources(folder: Path) -> None:
 
 
 async def grow(client: Client, folder: Path) -> list[str]:
-    """Start a job and a session that print a line for each file `step-N`; give their resources."""
+    """Start a job and a session that print a line for each file `step-N`; return their resources."""
     line = "for n in 1 2 3; do while [ ! -e step-$n ]; do sleep 0.01; done; echo $n; done; sleep 1000"
     job = (await client.call_tool("run", {"command": ["sh", "-c", line], "until": 0})).structured_content
     session = await client.call_tool("exec_command", {"cmd": line, "login": False, "yield_time_ms": 250})

@@ -11,7 +11,7 @@ from support import exists, processes_marked, wait_until
 
 
 def session(*words: object) -> tuple[str, ...]:
-    """Give the words after `python` that serve the toolset session."""
+    """Return the words after `python` that serve the toolset session."""
     return ("-m", "agent_exec", "mcp", "--toolset", "session", *map(str, words))
 
 

@@ -11,7 +11,7 @@ from cli import Cli
 
 @pytest.fixture
 def without(tmp_path: Path) -> dict[str, str]:
-    """Give an environment in which the SDK is not installed."""
+    """Return an environment in which the SDK is not installed."""
     shim = tmp_path / "shim"
     shim.mkdir()
     (shim / "mcp.py").write_text("raise ModuleNotFoundError(\"No module named 'mcp'\", name='mcp')\n")

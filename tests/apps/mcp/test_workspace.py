@@ -31,7 +31,7 @@ HOME = pytest.param(
 
 @pytest.fixture
 def folders(tmp_path: Path) -> tuple[Path, Path, Path]:
-    """Give some folders."""
+    """Return some folders."""
     found = tmp_path / "a b", tmp_path / "b", tmp_path / "c"
     for one in found:
         one.mkdir()

@@ -50,7 +50,7 @@ class Tab:
         self.sockets = 0
 
     async def call(self, method: str, **params: Any) -> dict[str, Any]:
-        """Call a method of the protocol; give its result."""
+        """Call a method of the protocol; return its result."""
         number = next(self._numbers)
         message: dict[str, Any] = {"id": number, "method": method, "params": params}
         if self._session is not None:
@@ -113,7 +113,7 @@ class Tab:
         await self.call("Page.navigate", url=address)
 
     async def value(self, expression: str) -> Any:
-        """Give the value of a JavaScript expression in the page."""
+        """Return the value of a JavaScript expression in the page."""
         found = await self.call("Runtime.evaluate", expression=expression, returnByValue=True)
         assert "exceptionDetails" not in found, found
         return found["result"].get("value")
@@ -153,7 +153,7 @@ class Tab:
         await self.call("Input.dispatchKeyEvent", type="keyUp", **known)
 
     async def picture(self) -> bytes:
-        """Give what is seen, as a PNG, once the browser has painted what it knows."""
+        """Return what is seen, as a PNG, once the browser has painted what it knows."""
         await self.call(
             "Runtime.evaluate",
             expression="new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))",
@@ -175,7 +175,7 @@ def browse(
     width: int = 1100,
     height: int = 640,
 ) -> Value:
-    """Open an address in a new browser, do some work there, close it; give what came of it."""
+    """Open an address in a new browser, do some work there, close it; return what came of it."""
     assert CHROMIUM is not None
 
     async def conversation(wire_address: str) -> Value:

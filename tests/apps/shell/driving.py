@@ -124,7 +124,7 @@ def use(app: ShellApp, story: Story, size: tuple[int, int] = SMALL) -> None:
 
 
 def permission(mark: str, allowed: bool = True) -> ShellPermission:
-    """Give a permission whose commands can be found by the fixture that looks for leftovers."""
+    """Return a permission whose commands can be found by the fixture that looks for leftovers."""
     name, _, value = mark.partition("=")
     path = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
     return ShellPermission(

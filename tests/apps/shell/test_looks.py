@@ -143,7 +143,7 @@ def compare(app: ShellApp, name: str, story: Story, size: tuple[int, int]) -> No
 
 
 def normalised(svg: str) -> str:
-    """Give a picture without what differs each time, the name of its classes, and without ballast."""
+    """Return a picture without what differs each time, the name of its classes, and without ballast."""
     svg = re.sub(r"terminal-\d+", "terminal", svg)
     svg = re.sub(r'<clipPath id="terminal-line-\d+">.*?</clipPath>', "", svg, flags=re.DOTALL)
     svg = re.sub(r' clip-path="url\(#terminal-line-\d+\)"', "", svg)
@@ -151,7 +151,7 @@ def normalised(svg: str) -> str:
 
 
 def text(svg: str) -> list[str]:
-    """Give the text of a picture, row by row."""
+    """Return the text of a picture, row by row."""
     import html
 
     rows: dict[float, list[tuple[float, str]]] = {}

@@ -129,7 +129,7 @@ def test_a_person_walks_runs_looks_and_leaves(terminal: Terminal, folder: Path) 
 
 
 def running(terminal: Terminal, folder: Path) -> int:
-    """Have a command run; give its pid."""
+    """Have a command run; return its pid."""
     terminal.sees("/ command")
     terminal.type("/shell ./wait.sh\n")
     file = folder / "pid"

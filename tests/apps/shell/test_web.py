@@ -27,12 +27,12 @@ from support import processes_marked, python, wait_until
 
 
 def sleepers(mark: str) -> list[int]:
-    """Give what the apps have started."""
+    """Return what the apps have started."""
     return [pid for pid, words in processes_marked(mark).items() if words.startswith("sleep")]
 
 
 def ignores_term(pid: int) -> bool:
-    """Whether a process does not hear when it is asked to end."""
+    """True if a process does not hear when it is asked to end."""
     ignored = Path(f"/proc/{pid}/status").read_text().partition("SigIgn:")[2].split()[0]
     return bool(int(ignored, 16) >> (signal.SIGTERM - 1) & 1)
 

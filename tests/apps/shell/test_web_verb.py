@@ -14,7 +14,7 @@ PLACES = ("AGENT_EXEC_ROOT", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME
 
 
 def served(cli: Cli, *words: object) -> dict[str, Any]:
-    """Give what starts the program as a server in the folder of the test."""
+    """Return what starts the program as a server in the folder of the test."""
     places = {name: str(cli.root.with_name(name)) for name in PLACES}
     return {"argv": cli.argv("shell", "--web", *words), "cwd": cli.cwd, "OX_ALLOW_SHELL": "", **places}
 

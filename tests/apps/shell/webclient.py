@@ -61,12 +61,12 @@ class Server:
         self.cookie = f"agent_exec_{self.port}"
 
     def end(self, number: int = signal.SIGTERM) -> int:
-        """Send it a signal, and give its exit status."""
+        """Send it a signal, and return its exit status."""
         self.process.send_signal(number)
         return self.process.wait(20)
 
     def errors(self) -> str:
-        """Give what it has on stderr, once it has ended."""
+        """Return what it has on stderr, once it has ended."""
         assert self.process.stderr is not None
         return self.process.stderr.read()
 
@@ -112,7 +112,7 @@ class Page:
             raise AssertionError(f"{text!r} is not on the screen:\n{self.screen.text()}") from None
 
     async def end(self) -> tuple[int, str]:
-        """Read until the server hangs up; give the code and the reason."""
+        """Read until the server hangs up; return the code and the reason."""
         async with asyncio.timeout(30):
             while True:
                 message = await self.socket.receive()
@@ -131,7 +131,7 @@ class Client:
     async def get(
         self, path: str = "/", *, method: str = "GET", **headers: str
     ) -> tuple[int, str, dict[str, str]]:
-        """Give status, text and headers of an answer."""
+        """Return status, text and headers of an answer."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         url = self.server.origin + path
         async with self.session.request(method, url, headers=named, allow_redirects=False) as answer:
@@ -157,7 +157,7 @@ class Client:
 
 
 def visit(server: Server, work: Callable[[Client], Coroutine[Any, Any, Value]]) -> Value:
-    """Do some work as a client of a server; give what came of it."""
+    """Do some work as a client of a server; return what came of it."""
 
     async def conversation() -> Value:
         jar = aiohttp.CookieJar(unsafe=True)  # which keeps cookies of addresses that are numbers
@@ -168,7 +168,7 @@ def visit(server: Server, work: Callable[[Client], Coroutine[Any, Any, Value]]) 
 
 
 def apps(mark: str) -> list[int]:
-    """Give the apps that run."""
+    """Return the apps that run."""
     return [pid for pid, words in processes_marked(mark).items() if words.split()[1:] == [APP]]
 
 

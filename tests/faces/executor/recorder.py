@@ -35,7 +35,7 @@ class Recorder:
 
 
 def made(logger: Recorder | None = None, **terms: object) -> CommandExecutor:
-    """Give an executor that knows a few commands more, and has little patience."""
+    """Return an executor that knows a few commands more, and has little patience."""
     terms = {"policy": LISTS, "kill_timeout": 200, **terms}
     return CommandExecutor(logger, CommandExecutorConfig(**terms))  # type: ignore[arg-type]
 

@@ -19,7 +19,7 @@ from support import wait_until
 
 
 def executor(limit: int = 1) -> CommandExecutor:
-    """Give one that may run shells."""
+    """Return one that may run shells."""
     return CommandExecutor(
         config=CommandExecutorConfig(policy=CommandLists(["sh"], []), max_concurrent=limit)
     )

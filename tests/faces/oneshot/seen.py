@@ -11,14 +11,14 @@ ALL = {"default_policy": "allow"}
 
 
 def data(answer: Answer) -> Any:
-    """Give the data of a success."""
+    """Return the data of a success."""
     assert answer["status"] == "success", answer
     assert set(answer) == {"status", "data"}
     return answer["data"]
 
 
 def code(answer: Answer) -> str:
-    """Give the code of anything but a success, whose form is checked."""
+    """Return the code of anything but a success, whose form is checked."""
     assert set(answer) == {"status", "reason", "message", "error"}, answer
     error = answer["error"]
     assert set(error) == {"code", "message", "retriable", "details"}

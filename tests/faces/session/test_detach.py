@@ -47,7 +47,7 @@ def store(opened: Callable[..., Caller], cli: Cli) -> Caller:
 
 
 def waits(gate: Gate, after: str = "echo after; exit 7") -> str:
-    """Give a line that says something, waits at a gate, and goes on."""
+    """Return a line that says something, waits at a gate, and goes on."""
     return f"echo before; read _ < {quote(str(gate.path))}; {after}"
 
 

@@ -34,7 +34,7 @@ class Held:
         self._thread.start()
 
     def cancel(self) -> Result:
-        """Cancel it, and give its answer."""
+        """Cancel it, and return its answer."""
         self.cancelled.set()
         return self.answer()
 

@@ -47,5 +47,5 @@ def script(folder: Path, name: str, text: str) -> None:
 
 
 def texts(view: ShellOutputView) -> list[str]:
-    """Give the lines of a view."""
+    """Return the lines of a view."""
     return [line.text for line in view.snapshot().lines]

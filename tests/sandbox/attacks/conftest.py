@@ -35,7 +35,7 @@ def ground() -> Iterator[Path]:
 
 
 def make_runner(user: str, backend: str, ground: Path) -> Runner:
-    """Give somebody who runs commands, behind this backend; skip where it cannot work."""
+    """Return somebody who runs commands, behind this backend; skip where it cannot work."""
     if user == "nobody" and not shutil.which("setpriv"):
         pytest.skip("setpriv is not here")
     where = ground / f"home-{user}-{backend}"

@@ -52,7 +52,7 @@ def one(request: "dict[str, Any]") -> "dict[str, Any]":
 
 
 def failed(error: AgentExecError) -> "dict[str, Any]":
-    """Tell what went wrong."""
+    """Return what went wrong."""
     details = {name: str(value) for name, value in error.details.items()}
     return {"error": error.code, "message": error.message, "details": details}
 
@@ -67,7 +67,7 @@ def warm(request: "dict[str, Any]") -> "dict[str, Any]":
 
 
 def waiting() -> "list[Any]":
-    """Give the helpers that wait for commands, as our side has them."""
+    """Return the helpers that wait for commands, as our side has them."""
     return [keeper for kind in engine.shared_spawner()._idle.values() for keeper in kind]
 
 
@@ -80,7 +80,7 @@ def end_proxies() -> int:
 
 
 def look(_request: "dict[str, Any]") -> "dict[str, Any]":
-    """Tell what we have."""
+    """Return what we have."""
     fds = {}
     for name in os.listdir("/proc/self/fd"):
         try:
@@ -95,7 +95,7 @@ def look(_request: "dict[str, Any]") -> "dict[str, Any]":
 
 
 def forked(request: "dict[str, Any]") -> "dict[str, Any]":
-    """Do something in a forked copy of this process, and give its answer."""
+    """Do something in a forked copy of this process, and return its answer."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:

@@ -230,7 +230,7 @@ class World:
 
 
 def snapshot(folder: Path) -> dict[str, tuple[object, ...]]:
-    """Give everything that can be known of the files in a folder, but when they were read."""
+    """Return everything that can be known of the files in a folder, but when they were read."""
     found: dict[str, tuple[object, ...]] = {}
     for path in [folder, *sorted(folder.rglob("*"))]:
         facts = path.lstat()
@@ -254,7 +254,7 @@ def snapshot(folder: Path) -> dict[str, tuple[object, ...]]:
 
 
 def first_processes(runner: Runner) -> list[int]:
-    """Give the pids, as seen here, of the first processes of a runner's boxes.
+    """Return the pids, as seen here, of the first processes of a runner's boxes.
 
     Only root may look into these for the mark; all may see from whom they descend.
     """
@@ -281,12 +281,12 @@ def _status(pid: int) -> dict[str, list[str]]:
 
 
 def ended(mark: str, *others: str) -> bool:
-    """Tell whether all processes that bear these marks are gone within a second."""
+    """True if all processes that bear these marks are gone within a second."""
     return wait_until(lambda: not any(map(processes_marked, (mark, *others))), seconds=1, fail=False)
 
 
 def names(folder: Path) -> set[str]:
-    """Give what is in a folder, at any depth."""
+    """Return what is in a folder, at any depth."""
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
 
@@ -319,7 +319,7 @@ def attack(worlds: Worlds, code: str, *, control: bool = True, **fields: Any) ->
 
 @contextmanager
 def listeners(world: World) -> Iterator[tuple[dict[str, object], Callable[[], list[str]]]]:
-    """Listen on the host in every way; give where, and a way to see who has come."""
+    """Listen on the host in every way; return where, and a way to see who has come."""
     opened: dict[str, socket.socket] = {}
     kinds = (
         ("tcp4", socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 0)),
@@ -373,7 +373,7 @@ def make_package(where: Path) -> None:
 
 @contextmanager
 def site() -> Iterator[Path]:
-    """Give a folder that a box sees, which /tmp is not, and that other users may enter."""
+    """Return a folder that a box sees, which /tmp is not, and that other users may enter."""
     for above in (Path("/srv"), Path("/opt"), Path.home()):
         if os.access(above, os.W_OK | os.X_OK):
             break

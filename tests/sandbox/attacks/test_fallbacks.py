@@ -108,7 +108,7 @@ def _contents(folder: Path) -> dict[str, object]:
 
 @contextmanager
 def bystander(runner: Runner, code: str = "") -> Iterator["subprocess.Popen[bytes]"]:
-    """Give a process of the same user's outside of every box, which says so when it gets SIGURG."""
+    """Return a process of the same user's outside of every box, which says so when it gets SIGURG."""
     program = (
         "import os, signal, sys\nsignal.signal(signal.SIGURG, lambda *_: os.write(1, b'hit\\n'))\n"
         "signal.signal(signal.SIGRTMIN, lambda *_: os._exit(0))\n"

@@ -32,7 +32,7 @@ class Killed(Exception):
 
 
 def run(function: Callable[[], T], *, user: bool = False) -> T:
-    """Give what a function gives in a child, as nobody if asked for; raise if it raises or is killed."""
+    """Return what a function gives in a child, as nobody if asked for; raise if it raises or is killed."""
     reader, writer = os.pipe()
     pid = _fork()
     if pid == 0:
@@ -85,7 +85,7 @@ needs_landlock = pytest.mark.skipif(landlock.abi() == 0, reason="no Landlock her
 
 
 def errno_of(function: Callable[..., object], *arguments: object) -> int:
-    """Give the errno of what fails, 0 for what does not."""
+    """Return the errno of what fails, 0 for what does not."""
     try:
         function(*arguments)
     except OSError as problem:
@@ -94,7 +94,7 @@ def errno_of(function: Callable[..., object], *arguments: object) -> int:
 
 
 def errno_of_writing(path: object) -> int:
-    """Give the errno of opening a file for writing."""
+    """Return the errno of opening a file for writing."""
     try:
         os.close(os.open(str(path), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC))
     except OSError as problem:
@@ -103,7 +103,7 @@ def errno_of_writing(path: object) -> int:
 
 
 def errno_of_call(number: int, *arguments: int) -> int:
-    """Give the errno of a bare system call."""
+    """Return the errno of a bare system call."""
     import ctypes
 
     ctypes.set_errno(0)
@@ -122,7 +122,7 @@ def become_nobody() -> None:
 
 @contextmanager
 def ground(*, user: bool = False) -> Iterator[Path]:
-    """Give a folder that belongs to who runs the test, or to nobody; all can reach it."""
+    """Return a folder that belongs to who runs the test, or to nobody; all can reach it."""
     with tempfile.TemporaryDirectory(prefix="agent-exec-", dir="/tmp", ignore_cleanup_errors=False) as name:
         os.chmod(name, 0o755)
         if user and os.getuid() == 0:
@@ -158,7 +158,7 @@ def _child(function: Callable[[], object], writer: int, *, user: bool) -> None:
 
 
 def judge(program: bytes, architecture: int, number: int, *arguments: int) -> int:
-    """Give the verdict of a filter on a call, as the kernel would find it."""
+    """Return the verdict of a filter on a call, as the kernel would find it."""
     words = [*arguments, *[0] * (6 - len(arguments))]
     mask = (1 << 64) - 1
     data = struct.pack("<IIQ6Q", number & 0xFFFFFFFF, architecture, 0, *(word & mask for word in words))

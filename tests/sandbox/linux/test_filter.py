@@ -27,7 +27,7 @@ move_mount fsopen fsconfig fsmount fspick mount_setattr setns syslog fanotify_in
 
 
 def verdict(architecture: str, call: str, *arguments: int, net: str = "off", unix: str = "deny") -> int | str:
-    """Give the errno, or "allow", or "kill"."""
+    """Return the errno, or "allow", or "kill"."""
     given = judge(
         program(net=net, unix=unix, architecture=architecture),
         AUDIT[architecture],

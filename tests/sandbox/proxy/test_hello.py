@@ -20,7 +20,7 @@ GOOD, EVIL = "good.example", "evil.example"
 
 
 def real_hello(name: str | None) -> bytes:
-    """Give the greeting of a real client."""
+    """Return the greeting of a real client."""
     context = ssl.create_default_context()
     context.check_hostname = False
     out = ssl.MemoryBIO()
@@ -44,7 +44,7 @@ EARLY = (42, b"")
 
 
 def body(*extensions: tuple[int, bytes], after: bytes = b"") -> bytes:
-    """Give a greeting with these extensions, as a message."""
+    """Return a greeting with these extensions, as a message."""
     fields = b"".join(kind.to_bytes(2) + sized(2, data) for kind, data in extensions)
     hello = b"\x03\x03" + bytes(32) + sized(1, bytes(32)) + sized(2, b"\x13\x01\x0a\x0a") + sized(1, b"\0")
     return b"\x01" + sized(3, hello + sized(2, fields) + after)

@@ -121,13 +121,13 @@ class Served:
         return socket.create_connection(("127.0.0.1", self.port), timeout=SECONDS)
 
     def ask(self, data: bytes) -> bytes:
-        """Send something and give all that is answered until the end."""
+        """Send something and return all that is answered until the end."""
         with self.connect() as client:
             client.sendall(data)
             return read_all(client)
 
     def tunnel(self, host: str, port: int, rest: str = AUTH) -> tuple[socket.socket, bytes]:
-        """Ask for a tunnel and give it with the head of the answer."""
+        """Ask for a tunnel and return it with the head of the answer."""
         client = self.connect()
         client.sendall(f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n{rest}\r\n".encode())
         return client, read_head(client)

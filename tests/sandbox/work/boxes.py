@@ -125,7 +125,7 @@ class Space:
         env: tuple[str, ...] = (),
         limits: BoxLimits | None = None,
     ) -> "Space":
-        """Give the same folder with another profile."""
+        """Return the same folder with another profile."""
         other = Space(self.root, self.user)
         other.profile = Profile(name, [str(self.root)], git=git, tmp_mb=tmp_mb, env=env, limits=limits)
         return other
@@ -165,24 +165,24 @@ class Space:
         return self.user.run([(argv, options) for argv in argvs])
 
     def sh(self, line: str, *, shell: str = "sh", tty: bool = False, stdin: bytes | None = None) -> str:
-        """Run a shell line that must succeed without a complaint; give what it prints."""
+        """Run a shell line that must succeed without a complaint; return what it prints."""
         out = self.run(shell, "-ec", line, tty=tty, stdin=stdin)
         assert (out.exit_code, out.stderr_text, out.cause) == (0, "", None), (line, out)
         return out.stdout_text
 
     def py(self, code: str, *arguments: object) -> str:
-        """Run a Python program that must succeed without a complaint; give what it prints."""
+        """Run a Python program that must succeed without a complaint; return what it prints."""
         out = self.run(self.python, "-IS", "-c", code, *arguments)
         assert (out.exit_code, out.stderr_text) == (0, ""), (code, out)
         return out.stdout_text
 
     def child(self, name: str, *arguments: object) -> list[str]:
-        """Give the argv of one of the programs under tests/children, of which the root gets a copy."""
+        """Return the argv of one of the programs under tests/children, of which the root gets a copy."""
         shutil.copy(CHILDREN / f"{name}.py", self.root)
         return [self.python, "-IS", str(self.root / f"{name}.py"), *map(str, arguments)]
 
     def package(self) -> Path:
-        """Give a folder in the root that holds a copy of our package."""
+        """Return a folder in the root that holds a copy of our package."""
         return copy_package(self.root / "site")
 
     def host(self, *argv: object) -> str:
@@ -213,26 +213,26 @@ def give(folder: Path) -> None:
 
 
 def copy_package(where: Path) -> Path:
-    """Put a copy of our package into a folder, and give that."""
+    """Put a copy of our package into a folder, and return that."""
     shutil.copytree(SOURCE, where, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
     return where
 
 
 def left(mark: str, word: str) -> dict[int, str]:
-    """Give the processes of this test that bear a word in their arguments, whatever box they are in."""
+    """Return the processes of this test that bear a word in their arguments, whatever box they are in."""
     return {pid: line for pid, line in processes_marked(mark).items() if word in line}
 
 
 @contextmanager
 def folder_below_tmp() -> Iterator[Path]:
-    """Give a folder in /tmp itself, whatever TMPDIR says; others may enter what is above it."""
+    """Return a folder in /tmp itself, whatever TMPDIR says; others may enter what is above it."""
     with _folder(Path("/tmp")) as folder:
         yield folder
 
 
 @contextmanager
 def folder_elsewhere() -> Iterator[Path]:
-    """Give a folder that no box hides."""
+    """Return a folder that no box hides."""
     for base in (Path("/var/lib"), Path("/srv"), Path("/opt"), Path.home(), Path(__file__).parents[4]):
         if os.access(base, os.W_OK | os.X_OK) and not f"{base.resolve()}/".startswith(PRIVATE):
             with _folder(base.resolve()) as folder:

@@ -15,7 +15,7 @@ import agent_exec
 
 
 def one(request: "tuple[list[str], dict[str, Any]]") -> object:
-    """Run one command; give its outcome, or what was raised."""
+    """Run one command; return its outcome, or what was raised."""
     argv, options = request
     try:
         return agent_exec.run(argv, **options)

@@ -49,7 +49,7 @@ print(json.dumps(found))
 
 
 def _copy_interpreter(where: Path) -> Path:
-    """Give a copy of our interpreter with its library, that uses nothing of ours."""
+    """Return a copy of our interpreter with its library, that uses nothing of ours."""
     library = Path(sysconfig.get_path("stdlib"))
     large = ("site-packages", "dist-packages", "test", "tests", "idlelib", "tkinter", "ensurepip", "config-*")
     shutil.copytree(

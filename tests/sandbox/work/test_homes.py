@@ -81,7 +81,7 @@ KEPT = ".pyenv/version .pyenv/versions/3.12/bin/x .nvm/versions/node/v20/bin/x .
 
 @pytest.fixture(params=("ours", "nobody")[: 1 + ORDINARY])
 def nobody(request: pytest.FixtureRequest) -> bool:
-    """Whether another user than we runs the commands."""
+    """True if another user than we runs the commands."""
     return bool(request.param == "nobody")
 
 
@@ -102,7 +102,7 @@ class House:
         return path
 
     def run(self, line: str, path: str = "", extra: dict[str, str] | None = None, **fields: object) -> str:
-        """Give what a shell line prints in a box, its complaints too."""
+        """Return what a shell line prints in a box, its complaints too."""
         if self.site is not None:
             give(self.home)
         profile = {"roots": [str(self.root)], **fields}

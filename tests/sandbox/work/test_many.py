@@ -149,7 +149,7 @@ def test_a_caller_killed_by_sigkill_leaves_nothing_of_its_box(
 
 
 def _boxed(mark: str) -> set[int]:
-    """Give the processes of this test that are in a namespace of their own."""
+    """Return the processes of this test that are in a namespace of their own."""
     own = Path("/proc/self/ns/pid").readlink()
     found = set()
     for pid in processes_marked(mark):

@@ -78,7 +78,7 @@ class Memory:
         return word
 
     def take(self, asked: "CallToolRequestParams") -> dict[str, str]:
-        """Give the answers to the questions of a call that comes again; none to those of another call."""
+        """Return the answers to the questions of a call that comes again; none to those of another call."""
         kept = self._kept.pop(asked.request_state or "", None)
         if kept is None or kept[0] < monotonic() or kept[1] != _digest(asked):
             return {}
@@ -104,7 +104,7 @@ class Elicitation:
 
     @property
     def reachable(self) -> bool:
-        """Whether the client has said that it can ask somebody."""
+        """True if the client has said that it can ask somebody."""
         return can_elicit(self._context)
 
     @property
@@ -133,25 +133,25 @@ class Elicitation:
 
 
 def can_elicit(context: "ServerRequestContext[Any]") -> bool:
-    """Tell whether a client can ask somebody by a form."""
+    """True if a client can ask somebody by a form."""
     known = context.session.client_capabilities
     found = None if known is None else known.elicitation
     return found is not None and (found.form is not None or found.url is None)
 
 
 def required(message: str, word: str) -> InputRequiredResult:
-    """Give the answer to a call that has to come again with an approval."""
+    """Return the answer to a call that has to come again with an approval."""
     form = ElicitRequestFormParams(message=message, requested_schema=_form())
     return InputRequiredResult(input_requests={APPROVAL: ElicitRequest(params=form)}, request_state=word)
 
 
 def roots_required(word: str) -> InputRequiredResult:
-    """Give the answer to a call that has to come again with the client's roots."""
+    """Return the answer to a call that has to come again with the client's roots."""
     return InputRequiredResult(input_requests={ROOTS: ListRootsRequest()}, request_state=word)
 
 
 def question(request: "Request", changes: "Sequence[str]" = ()) -> str:
-    """Give what is asked: the command, where, why, and what an "always" would write down.
+    """Return what is asked: the command, where, why, and what an "always" would write down.
 
     `changes` are those to protected paths that were seen before. What others
     have written cannot be taken for what we say: the command's lines are set
@@ -188,7 +188,7 @@ def question(request: "Request", changes: "Sequence[str]" = ()) -> str:
 
 
 def _input(stdin: bytes) -> list[str]:
-    """Give the beginning of an input, its lines set in as those of a command are."""
+    """Return the beginning of an input, its lines set in as those of a command are."""
     text = stdin[:_SHOWN].decode(errors="replace")
     lines = [f"    {line}" for line in _visible(text).split("\n")]
     more = len(stdin) - _SHOWN
@@ -196,17 +196,17 @@ def _input(stdin: bytes) -> list[str]:
 
 
 def _digest(asked: "CallToolRequestParams") -> bytes:
-    """Give what tells a call from others."""
+    """Return what tells a call from others."""
     return sha256(json.dumps([asked.name, asked.arguments], sort_keys=True).encode()).digest()
 
 
 def _name(question: str) -> str:
-    """Give what tells a question from others, however long it is."""
+    """Return what tells a question from others, however long it is."""
     return sha256(question.encode()).hexdigest()
 
 
 def _visible(text: str) -> str:
-    """Give a text in which nothing hides: what a screen would not show is written out."""
+    """Return a text in which nothing hides: what a screen would not show is written out."""
     return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.split("\n"))
 
 
@@ -226,7 +226,7 @@ def _form() -> dict[str, Any]:
 
 
 def _answer(result: ElicitResult) -> str:
-    """Give the answer; all that is no clear yes is a no."""
+    """Return the answer; all that is no clear yes is a no."""
     if result.action != "accept":
         return "no"
     found = (result.content or {}).get("answer")

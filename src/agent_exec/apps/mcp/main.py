@@ -74,7 +74,7 @@ def serve(
     http: "Where | None" = None,
     prepare: "Callable[[], object] | None" = None,
 ) -> int:
-    """Open a toolset, serve it over stdin and stdout, or there over HTTP, close it; give the exit status.
+    """Open a toolset, serve it over stdin and stdout, or there over HTTP, close it; return the exit status.
 
     `prepare` is called first, and goes on while the SDK is loaded.
     """
@@ -103,7 +103,7 @@ def _open(names: "Sequence[str]", settings: "Settings") -> "Toolset":
 
 
 def toolsets(asked: "Parsed") -> list[str]:
-    """Give the names of the toolsets that are asked for; refuse those that there are not."""
+    """Return the names of the toolsets that are asked for; refuse those that there are not."""
     from agent_exec.apps.mcp.toolset import TOOLSETS, check_names
 
     asked_for = asked.options.get("toolset", [next(iter(TOOLSETS))])
@@ -160,7 +160,7 @@ def settings_of(
 
 
 def _patience(asked: "Parsed") -> "tuple[float, float | None]":
-    """Give how long a call may wait, and how long it does if it is not told; None is each tool's own."""
+    """Return how long a call may wait, and how long it does if it is not told; None is each tool's own."""
     from agent_exec.apps.mcp.toolset import MAX_WAIT
 
     most, usual = (_seconds(f"AGENT_EXEC_MCP_{name}_UNTIL_SECONDS") for name in ("MAX", "DEFAULT"))

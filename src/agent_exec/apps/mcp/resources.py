@@ -62,13 +62,13 @@ class Source(Protocol):
         """What there is of each."""
 
     def listed(self) -> "Iterator[Listed]":
-        """Give those to begin with, the newest first."""
+        """Return those to begin with, the newest first."""
 
     def read(self, name: str, part: str, start: int | None, size: int, /) -> Piece:
-        """Give some of one, from an offset on; None gives its end."""
+        """Return some of one, from an offset on; None gives its end."""
 
     def state(self, name: str, part: str, /) -> State:
-        """Tell how far one has come."""
+        """Return how far one has come."""
 
 
 class JobLogs:
@@ -82,7 +82,7 @@ class JobLogs:
         self._tools = tools
 
     def listed(self) -> "Iterator[Listed]":
-        """Give those of the newest jobs."""
+        """Return those of the newest jobs."""
         for job in self._tools.recent(_LISTED):
             for part in self.parts:
                 name = f"{part} of job {job['short_job_id']}"
@@ -90,12 +90,12 @@ class JobLogs:
                 yield Listed(uri(self.kind, job["job_id"], part), name, about)
 
     def read(self, name: str, part: str, start: int | None, size: int) -> Piece:
-        """Give some of a stream, whole characters."""
+        """Return some of a stream, whole characters."""
         found = self._tools.read(name, _stream(part), start, size)
         return Piece(found.start, found.text, found.end, found.total)
 
     def state(self, name: str, part: str) -> State:
-        """Tell how far a stream has come."""
+        """Return how far a stream has come."""
         return State(*self._tools.extent(name, _stream(part)))
 
 
@@ -110,13 +110,13 @@ class Transcripts:
         self._sessions = tools.sessions
 
     def listed(self) -> "Iterator[Listed]":
-        """Give those of all sessions that can be read."""
+        """Return those of all sessions that can be read."""
         for one in (*self._sessions.registry.live(), *self._sessions.registry.ended()):
             name = f"transcript of session {one.number}"
             yield Listed(uri(self.kind, str(one.number), "transcript"), name, _beginning(one.text))
 
     def read(self, name: str, part: str, start: int | None, size: int) -> Piece:  # noqa: ARG002 - one part
-        """Give some of a transcript, whole characters."""
+        """Return some of a transcript, whole characters."""
         session = self._find(name)
         total = session.transcript.total
         begin, data = session.read(max(0, total - size) if start is None else start, size)
@@ -125,7 +125,7 @@ class Transcripts:
         return Piece(begin, text, begin + len(data) - len(decoder.getstate()[0]), total)
 
     def state(self, name: str, part: str) -> State:  # noqa: ARG002 - one part
-        """Tell how far a transcript has come."""
+        """Return how far a transcript has come."""
         session = self._find(name)
         return State(session.transcript.total, session.ended)
 
@@ -148,11 +148,11 @@ class Resources:
         return {one.kind: one for one in _sources(self._toolset)}
 
     def listed(self) -> list[Listed]:
-        """Give those to begin with."""
+        """Return those to begin with."""
         return [one for source in self._sources.values() for one in source.listed()]
 
     def templates(self) -> list[Listed]:
-        """Give how those are named that can be read."""
+        """Return how those are named that can be read."""
         return [
             Listed(
                 f"{SCHEME}://{source.kind}/{{id}}/{part}{{?from,max}}",
@@ -165,13 +165,13 @@ class Resources:
         ]
 
     def read(self, text: str) -> Piece:
-        """Give what a URI names; raises an AgentExecError if that is nothing."""
+        """Return what a URI names; raises an AgentExecError if that is nothing."""
         source, name, part, asked = self._find(text)
         start = asked.get("from")
         return source.read(name, part, start, min(asked.get("max", USUAL), MOST))
 
     def state(self, text: str) -> State | None:
-        """Tell how far what a URI names has come; None if that is nothing, or cannot be looked at now."""
+        """Return how far what a URI names has come; None if that is nothing, or cannot be looked at now."""
         try:
             source, name, part, _ = self._find(text)
             return source.state(name, part)
@@ -197,7 +197,7 @@ class Resources:
 
 
 def uri(kind: str, name: str, part: str) -> str:
-    """Give the name of an output."""
+    """Return the name of an output."""
     return f"{SCHEME}://{kind}/{name}/{part}"
 
 

@@ -33,7 +33,7 @@ class _Told(BaseModel):
 
 
 async def roots_of(context: "ServerRequestContext[Any]", asked: "CallToolRequestParams") -> list[str] | None:
-    """Give the client's folders, none if it has none; None if the call has to come again with them."""
+    """Return the client's folders, none if it has none; None if the call has to come again with them."""
     known = context.session.client_capabilities
     if known is None or known.roots is None:
         return []
@@ -55,7 +55,7 @@ async def _asked_for(context: "ServerRequestContext[Any]") -> list[str]:
 
 
 def _folders(uris: "Iterable[str]") -> list[str]:
-    """Give the paths of those that are on this machine."""
+    """Return the paths of those that are on this machine."""
     found: list[str] = []
     for uri in uris:
         try:

@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 
 
 def lacking(error: BaseException) -> str:
-    """Say what the machine lacks for now, if that is what an error says."""
+    """Return what the machine lacks for now, if that is what an error says."""
     lack = ""
     if isinstance(error, RuntimeError) and str(error) == "can't start new thread":
         lack = "room for another thread"

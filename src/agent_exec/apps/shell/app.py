@@ -94,7 +94,7 @@ class ShellApp(KeysInTurn):
         self._leaving = False
 
     def get_default_screen(self) -> MainScreen:
-        """Give the screen that everything begins with."""
+        """Return the screen that everything begins with."""
         return self.main
 
     def on_mount(self) -> None:

@@ -30,7 +30,7 @@ class Aside:
 
     @property
     def busy(self) -> bool:
-        """Whether something is being read."""
+        """True if something is being read."""
         return self._busy
 
     def read(self, what: "Callable[[], T]", then: "Callable[[T], object]") -> bool:

@@ -34,7 +34,7 @@ def shell(asked: "Parsed") -> "NoReturn":
 
 
 def run(settings: "Settings") -> int:
-    """Show the interface on this terminal until it is left; give the exit status."""
+    """Show the interface on this terminal until it is left; return the exit status."""
     if not (os.isatty(0) and os.isatty(2)) and "TEXTUAL_DRIVER" not in os.environ:
         raise UsageError(
             "this is no terminal: start it where you can type, or run commands with `agent-exec run`", "shell"
@@ -51,7 +51,7 @@ def run(settings: "Settings") -> int:
 
 
 def settings_of(asked: "Parsed") -> "Settings":
-    """Give what the words of the command line, the environment and the files ask for."""
+    """Return what the words of the command line, the environment and the files ask for."""
     from agent_exec.apps.shell.settings import Settings
     from agent_exec.faces.slash.guard import TIMEOUT
     from agent_exec.faces.slash.permission import ShellPermission
@@ -87,7 +87,7 @@ def _own(asked: "Parsed", start: str) -> list[str]:
 
 
 def _profile(asked: "Parsed") -> "Profile | None":
-    """Give the profile of the sandbox; if no roots are named, each command has its own folder."""
+    """Return the profile of the sandbox; if no roots are named, each command has its own folder."""
     if "sandbox" not in asked.options:
         if "sandbox-root" in asked.options:
             raise UsageError("--sandbox-root goes with --sandbox", "shell")

@@ -73,7 +73,7 @@ class MainScreen(Screen[None]):
         self.bar = StatusBar(core, folder)
 
     def compose(self) -> ComposeResult:
-        """Give what it is made of."""
+        """Return what it is made of."""
         yield self.tabs
         with Horizontal(id="panes"):
             yield self.files

@@ -62,7 +62,7 @@ class Settings(Value):
 
 
 def theme_named(name: str, colorfgbg: str = "", *, colour: bool = True) -> str:
-    """Give the name that the library has for a theme; auto follows what the terminal tells of itself.
+    """Return the name that the library has for a theme; auto follows what the terminal tells of itself.
 
     Without colour it is one that sets none, so that the terminal's own are seen.
     """

@@ -23,7 +23,7 @@ _PATTERN = frozenset("*?[].!^{},")
 
 
 def removes_root(words: "Words", cwd: str | None) -> bool:
-    """Tell whether this is `rm`, recursive, aimed at the root folder or at all that is in it.
+    """True if this is `rm`, recursive, aimed at the root folder or at all that is in it.
 
     Options count in any spelling and place. A target is followed as the
     system would, from `cwd`; `--no-preserve-root` is enough by itself. That
@@ -50,7 +50,7 @@ def removes_root(words: "Words", cwd: str | None) -> bool:
 
 
 def runs_shell_line(words: "Words") -> bool:
-    """Tell whether this is a shell with a `-c` among its options, alone or together with others."""
+    """True if this is a shell with a `-c` among its options, alone or together with others."""
     name, arguments = _program(words)
     if name == "cmd":
         return any((word or "").casefold().startswith(("/c", "/k", "/r")) for word in arguments)
@@ -95,13 +95,13 @@ def _program(words: "Words") -> "tuple[str, Words]":
 
 
 def _short_for(word: str, option: str) -> bool:
-    """Tell whether an option, which may be cut short and may have a value, is this one."""
+    """True if an option, which may be cut short and may have a value, is this one."""
     given = word.partition("=")[0]
     return given.strip("-") != "" and option.startswith(given)
 
 
 def _is_root(target: str | None, cwd: str | None) -> bool:
-    """Tell whether a path leads to the root folder, or is a pattern for all that is in it."""
+    """True if a path leads to the root folder, or is a pattern for all that is in it."""
     if not target or "\0" in target or (cwd is None and not os.path.isabs(target)):
         return False
     folder, last = os.path.split(target)

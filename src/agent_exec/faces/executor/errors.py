@@ -45,7 +45,7 @@ class CommandExecutionError(Exception):
 
     @property
     def retryable(self) -> bool:
-        """Whether the same request may succeed later."""
+        """True if the same request may succeed later."""
         return self.code == CONCURRENT_LIMIT_EXCEEDED
 
     def __reduce__(self) -> "tuple[object, ...]":

@@ -27,7 +27,7 @@ class Journal:
 
     @property
     def debugging(self) -> bool:
-        """Whether lines for developers are wanted, as far as the logger can say."""
+        """True if lines for developers are wanted, as far as the logger can say."""
         enabled = getattr(self._logger, "isEnabledFor", None)
         return enabled is None or bool(enabled(_DEBUG))
 

@@ -81,7 +81,7 @@ class CommandLists(Policy):
         return strictest((*verdict.findings, *meant)) if meant else verdict
 
     def _meaning(self, words: "Sequence[str | None]", cwd: str | None) -> str:
-        """Say which entry of the blacklist this command means; nothing if none."""
+        """Return which entry of the blacklist this command means; nothing if none."""
         if self._root is not None and removes_root(words, cwd):
             return f"it removes the root folder, and {' '.join(self._root)} is blacklisted"
         if self._shells is not None and runs_shell_line(words):

@@ -45,7 +45,7 @@ def execute(
     ours: "Ours | None" = None,
     run: "Callable[..., Outcome] | None" = None,
 ) -> "dict[str, Any]":
-    """Run a command, by an `argv` of its own if it has one, and give the nine fields of the contract.
+    """Run a command, by an `argv` of its own if it has one, and return the nine fields of the contract.
 
     What other tools are built on. The environment is ours unless it is
     given. Nothing of the command is left when this returns or raises. In a

@@ -19,7 +19,7 @@ class ToolFailure(AgentExecError):
 
 
 def misread(problem: str, **details: object) -> ToolFailure:
-    """Say what is wrong with the arguments of a call."""
+    """Return what is wrong with the arguments of a call."""
     return ToolFailure(f"failed to parse function arguments: {problem}", **details)
 
 
@@ -78,7 +78,7 @@ def taken(session_id: int) -> ToolFailure:
 
 
 def exec_failed(argv: "Sequence[str]", problem: str) -> ToolFailure:
-    """Say why a command was not run; of a long one, only its ends are repeated."""
+    """Return why a command was not run; of a long one, only its ends are repeated."""
     import shlex
 
     line = shlex.join(argv)
@@ -89,7 +89,7 @@ def exec_failed(argv: "Sequence[str]", problem: str) -> ToolFailure:
 
 
 def spawn_failed(argv: "Sequence[str]", message: str) -> ToolFailure:
-    """Say why a command could not be started."""
+    """Return why a command could not be started."""
     return exec_failed(argv, f"Failed to create unified exec process: {message}")
 
 

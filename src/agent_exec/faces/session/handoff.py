@@ -24,7 +24,7 @@ _UNSEEN = "it began as a session: what the sandbox refused is not told here"
 
 
 def detach(session: "Session", root: str, environ: "Mapping[str, str]", plan: "Plan | None" = None) -> str:
-    """Hand a session over to the folder of jobs; give the job's id.
+    """Hand a session over to the folder of jobs; return the job's id.
 
     Its log begins with all that is kept of what the session has read. Of the
     variables, the names of those are recorded that the server's `environ`
@@ -58,7 +58,7 @@ def detach(session: "Session", root: str, environ: "Mapping[str, str]", plan: "P
 
 
 def _told(plan: "Plan") -> dict[str, object]:
-    """Give what the record says of the box: how strong it is, but not what it kept the command from."""
+    """Return what the record says of the box: how strong it is, but not what it kept the command from."""
     return {
         "backend": str(plan.backend),
         "strength": str(backend(plan.backend).strength),

@@ -12,12 +12,12 @@ to what runs."""
 
 
 def instructions(workspace: str, sandbox: "Profile | None", *, escalates: bool) -> str:
-    """Give the text; `escalates` says that somebody can be asked to let a command out of the sandbox."""
+    """Return the text; `escalates` says that somebody can be asked to let a command out of the sandbox."""
     return f"{TOOLS} Commands start in the workspace {workspace}; {confined(sandbox, escalates=escalates)}"
 
 
 def confined(sandbox: "Profile | None", *, escalates: bool = False) -> str:
-    """Say what commands are kept from."""
+    """Return what commands are kept from."""
     if sandbox is None:
         return "they are not confined."
     if sandbox.name == "full-access":

@@ -26,7 +26,7 @@ _OF_THE_SHELL = frozenset(("PWD", "OLDPWD", "SHLVL", "_"))
 
 
 def capture(shell: "Shell", run: "Callable[[list[str]], bytes]") -> dict[str, str]:
-    """Give the variables that a login shell exports; `run` runs an argv once and gives its stdout.
+    """Return the variables that a login shell exports; `run` runs an argv once and gives its stdout.
 
     What a profile prints is passed over, and what is about the shell itself
     is left out. Raise if the shell is not one with `-lc`, or if it does not
@@ -50,7 +50,7 @@ def capture(shell: "Shell", run: "Callable[[list[str]], bytes]") -> dict[str, st
 
 
 def as_nonlogin(argv: "Sequence[str]") -> list[str]:
-    """Give the argv of a command to which the environment of a login shell is given already."""
+    """Return the argv of a command to which the environment of a login shell is given already."""
     words = list(argv)
     if len(words) == 3 and words[1] == "-lc":
         words[1] = "-c"

@@ -30,7 +30,7 @@ class Pipelines:
         self._folder = os.path.join(folder, "pipelines")
 
     def variables(self, cmd: str, shell: "Shell", environ: "Variables") -> dict[bytes, bytes]:
-        """Give what a command's environment needs for it; nothing where it would tell nothing."""
+        """Return what a command's environment needs for it; nothing where it would tell nothing."""
         if "|" not in cmd or shell.kind != "bash" or b"BASH_ENV" in environ:
             return {}
         import shlex
@@ -46,7 +46,7 @@ class Pipelines:
         return {b"BASH_ENV": os.fsencode(script)}
 
     def note(self, number: int, exit_code: int | None) -> str:
-        """Say which parts of the last pipeline failed although the whole did not; "" if none."""
+        """Return which parts of the last pipeline failed although the whole did not; "" if none."""
         try:
             with open(os.path.join(self._folder, str(number)), encoding="ascii") as file:
                 statuses = [int(word) for word in file.read(1000).split()]

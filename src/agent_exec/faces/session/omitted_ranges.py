@@ -18,7 +18,7 @@ def cut(text: str, tokens: int, of: "Taken", *, exact: bool) -> "tuple[int, int,
 
 
 def omitted(taken: "Taken") -> "list[tuple[int, int]]":
-    """Give the bytes that were too many to be kept at hand until somebody asked for them."""
+    """Return the bytes that were too many to be kept at hand until somebody asked for them."""
     if not taken.omitted:
         return []
     start = taken.start + len(taken.head)
@@ -47,5 +47,5 @@ def overlap(gaps: "Iterable[tuple[int, int]]", start: int, end: int) -> "list[tu
 
 
 def within(streams: "dict[str, str] | None", tokens: int) -> "dict[str, str] | None":
-    """Give each stream within the budget."""
+    """Return each stream within the budget."""
     return None if streams is None else {name: cut_middle(text, tokens) for name, text in streams.items()}

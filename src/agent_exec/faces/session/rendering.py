@@ -31,7 +31,7 @@ class View:
 
     @property
     def application_keys(self) -> bool:
-        """Whether the program wants the other form of cursor keys."""
+        """True if the program wants the other form of cursor keys."""
         return self._screen is not None and self._screen.application_keys
 
     def resize(self, rows: int, columns: int) -> None:
@@ -40,11 +40,11 @@ class View:
         self._resized = True
 
     def is_exact(self, render: str | None) -> bool:
-        """Tell whether each byte that was printed is shown as it is."""
+        """True if each byte that was printed is shown as it is."""
         return self._plain is None or (render or self.render) == "raw"
 
     def show(self, session: "Session", taken: "Taken", render: str | None) -> str:
-        """Give what is new as it is wanted; the screen is shown whole."""
+        """Return what is new as it is wanted; the screen is shown whole."""
         if self._resized:
             self._resize()
         text = self._text(taken)
@@ -61,14 +61,14 @@ class View:
         return text
 
     def again(self, data: bytes) -> str:
-        """Give output that was shown before."""
+        """Return output that was shown before."""
         if self._plain is None or self.render == "raw":
             return _decoded(data)
         plain = _plain(self.columns)
         return plain.feed(data) + plain.finish()
 
     def _text(self, taken: "Taken") -> str:
-        """Give what is new as text; of a line shown unfinished, what was added, or all if it changed."""
+        """Return what is new as text; of a line shown unfinished, what was added, or all if it changed."""
         plain = self._plain
         if plain is None:
             return ""
@@ -90,7 +90,7 @@ class View:
             self._screen.resize(self.rows, self.columns)
 
     def _seen(self, session: "Session", end: int) -> str:
-        """Give the screen as it was when so much had been printed."""
+        """Return the screen as it was when so much had been printed."""
         if self._screen is None:
             from agent_exec.terminal.screen import new_screen
 

@@ -188,7 +188,7 @@ class Sessions:
             session.run.end_input()
 
     def detach(self, number: int) -> str:
-        """Make a durable job of a session, which goes on without this server; give its id."""
+        """Make a durable job of a session, which goes on without this server; return its id."""
         session = self.find(number, "detach")
         if self.jobs is None:
             raise no_jobs()
@@ -199,12 +199,12 @@ class Sessions:
         return job_id
 
     def read(self, number: int, start: int, most: int) -> "tuple[Session, int, bytes]":
-        """Give some of what a session has printed again."""
+        """Return some of what a session has printed again."""
         session = self.find(number, "read_output")
         return session, *session.read(start, most)
 
     def patch(self, text: str, workdir: str | None) -> "Applied":
-        """Apply a patch below a folder of the workspace; give what it has done."""
+        """Apply a patch below a folder of the workspace; return what it has done."""
         from agent_exec.patch.answer import told
 
         cwd = self._folder(workdir)
@@ -225,7 +225,7 @@ class Sessions:
             session.close()
 
     def _shell(self, word: str | None) -> shells.Shell:
-        """Give the shell that a word means, or the user's; looked for once, while it is there."""
+        """Return the shell that a word means, or the user's; looked for once, while it is there."""
         found = self._shells.get(word)
         if found is None or not os.path.exists(found.path):
             found = shells.user_shell() if word is None else shells.named_shell(word)
@@ -239,7 +239,7 @@ class Sessions:
         return os.path.join(self.workspace, workdir) if workdir else self.workspace
 
     def find(self, number: int, tool: str) -> Seen:
-        """Give a session that runs, or one that has ended and is remembered; raise if there is none."""
+        """Return a session that runs, or one that has ended and is remembered; raise if there is none."""
         session = self.registry.find(number)
         if not isinstance(session, Seen):
             raise unknown_session(number, tool)
@@ -249,7 +249,7 @@ class Sessions:
 
     @property
     def can_escalate(self) -> bool:
-        """Whether somebody can be asked to let a command out of the sandbox."""
+        """True if somebody can be asked to let a command out of the sandbox."""
         return can_escalate(self._gate)
 
     def _intercept(self, argv: "list[str]", cwd: str) -> Answer | None:
@@ -464,7 +464,7 @@ class Sessions:
         return verify(text, cwd=cwd, inside=None if guard and self._roots is None else list(roots))
 
     def _logged_in(self, shell: shells.Shell) -> dict[str, str]:
-        """Give the variables that a login shell makes, taken once."""
+        """Return the variables that a login shell makes, taken once."""
         if shell not in self._login:
             from agent_exec.engine.engine import run
             from agent_exec.faces.session.login import capture

@@ -51,7 +51,7 @@ def _check(root: str) -> None:
 
 
 def _make(root: str) -> tuple[str, FileLock]:
-    """Give a new folder whose lock we hold; one that another server sweeps away before we do is not it."""
+    """Return a new folder whose lock we hold; one that another server sweeps away before we do is not it."""
     while True:
         folder = tempfile.mkdtemp(prefix=_NAME, dir=root)
         lock = FileLock(os.path.join(folder, _LOCK))

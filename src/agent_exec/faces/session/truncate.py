@@ -10,22 +10,22 @@ def most_bytes(tokens: int) -> int:
 
 
 def token_count(size: int) -> int:
-    """Give about how many tokens so many bytes are."""
+    """Return about how many tokens so many bytes are."""
     return -(-size // BYTES_A_TOKEN)
 
 
 def size_of(text: str) -> int:
-    """Give how many bytes a text takes."""
+    """Return how many bytes a text takes."""
     return len(text) if text.isascii() else len(_bytes(text))
 
 
 def omission(count: int) -> str:
-    """Give the line that stands for bytes that are left out."""
+    """Return the line that stands for bytes that are left out."""
     return f"... {count} bytes omitted ..."
 
 
 def joined(head: str, tail: str, omitted: int) -> str:
-    """Give both ends of an output as one text; if bytes are missing between them, a line says how many."""
+    """Return both ends of an output as one text; if bytes are missing between them, a line says how many."""
     if not omitted:
         return head + tail
     before = "" if not head or head.endswith("\n") else "\n"
@@ -33,7 +33,7 @@ def joined(head: str, tail: str, omitted: int) -> str:
 
 
 def cut_middle(text: str, tokens: int) -> str:
-    """Give a text of about so many tokens at most: its two ends, and between them what was cut.
+    """Return a text of about so many tokens at most: its two ends, and between them what was cut.
 
     No character is cut in half, so a few bytes of the budget may stay unused.
     """
@@ -46,7 +46,7 @@ def cut_middle(text: str, tokens: int) -> str:
 
 
 def bytes_kept(text: str, tokens: int, head: bytes, tail: bytes, omitted: int) -> tuple[int, int]:
-    """Give how many bytes are left of the beginning and of the end of an output when its text is cut.
+    """Return how many bytes are left of the beginning and of the end of an output when its text is cut.
 
     The text is that of `head` and `tail`, decoded and `joined`.
     """
@@ -60,7 +60,7 @@ def bytes_kept(text: str, tokens: int, head: bytes, tail: bytes, omitted: int) -
 def shown(
     text: str, tokens: int, *, original_tokens: int | None = None, omitted: int = 0, brief: bool = False
 ) -> str:
-    """Give an output as a model gets it: as it is if it fits, else cut, with a warning above.
+    """Return an output as a model gets it: as it is if it fits, else cut, with a warning above.
 
     If that is to be `brief`, the place where it was cut has to say so alone.
     `original_tokens` counts all that was printed, also what `text` lacks;
@@ -82,12 +82,12 @@ def shown(
 
 
 def line_count(text: str) -> int:
-    """Give how many lines a text has; an unfinished one counts."""
+    """Return how many lines a text has; an unfinished one counts."""
     return text.count("\n") + (text != "" and not text.endswith("\n"))
 
 
 def _ends(text: str, budget: int) -> tuple[str, str]:
-    """Give the two ends of a text that has more bytes than so many."""
+    """Return the two ends of a text that has more bytes than so many."""
     left = budget // 2
     data = _bytes(text)
     start = len(data) - (budget - left)
@@ -99,7 +99,7 @@ def _ends(text: str, budget: int) -> tuple[str, str]:
 
 
 def _bytes_of(data: bytes, characters: int) -> int:
-    """Give how many bytes the first characters of some output were; all of them, if it has fewer."""
+    """Return how many bytes the first characters of some output were; all of them, if it has fewer."""
     if data.isascii():
         return min(characters, len(data))
     try:
@@ -109,7 +109,7 @@ def _bytes_of(data: bytes, characters: int) -> int:
 
 
 def _bytes_of_broken(data: bytes, characters: int) -> int:
-    """Give the same of output that is no text, in which other bytes may stand for a character too."""
+    """Return the same of output that is no text, in which other bytes may stand for a character too."""
     from codecs import getincrementaldecoder
 
     decoder = getincrementaldecoder("utf-8")("replace")
@@ -124,7 +124,7 @@ def _bytes_of_broken(data: bytes, characters: int) -> int:
 
 
 def _within(data: bytes, place: int) -> bool:
-    """Tell whether a place lies inside of a character."""
+    """True if a place lies inside of a character."""
     return place < len(data) and data[place] & 0xC0 == 0x80
 
 

@@ -57,5 +57,5 @@ def parse_slash(line: str) -> SlashCommandSubmitted:
 
 
 def command_named(name: str) -> SlashCommand | None:
-    """Give the command of this name; None if there is none."""
+    """Return the command of this name; None if there is none."""
     return next((command for command in COMMANDS if command.name == name), None)

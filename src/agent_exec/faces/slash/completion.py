@@ -53,7 +53,7 @@ class SlashCandidates(Value):
         self.more = more
 
     def accept(self, line: str, index: int = 0) -> "tuple[str, int]":
-        """Give the line with a candidate in its place, and where the cursor is then."""
+        """Return the line with a candidate in its place, and where the cursor is then."""
         if not self.items:
             return line, self.end
         head = line[: self.start] + self.items[index % len(self.items)].insert
@@ -64,7 +64,7 @@ class SlashCandidates(Value):
 
 
 def candidates(line: str, working_dir: str, cursor: int | None = None) -> SlashCandidates:
-    """Give what may come next at the cursor, or at the end of the line."""
+    """Return what may come next at the cursor, or at the end of the line."""
     end = len(line) if cursor is None else max(0, min(cursor, len(line)))
     typed = line[:end]
     if not typed.startswith("/"):
@@ -89,7 +89,7 @@ def _commands(prefix: str) -> "Iterator[Candidate]":
 
 
 def _paths(word: str, working_dir: str, start: int, end: int) -> SlashCandidates:
-    """Give the paths that begin like a word, or like the value of an option."""
+    """Return the paths that begin like a word, or like the value of an option."""
     before, equals, path = word.rpartition("=") if word.startswith("-") else ("", "", word)
     prefix = path.rpartition("/")[2]
     place = path[: len(path) - len(prefix)]
@@ -109,7 +109,7 @@ def _paths(word: str, working_dir: str, start: int, end: int) -> SlashCandidates
 
 
 def _names(place: str, prefix: str, folder: Folder) -> "tuple[list[tuple[str, bool]], bool]":
-    """Give the names in a folder that begin so, and which are folders; and whether there may be more."""
+    """Return the names in a folder that begin so, and which are folders; and whether there may be more."""
     found: list[tuple[str, bool]] = []
     more = False
     try:

@@ -45,14 +45,14 @@ class Folder:
                 raise SlashRefused(f"shell: path escapes working dir: {clipped(argument, 60)}")
 
     def holds(self, path: str) -> bool:
-        """Tell whether a path, seen from here, stays here; what does not exist goes by its name."""
+        """True if a path, seen from here, stays here; what does not exist goes by its name."""
         try:
             return self._workspace.holds(os.path.realpath(os.path.join(self.path, path)))
         except (ValueError, OSError):
             return False
 
     def _paths(self, argument: str) -> "Iterator[str]":
-        """Give all that may be meant as a path: the argument, and what may be the value in it."""
+        """Return all that may be meant as a path: the argument, and what may be the value in it."""
         yield argument
         place = argument.find("=")
         while place >= 0:
@@ -66,7 +66,7 @@ class Folder:
             yield from self._glued(argument)
 
     def _glued(self, option: str) -> "Iterator[str]":
-        """Give what may be the value of `-I../x` or, behind several letters, of `-xf/etc/passwd`."""
+        """Return what may be the value of `-I../x` or, behind several letters, of `-xf/etc/passwd`."""
         yield option[2:]
         place = 2
         while option[place : place + 1].isalnum():

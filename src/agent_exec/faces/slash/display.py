@@ -25,7 +25,7 @@ class _Pictures(dict[int, str]):
 
 
 def shown(text: str | bytes, limit: int = LONGEST) -> str:
-    """Give one line of text, or of bytes, as it can be shown: a control character as its picture.
+    """Return one line of text, or of bytes, as it can be shown: a control character as its picture.
 
     What is no UTF-8 is U+FFFD, or in a name of the file system its number.
     Tabs are spaces. What is longer than `limit` ends with how much is left out.
@@ -42,14 +42,14 @@ def shown(text: str | bytes, limit: int = LONGEST) -> str:
 
 
 def clipped(text: str, limit: int) -> str:
-    """Give the beginning of a text on one line, safe to be shown; ends of lines are written out."""
+    """Return the beginning of a text on one line, safe to be shown; ends of lines are written out."""
     head = text[: limit + 1].replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
     line = shown(head[:limit])
     return line if len(head) <= limit else f"{line}..."
 
 
 def cells(text: str) -> int:
-    """Give how many cells a safe line takes on a screen."""
+    """Return how many cells a safe line takes on a screen."""
     return len(text) if text.isascii() else sum(map(width, text))
 
 

@@ -58,7 +58,7 @@ class ShellExecution:
 
     @property
     def done(self) -> bool:
-        """Whether it has ended."""
+        """True if it has ended."""
         return self._over.is_set()
 
     @property
@@ -70,7 +70,7 @@ class ShellExecution:
 
     @property
     def cancelled(self) -> bool:
-        """Whether someone has cancelled it, which it may yet have ignored by ending well."""
+        """True if someone has cancelled it, which it may yet have ignored by ending well."""
         return self._cancelled
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -93,7 +93,7 @@ class ShellExecution:
     # What follows is called by the core alone.
 
     def take(self) -> bool:
-        """Say whether it is still wanted; from now on, it has its turn."""
+        """True if it is still wanted; from now on, it has its turn."""
         with self._lock:
             self._taken = not self._cancelled
             return self._taken

@@ -56,7 +56,7 @@ class BottomBar:
         self._until = None if feedback.ttl is None else now + feedback.ttl
 
     def shown(self, now: float) -> SlashFeedback | None:
-        """Give what is shown now; None once its time is over."""
+        """Return what is shown now; None once its time is over."""
         if self._until is not None and now >= self._until:
             return None
         return self._feedback

@@ -44,7 +44,7 @@ class Search:
             raise InvalidArgument(f"this is no regular expression: {error}") from None
 
     def spans(self, text: str) -> "list[tuple[int, int]]":
-        """Give where it is found in a line, to be marked; an empty find is none."""
+        """Return where it is found in a line, to be marked; an empty find is none."""
         return [found.span() for found in self._pattern.finditer(text) if found.end() > found.start()]
 
     def find(self, view: "ShellOutputView", start: int, *, backwards: bool = False) -> Found | None:
@@ -55,7 +55,7 @@ class Search:
 def find(
     search: Search, lines: "Iterable[OutputLine]", start: int, *, backwards: bool = False
 ) -> Found | None:
-    """Give the nearest of these lines, as `Search.find` does."""
+    """Return the nearest of these lines, as `Search.find` does."""
     order = list(lines)
     if backwards:
         order.reverse()

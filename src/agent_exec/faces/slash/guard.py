@@ -97,7 +97,7 @@ class ShellExecutionGuard:
             folder.check(argument)
 
     def command(self, request: "ShellCommandRequest", on_output: "OnOutput | None" = None) -> Command:
-        """Check a request, and give the command that runs it; raise SlashRefused if it may not."""
+        """Check a request, and return the command that runs it; raise SlashRefused if it may not."""
         self.check(request)
         return Command(
             self.shell.argv(request.words),

@@ -56,7 +56,7 @@ class History:
                 self._fail(error)
 
     def walk(self) -> "Walk":
-        """Give a way back from the newest line, for one edit of the command line."""
+        """Return a way back from the newest line, for one edit of the command line."""
         return Walk(tuple(self.lines))
 
     def _read(self) -> list[str]:
@@ -125,7 +125,7 @@ class Walk:
         self._draft = ""
 
     def older(self, typed: str) -> str:
-        """Give the line before (Ctrl+P); the oldest again at the end. `typed` is what is there now."""
+        """Return the line before (Ctrl+P); the oldest again at the end. `typed` is what is there now."""
         if self._place == len(self._lines):
             self._draft = typed
         if self._place > 0:
@@ -133,7 +133,7 @@ class Walk:
         return self._lines[self._place] if self._lines else typed
 
     def newer(self, typed: str) -> str:
-        """Give the line after (Ctrl+N); past the newest, what was being typed."""
+        """Return the line after (Ctrl+N); past the newest, what was being typed."""
         if self._place == len(self._lines):
             return typed
         self._place += 1
@@ -141,7 +141,7 @@ class Walk:
 
 
 def _line(raw: bytes) -> str:
-    """Give the typed line that is written so; nothing if it cannot be read."""
+    """Return the typed line that is written so; nothing if it cannot be read."""
     try:
         value = load(raw.decode())
     except (ValueError, RecursionError):
@@ -150,7 +150,7 @@ def _line(raw: bytes) -> str:
 
 
 def _is_line(text: str) -> bool:
-    """Tell whether a text can be put on a command line."""
+    """True if a text can be put on a command line."""
     return bool(text.strip()) and len(text) <= LONGEST and shown(text, LONGEST) == text
 
 

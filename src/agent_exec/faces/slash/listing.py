@@ -28,7 +28,7 @@ class Entry(Value):
         self.shown = shown(name)
 
     def replace(self, **changes: object) -> "Entry":
-        """Give a copy with some fields changed; how it is shown follows from its name."""
+        """Return a copy with some fields changed; how it is shown follows from its name."""
         fields: dict[str, object] = {"name": self.name, "kind": self.kind, "is_link": self.is_link}
         return Entry(**(fields | changes))  # type: ignore[arg-type]
 

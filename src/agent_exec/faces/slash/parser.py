@@ -47,13 +47,13 @@ class ShellCommandParser:
         self.japanese = japanese
 
     def sanitize_args(self, raw: str) -> str:
-        """Give the text as it is; raise SlashRefused if anything in it joins commands."""
+        """Return the text as it is; raise SlashRefused if anything in it joins commands."""
         if any(operator in raw for operator in FORBIDDEN):
             raise SlashRefused(FORBIDDEN_TEXT if self.japanese else FORBIDDEN_TEXT + FORBIDDEN_ENGLISH)
         return raw
 
     def parse(self, raw: str, working_dir: str) -> ShellCommandRequest:
-        """Give the request; raise SlashRefused for what is none."""
+        """Return the request; raise SlashRefused for what is none."""
         self.sanitize_args(raw)
         if len(raw) > LONGEST_LINE:
             raise SlashRefused(f"shell: more than {LONGEST_LINE} characters; put the command into a file")
@@ -67,6 +67,6 @@ class ShellCommandParser:
 
 
 def is_japanese(environ: "Mapping[str, str]") -> bool:
-    """Tell whether messages are wanted in Japanese."""
+    """True if messages are wanted in Japanese."""
     chosen = environ.get("LC_ALL") or environ.get("LC_MESSAGES") or environ.get("LANG") or ""
     return chosen.split(".")[0].split("_")[0].casefold() in ("ja", "japanese")

@@ -87,7 +87,7 @@ def safe_environment(environ: "Mapping[str, str]") -> dict[str, str]:
 
 
 def _config(path: str) -> "tuple[dict[str, Any], str]":
-    """Give what the file says as far as it is sound, and what is wrong with the rest."""
+    """Return what the file says as far as it is sound, and what is wrong with the rest."""
     from agent_exec.model.jsonline import load
 
     try:

@@ -29,7 +29,7 @@ class Preview(Value):
 
 
 def preview(path: str, *, max_bytes: int = MAX_BYTES, max_lines: int = MAX_LINES) -> Preview:
-    """Give the beginning of a file; whatever is wrong with it is a message. Waits for no pipe."""
+    """Return the beginning of a file; whatever is wrong with it is a message. Waits for no pipe."""
     try:
         fd = open_own_file(path)
     except (OSError, ValueError) as error:
@@ -58,7 +58,7 @@ def preview(path: str, *, max_bytes: int = MAX_BYTES, max_lines: int = MAX_LINES
 
 
 def is_binary(data: bytes) -> bool:
-    """Tell whether the beginning of a file is no text: it has a NUL, or much of it is no UTF-8."""
+    """True if the beginning of a file is no text: it has a NUL, or much of it is no UTF-8."""
     if b"\0" in data:
         return True
     bad = data.decode("utf-8", "replace").count("\ufffd") - data.count("\ufffd".encode())

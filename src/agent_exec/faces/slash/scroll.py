@@ -45,7 +45,7 @@ class Scroll:
         return max(0, top - self._view.bounds[0])
 
     def window(self) -> "OutputSnapshot":
-        """Give the lines that are to be shown."""
+        """Return the lines that are to be shown."""
         return self._view.snapshot(self.top, self.height)
 
     def move(self, lines: int) -> None:

@@ -25,7 +25,7 @@ class Word(Value):
 
 
 def words_in(line: str) -> list[Word]:
-    """Give the words of a line, in order; only the last may have an open quote."""
+    """Return the words of a line, in order; only the last may have an open quote."""
     found: list[Word] = []
     place, end = 0, len(line)
     while place < end:
@@ -53,7 +53,7 @@ def words_in(line: str) -> list[Word]:
 
 
 def split(line: str) -> list[str]:
-    """Give the words of a line as text; raise ValueError if a quote is not closed."""
+    """Return the words of a line as text; raise ValueError if a quote is not closed."""
     found = words_in(line)
     if found and found[-1].open:
         raise ValueError(f"the quote {found[-1].open} is not closed")
@@ -61,7 +61,7 @@ def split(line: str) -> list[str]:
 
 
 def quote(word: str) -> str:
-    """Give a word so that a line with it has it as one word; as it is, if it can be."""
+    """Return a word so that a line with it has it as one word; as it is, if it can be."""
     if word and _SPECIAL.isdisjoint(word):
         return word
     if "'" not in word:
@@ -72,5 +72,5 @@ def quote(word: str) -> str:
 
 
 def joined(words: "tuple[str, ...]") -> str:
-    """Give a line of these words."""
+    """Return a line of these words."""
     return " ".join(map(quote, words))

@@ -137,7 +137,7 @@ class ShellOutputView:
         return last - first
 
     def snapshot(self, start: int | None = None, count: int | None = None) -> OutputSnapshot:
-        """Give so many lines from a number on, as far as they are kept; all by default."""
+        """Return so many lines from a number on, as far as they are kept; all by default."""
         with self._lock:
             first, last = self.bounds
             begin = first if start is None else min(max(start, first), last)
@@ -152,5 +152,5 @@ class ShellOutputView:
 
 
 def _unreturned(line: bytes) -> bytes:
-    """Give a line without the return before its newline, if there is one."""
+    """Return a line without the return before its newline, if there is one."""
     return line[:-1] if line.endswith(b"\r") else line

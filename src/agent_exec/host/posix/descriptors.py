@@ -14,7 +14,7 @@ _making = RLock()  # nobody forks between the making of a descriptor and its bei
 
 
 def hold(fd: int) -> int:
-    """Keep a descriptor from forked copies; give it back."""
+    """Keep a descriptor from forked copies; return it back."""
     _held.add(fd)
     return fd
 

@@ -12,7 +12,7 @@ def own_environment() -> dict[bytes, bytes]:
 
 
 def inherited_environment() -> dict[bytes, bytes]:
-    """Give the environment that this process was started with, before the interpreter added to it."""
+    """Return the environment that this process was started with, before the interpreter added to it."""
     try:
         with open("/proc/self/environ", "rb") as file:
             entries = file.read().split(b"\0")
@@ -27,5 +27,5 @@ def inherited_environment() -> dict[bytes, bytes]:
 
 
 def shell(line: str) -> list[str]:
-    """Give the argv that has the system's shell run a line."""
+    """Return the argv that has the system's shell run a line."""
     return ["sh", "-c", line]

@@ -15,7 +15,7 @@ else:
 
 
 def identify(pid: int) -> "Identity | None":
-    """Give the identity of the process that has this pid now; None if there is none."""
+    """Return the identity of the process that has this pid now; None if there is none."""
     from agent_exec.model.identity import Identity
 
     if sys.platform == "linux":
@@ -34,7 +34,7 @@ def identify(pid: int) -> "Identity | None":
 
 
 def is_alive(identity: "Identity") -> bool:
-    """Whether exactly this process still runs; one that has exited and only waits to be reaped does not."""
+    """True if exactly this process still runs; one that has exited and only waits to be reaped does not."""
     if identify(identity.pid) != identity:
         return False
     return sys.platform != "linux" or not is_zombie(identity.pid)

@@ -8,7 +8,7 @@ _LISTENS = "0A"
 
 
 def is_listened_on(port: int) -> bool:
-    """Tell whether a TCP port of this machine is listened on; Linux is asked, others are tried."""
+    """True if a TCP port of this machine is listened on; Linux is asked, others are tried."""
     if sys.platform != "linux":
         return _answers(port)
     wanted = f":{port:04X}"

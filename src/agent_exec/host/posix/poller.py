@@ -58,7 +58,7 @@ class Poller:
 
     @property
     def shareable(self) -> bool:
-        """Whether descriptors may be added and removed by other threads while one waits."""
+        """True if descriptors may be added and removed by other threads while one waits."""
         return self._epoll is not None
 
     def add(self, fd: int, events: int) -> None:
@@ -74,7 +74,7 @@ class Poller:
         (self._epoll or self._set()).unregister(fd)
 
     def wait(self, timeout: float | None) -> list[tuple[int, int]]:
-        """Give who is ready, after at most `timeout` seconds, or nobody earlier; None waits for ever."""
+        """Return who is ready, after at most `timeout` seconds, or nobody earlier; None waits for ever."""
         if timeout is not None:
             timeout = min(timeout, LONGEST_WAIT)
         if self._epoll is not None:

@@ -44,7 +44,7 @@ def prepare(command: "Command") -> "Launch":
 
 
 def find_program(name: bytes, cwd: bytes, path: bytes) -> bytes:
-    """Give the file to execute: a name without a slash is looked up in `path`, another seen from `cwd`."""
+    """Return the file to execute: a name without a slash is looked up in `path`, another seen from `cwd`."""
     if b"/" in name:
         # A directory passes for executable here; the spawn itself refuses it.
         if not os.access(os.path.join(cwd, name), os.X_OK):
@@ -73,7 +73,7 @@ def on_path(name: str, path: str) -> str | None:
 def program_error(
     error: int, name: bytes, cwd: bytes, *, path: bytes | None = None, file: bytes | None = None
 ) -> AgentExecError:
-    """Give the typed error for a program looked for in `path`, or found as `file` and not executed."""
+    """Return the typed error for a program looked for in `path`, or found as `file` and not executed."""
     shown = os.fsdecode(name)
     file = os.path.join(cwd, file or name)
     if error in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG):
@@ -113,7 +113,7 @@ def program_error(
 
 
 def directory_error(error: int, cwd: bytes) -> AgentExecError:
-    """Give the typed error for a working directory that could not be entered."""
+    """Return the typed error for a working directory that could not be entered."""
     shown = os.fsdecode(cwd)
     if error == errno.ENOENT:
         return WorkdirNotFound(f"no working directory {shown!r}. Create it or choose another", cwd=shown)
@@ -131,7 +131,7 @@ def directory_error(error: int, cwd: bytes) -> AgentExecError:
 def launch_error(
     step: int, error: int, program: bytes, name: bytes, cwd: bytes, steps: "Sequence[str]" = ()
 ) -> AgentExecError:
-    """Give the typed error for a step of a launch that the system refused; `steps` are those of its box."""
+    """Return the typed error for a step of a launch that the system refused; `steps` are those of its box."""
     if step >= STEP_BOX:
         return box_error(step, error, steps)
     if steps and error == errno.ENOENT and step in (STEP_CWD, STEP_PROGRAM):
@@ -146,7 +146,7 @@ def launch_error(
 
 
 def box_error(step: int, error: int, steps: "Sequence[str]") -> AgentExecError:
-    """Give the typed error for a box that could not be made, or holds no longer."""
+    """Return the typed error for a box that could not be made, or holds no longer."""
     number = step - STEP_BOX
     if number < 0:
         return LaunchFailed(f"no helper process for the command: {os.strerror(error)}", errno=error)
@@ -162,7 +162,7 @@ def box_error(step: int, error: int, steps: "Sequence[str]") -> AgentExecError:
 
 
 def box_ended() -> AgentExecError:
-    """Give the typed error for a box that was gone before it could serve."""
+    """Return the typed error for a box that was gone before it could serve."""
     return PlanFailed(
         "the sandbox ended while it was set up, and so nothing was run; "
         "`agent-exec sandbox doctor` tells more"
@@ -170,7 +170,7 @@ def box_ended() -> AgentExecError:
 
 
 def _hidden(step: int, name: str, cwd: str) -> AgentExecError:
-    """Give the typed error for what was there when it was looked for, and is not there for a box."""
+    """Return the typed error for what was there when it was looked for, and is not there for a box."""
     if step == STEP_CWD:
         return WorkdirNotFound(
             f"the working directory {cwd!r} cannot be seen in the sandbox, which hides /tmp and home folders."
@@ -186,7 +186,7 @@ def _hidden(step: int, name: str, cwd: str) -> AgentExecError:
 
 
 def directory(cwd: str | bytes | None) -> bytes:
-    """Give the absolute working directory, checked."""
+    """Return the absolute working directory, checked."""
     if cwd is not None and os.path.isabs(cwd):
         folder = os.fsencode(cwd)
     else:
@@ -211,7 +211,7 @@ def directory(cwd: str | bytes | None) -> bytes:
 
 
 def _environment(env: "Variables | None") -> dict[bytes, bytes]:
-    """Give the environment in the system's form; a snapshot of our own by default."""
+    """Return the environment in the system's form; a snapshot of our own by default."""
     if env is None:
         from agent_exec.host.posix.environment import own_environment
 
@@ -222,7 +222,7 @@ def _environment(env: "Variables | None") -> dict[bytes, bytes]:
 
 
 def _problem(file: bytes) -> int:
-    """Give the errno that executing this file would meet, as far as a look tells; 0 if none."""
+    """Return the errno that executing this file would meet, as far as a look tells; 0 if none."""
     try:
         mode = os.stat(file).st_mode
     except OSError as error:

@@ -43,7 +43,7 @@ def forget_all() -> None:
 
 
 def listen_for_children() -> int:
-    """Give a descriptor that becomes readable whenever a child has exited."""
+    """Return a descriptor that becomes readable whenever a child has exited."""
     reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     former = _signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     if former >= 0:
@@ -59,7 +59,7 @@ def on_terminate(call: "Callable[[], object]") -> None:
 
 
 def signal_name(number: int) -> str:
-    """Give a signal's name, such as "SIGTERM"."""
+    """Return a signal's name, such as "SIGTERM"."""
     if number in _NAMES:
         return _NAMES[number]
     if _FIRST <= number <= _LAST and _FIRST:
@@ -68,7 +68,7 @@ def signal_name(number: int) -> str:
 
 
 def signal_number(name: str) -> int | None:
-    """Give the number of a signal named "TERM", "SIGTERM", "SIGRTMIN+1" or "15"; None if there is none."""
+    """Return the number of a signal named "TERM", "SIGTERM", "SIGRTMIN+1" or "15"; None if there is none."""
     word = name.upper()
     if word.isdecimal():
         number = int(word) if len(word) < 4 else -1

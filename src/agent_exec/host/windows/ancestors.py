@@ -6,5 +6,5 @@ from agent_exec.model.identity import Ancestor
 
 
 def own_processes() -> tuple[Ancestor, ...]:
-    """Give this process and the one that started it."""
+    """Return this process and the one that started it."""
     return Ancestor(os.getpid(), parent=os.getppid()), Ancestor(os.getppid())

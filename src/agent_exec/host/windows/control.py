@@ -123,7 +123,7 @@ class Watch:
 
     @property
     def hears(self) -> bool:
-        """Whether there is an owner to hear of the end of; without one, look again from time to time."""
+        """True if there is an owner to hear of the end of; without one, look again from time to time."""
         return self._mutex != 0
 
     def wait(self, seconds: float | None, cancel: "Cancel | None" = None) -> bool:
@@ -141,7 +141,7 @@ class Watch:
 
 
 def _take(pipe: int, stop: int) -> bytes:
-    """Give all that one caller says, until it hangs up or has held the line for long."""
+    """Return all that one caller says, until it hangs up or has held the line for long."""
     deadline = monotonic() + _PATIENCE
     data = b""
 
@@ -178,7 +178,7 @@ def _mutex_name(path: str) -> str:
 
 
 def _digest(path: str) -> str:
-    """Give the same word for all ways to write a path."""
+    """Return the same word for all ways to write a path."""
     from hashlib import sha256
 
     whole = os.path.normcase(os.path.realpath(path))

@@ -48,7 +48,7 @@ def main() -> "NoReturn":
 
 
 def _lend(fd: int, theirs: list[int]) -> int:
-    """Give a copy of what is behind a descriptor, to be inherited."""
+    """Return a copy of what is behind a descriptor, to be inherited."""
     handle = kernel.duplicate(kernel.handle_of(fd), inheritable=True)
     theirs.append(handle)
     return handle
@@ -88,7 +88,7 @@ def _create(program: str, line: str, stdio: "Sequence[int]", inherited: "Sequenc
 
 
 def _interpreter() -> str:
-    """Give the interpreter itself: what a virtual environment has in its place would hold handles, too."""
+    """Return the interpreter itself: what a virtual environment has in its place would hold handles, too."""
     if getattr(sys, "frozen", False) or not sys.executable:
         raise Unsupported("helpers are started with the Python interpreter, and this program has none")
     return getattr(sys, "_base_executable", None) or sys.executable

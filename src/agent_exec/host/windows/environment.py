@@ -9,10 +9,10 @@ def own_environment() -> dict[bytes, bytes]:
 
 
 def inherited_environment() -> dict[bytes, bytes]:
-    """Give the environment that this process was started with."""
+    """Return the environment that this process was started with."""
     return own_environment()
 
 
 def shell(line: str) -> list[str]:
-    """Give the argv that has the system's shell run a line."""
+    """Return the argv that has the system's shell run a line."""
     return ["cmd.exe", "/d", "/c", line]

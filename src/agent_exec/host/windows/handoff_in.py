@@ -32,11 +32,11 @@ class Adopted:
         raise not_here()
 
     def prepare(self, _command: "Command") -> "Launch":
-        """Give nothing."""
+        """Return nothing."""
         raise not_here()
 
     def process(self, _launch: "Launch", _loop: "Loop", _sink: "Sink") -> "Process":
-        """Give nothing."""
+        """Return nothing."""
         raise not_here()
 
     def abandon(self) -> None:
@@ -47,7 +47,7 @@ class Adopted:
 
 
 def not_here() -> Unsupported:
-    """Say why, and what to do."""
+    """Return why, and what to do."""
     return Unsupported(
         "a running command cannot be handed over on this system; run it as a job from the start, "
         "with agent-exec run"

@@ -5,12 +5,12 @@ from agent_exec.model.identity import Identity
 
 
 def boot_id() -> str:
-    """Give a name of this boot of the system; empty, for creation times are absolute here."""
+    """Return a name of this boot of the system; empty, for creation times are absolute here."""
     return ""
 
 
 def identify(pid: int) -> Identity | None:
-    """Give the identity of the process that has this pid now; None if there is none.
+    """Return the identity of the process that has this pid now; None if there is none.
 
     One that we may not look at, such as the system's own, has the start 0.
     """
@@ -27,7 +27,7 @@ def identify(pid: int) -> Identity | None:
 
 
 def is_alive(identity: Identity) -> bool:
-    """Whether exactly this process still runs."""
+    """True if exactly this process still runs."""
     return identify(identity.pid) == identity
 
 

@@ -87,13 +87,13 @@ class Job:
         kernel.check(kernel.dll().AssignProcessToJobObject(self._job, ctypes.c_void_p(process)))
 
     def active(self) -> int:
-        """Give how many members live."""
+        """Return how many members live."""
         found = _Accounting()
         self._query(_ACCOUNTING, found)
         return int(found.active)
 
     def pids(self) -> list[int]:
-        """Give the pids of the members that live."""
+        """Return the pids of the members that live."""
         room = 64
         while True:
             # Two counts of 32 bits, the living and the listed, then the pids.

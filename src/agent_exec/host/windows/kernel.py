@@ -66,7 +66,7 @@ class StartupInfo:
 
 
 def dll() -> "Any":
-    """Give the system's library, with handles as wide as they are."""
+    """Return the system's library, with handles as wide as they are."""
     global _dll  # noqa: PLW0603 - loaded once, for ever the same
     if _dll is None:
         library = WinDLL("kernel32", use_last_error=True)
@@ -88,7 +88,7 @@ _MAKERS = (
 
 
 def check(result: int | None) -> int:
-    """Give what a call of the library gave; raise its error if that is nothing."""
+    """Return what a call of the library gave; raise its error if that is nothing."""
     if not result:
         raise WinError(get_last_error())
     return result
@@ -107,7 +107,7 @@ def close(handle: int) -> None:
 
 
 def duplicate(handle: int, *, inheritable: bool) -> int:
-    """Give another handle of the same thing."""
+    """Return another handle of the same thing."""
     me = _winapi.GetCurrentProcess()
     copy: int = _winapi.DuplicateHandle(me, handle, me, 0, inheritable, _winapi.DUPLICATE_SAME_ACCESS)
     return copy
@@ -124,7 +124,7 @@ def set_event(event: int) -> None:
 
 
 def wait_any(handles: "Sequence[int]", seconds: float | None) -> int | None:
-    """Give the index of the first handle that is signalled; None after so many seconds.
+    """Return the index of the first handle that is signalled; None after so many seconds.
 
     In the main thread Ctrl-C ends the wait, as KeyboardInterrupt or whatever
     the caller's handler raises; InterruptedError if it raises nothing.
@@ -149,7 +149,7 @@ def create_process(
     inherited: "Sequence[int]" = (),
     flags: int,
 ) -> tuple[int, int, int]:
-    """Start a process that inherits these handles alone; give its handle, its thread's and its pid."""
+    """Start a process that inherits these handles alone; return its handle, its thread's and its pid."""
     for handle in (*stdio, *inherited):
         set_handle_inheritable(handle, True)
     process, thread, pid, _ = _winapi.CreateProcess(
@@ -165,7 +165,7 @@ def resume(thread: int) -> None:
 
 
 def open_process(pid: int, access: int) -> int | None:
-    """Give a handle of the process with this pid; None if there is none."""
+    """Return a handle of the process with this pid; None if there is none."""
     if pid <= 0:
         return None
     try:
@@ -182,14 +182,14 @@ def open_process(pid: int, access: int) -> int | None:
 
 
 def creation_time(process: int) -> int:
-    """Give when a process was created, in units of 100 ns since the year 1601."""
+    """Return when a process was created, in units of 100 ns since the year 1601."""
     times = [ctypes.c_ulonglong() for _ in range(4)]
     check(dll().GetProcessTimes(ctypes.c_void_p(process), *map(ctypes.byref, times)))
     return times[0].value
 
 
 def exit_code(process: int) -> int:
-    """Give the exit code of a process that has exited."""
+    """Return the exit code of a process that has exited."""
     code: int = _winapi.GetExitCodeProcess(process)
     return code
 
@@ -219,7 +219,7 @@ def appended(path: str) -> int:
 
 
 def handle_of(fd: int) -> int:
-    """Give the handle behind a descriptor, which keeps it."""
+    """Return the handle behind a descriptor, which keeps it."""
     handle: int = msvcrt.get_osfhandle(fd)
     return handle
 
@@ -264,7 +264,7 @@ def read(handle: int, size: int, stop: int, patience: float) -> bytes:
 
 
 def write(handle: int, data: bytes, stop: int) -> int:
-    """Wait until something of this can be written, and write it; give how much.
+    """Wait until something of this can be written, and write it; return how much.
 
     BrokenPipeError says that nobody reads any more, TimeoutError that `stop`
     was set first.
@@ -294,7 +294,7 @@ def unlock(fd: int) -> None:
 
 
 def _locked_byte() -> "Any":
-    """Give the place of the byte we lock, as an OVERLAPPED: two words unused, the place, and no event."""
+    """Return the place of the byte we lock, as an OVERLAPPED: two words unused, the place, and no event."""
     word = ctypes.sizeof(ctypes.c_void_p)
     return ctypes.create_string_buffer(bytes(2 * word) + _LOCKED_BYTE.to_bytes(8, "little") + bytes(word))
 
@@ -310,7 +310,7 @@ def _settle(transfer: "Any", stop: int, patience: float) -> None:
 
 
 def _milliseconds(seconds: float | None) -> int:
-    """Give a time to wait, rounded up: the last fraction would be a busy wait."""
+    """Return a time to wait, rounded up: the last fraction would be a busy wait."""
     if seconds is None:
         return _FOR_EVER
     return min(int(seconds * 1000) + (seconds > 0), _LONGEST_WAIT)

@@ -66,7 +66,7 @@ def spawn(launch: "Launch", job: "Job", stdin: int = -1) -> Spawned:
 
 
 def words(launch: "Launch") -> tuple[str, str, list[str], dict[str, str]]:
-    """Give a launch's program, directory, argv and environment, which are text on this system."""
+    """Return a launch's program, directory, argv and environment, which are text on this system."""
     env = {os.fsdecode(name): os.fsdecode(value) for name, value in launch.env.items()}
     argv = [os.fsdecode(word) for word in launch.argv]
     return os.fsdecode(launch.program), os.fsdecode(launch.cwd), argv, env

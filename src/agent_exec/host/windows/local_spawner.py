@@ -81,7 +81,7 @@ class LocalSpawner:
         return prepare(command)
 
     def process(self, launch: "Launch", loop: "Loop", sink: "Sink") -> LocalProcess:
-        """Give the process of a launch, not spawned yet."""
+        """Return the process of a launch, not spawned yet."""
         self.current = LocalProcess(self, launch, loop, sink)
         return self.current
 

@@ -69,12 +69,12 @@ class FileLock:
 
     @property
     def held(self) -> bool:
-        """Whether we hold it."""
+        """True if we hold it."""
         return self._fd >= 0
 
 
 def is_locked(path: str) -> bool:
-    """Whether some process holds the lock on this file; False if there is no file."""
+    """True if some process holds the lock on this file; False if there is no file."""
     try:
         fd = os.open(path, os.O_RDWR)
     except FileNotFoundError:

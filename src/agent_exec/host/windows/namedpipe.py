@@ -51,7 +51,7 @@ def connect(pipe: int, wait: "Wait") -> bool:
 
 
 def read(pipe: int, size: int, wait: "Wait") -> bytes | None:
-    """Give what comes to this, or any other, overlapped pipe; None if `wait` gave up.
+    """Return what comes to this, or any other, overlapped pipe; None if `wait` gave up.
 
     BrokenPipeError is the end.
     """

@@ -90,7 +90,7 @@ def _pin(leader: "Identity", found: dict[int, int]) -> int:
 
 
 def _open(pid: int) -> int | None:
-    """Give a handle of a process that lives, and that may be one of ours: those we may end."""
+    """Return a handle of a process that lives, and that may be one of ours: those we may end."""
     try:
         handle = kernel.open_process(pid, kernel.CONTROL)
     except PermissionError:
@@ -109,7 +109,7 @@ def _terminate(handle: int, code: int) -> None:
 
 
 def _parents() -> dict[int, int]:
-    """Give every process there is, with its parent."""
+    """Return every process there is, with its parent."""
     snapshot = kernel.dll().CreateToolhelp32Snapshot(_PROCESSES, 0)
     if snapshot == _INVALID_HANDLE:
         kernel.check(0)

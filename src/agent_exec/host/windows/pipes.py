@@ -142,7 +142,7 @@ class Writer:
 
     @property
     def closed(self) -> bool:
-        """Whether nothing can be written any more."""
+        """True if nothing can be written any more."""
         return self._closed
 
     def write(self, data: bytes) -> None:

@@ -20,7 +20,7 @@ class Poller:
 
     @property
     def shareable(self) -> bool:
-        """Whether descriptors may be added and removed by other threads while one waits."""
+        """True if descriptors may be added and removed by other threads while one waits."""
         return False
 
     def add(self, fd: int, events: int) -> None:

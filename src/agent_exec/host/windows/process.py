@@ -86,7 +86,7 @@ class Process:
 
     @property
     def takes_now(self) -> bool:
-        """Whether `write` may be called from outside the loop now: its writer keeps what comes in order."""
+        """True if `write` may be called from outside the loop now: its writer keeps what comes in order."""
         return self._input is not None
 
     def write(self, data: bytes) -> None:

@@ -63,7 +63,7 @@ def prepare(command: Command) -> Launch:
 def resolve(
     argv: "Sequence[str]", cwd: str, env: "Mapping[str, str]", root: str, look: "Look"
 ) -> tuple[str, tuple[str, ...]]:
-    """Give the file to execute and its words, with `root` as the system's folder."""
+    """Return the file to execute and its words, with `root` as the system's folder."""
     program = find_program(argv[0], cwd, env, root, look)
     words: tuple[str, ...]
     if quoting.is_batch(program):
@@ -81,7 +81,7 @@ def resolve(
 
 
 def find_program(name: str, cwd: str, env: "Mapping[str, str]", root: str, look: "Look") -> str:
-    """Give the full path of the file to execute.
+    """Return the full path of the file to execute.
 
     A plain name is looked up in the command's own PATH, any other seen from
     `cwd`; the ending may be left out where PATHEXT has it. The current
@@ -108,7 +108,7 @@ def on_path(name: str, path: str) -> str | None:
 
 
 def environment(env: "Mapping[str, str] | Mapping[str | bytes, str | bytes]", root: str) -> dict[str, str]:
-    """Give an environment in the system's form: sorted, and of names that differ in case alone the last."""
+    """Return an environment in the system's form: sorted, and of names that differ in case alone the last."""
     found: dict[str, tuple[str, str]] = {}
     for name, value in env.items():
         text = os.fsdecode(name)
@@ -118,14 +118,14 @@ def environment(env: "Mapping[str, str] | Mapping[str | bytes, str | bytes]", ro
 
 
 def variable(env: "Mapping[str, str]", name: str) -> str | None:
-    """Give the value of a variable, however its name is written; None if there is none."""
+    """Return the value of a variable, however its name is written; None if there is none."""
     if name in env:
         return env[name]
     return next((value for key, value in env.items() if key.upper() == name), None)
 
 
 def look(path: str) -> "Kind | None":
-    """Say what is at this path; None if there is nothing that we could use."""
+    """Return what is at this path; None if there is nothing that we could use."""
     try:
         mode = os.stat(path).st_mode
     except ValueError:
@@ -136,7 +136,7 @@ def look(path: str) -> "Kind | None":
 
 
 def program_error(error: int, name: str, cwd: str) -> AgentExecError:
-    """Give the typed error for a program that the system would not start, by the system's number."""
+    """Return the typed error for a program that the system would not start, by the system's number."""
     if error in (_FILE_NOT_FOUND, _PATH_NOT_FOUND):
         if _is_path(name):
             return CommandNotFound(f"no program {name!r} (seen from {cwd!r}). Check the path", program=name)
@@ -161,7 +161,7 @@ def program_error(error: int, name: str, cwd: str) -> AgentExecError:
 
 
 def directory_error(error: OSError | None, cwd: str) -> AgentExecError:
-    """Give the typed error for a working directory that could not be entered; None if it seemed good."""
+    """Return the typed error for a working directory that could not be entered; None if it seemed good."""
     if isinstance(error, NotADirectoryError):
         return NotADirectory(f"the working directory {cwd!r} is not a directory", cwd=cwd)
     if error is None or isinstance(error, PermissionError):
@@ -176,7 +176,7 @@ def directory_error(error: OSError | None, cwd: str) -> AgentExecError:
 def _choose(
     places: "Sequence[str]", name: str, cwd: str, endings: "Sequence[str]", look: "Look", path: str | None
 ) -> str:
-    """Give the first of these places where a program is; raise what was found instead."""
+    """Return the first of these places where a program is; raise what was found instead."""
     blocked: str | None = None
     for place in places:
         for candidate in _candidates(place, endings):
@@ -198,19 +198,19 @@ def _choose(
 
 
 def _candidates(place: str, endings: "Sequence[str]") -> list[str]:
-    """Give the files that this place may stand for, the likeliest first."""
+    """Return the files that this place may stand for, the likeliest first."""
     named = [place] if place.rstrip(" .").lower().endswith(tuple(endings)) else []
     return [*named, *(place + ending for ending in endings)]
 
 
 def _endings(env: "Mapping[str, str]") -> list[str]:
-    """Give the endings of programs, in the order of the command's PATHEXT."""
+    """Return the endings of programs, in the order of the command's PATHEXT."""
     wanted = [ending.strip().lower() for ending in (variable(env, "PATHEXT") or "").split(";")]
     return [ending for ending in dict.fromkeys(wanted) if ending in _STARTED] or list(_STARTED)
 
 
 def _is_alias(path: str) -> bool:
-    """Whether this is a program of the Store, a link that can be executed and not looked behind."""
+    """True if this is a program of the Store, a link that can be executed and not looked behind."""
     try:
         return getattr(os.lstat(path), "st_reparse_tag", 0) == _STORE_LINK
     except OSError:
@@ -222,7 +222,7 @@ def _is_path(name: str) -> bool:
 
 
 def _directory(cwd: str | bytes | None) -> str:
-    """Give the absolute working directory, checked."""
+    """Return the absolute working directory, checked."""
     try:
         folder = os.path.abspath(os.fsdecode(cwd)) if cwd is not None else os.getcwd()
     except FileNotFoundError:

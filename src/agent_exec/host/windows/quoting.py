@@ -28,7 +28,7 @@ class Verbatim(str):
 
 
 def command_line(argv: "Sequence[str]") -> str:
-    """Give the line from which a C program reads exactly these words."""
+    """Return the line from which a C program reads exactly these words."""
     return " ".join([_program(argv[0]), *map(quote, argv[1:])])
 
 
@@ -60,17 +60,17 @@ def quote(word: str) -> str:
 
 
 def length(line: str) -> int:
-    """Give how many characters the system counts in a line."""
+    """Return how many characters the system counts in a line."""
     return len(line.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def is_batch(program: str) -> bool:
-    """Whether cmd.exe has to read this file; the system overlooks blanks and dots at a name's end."""
+    """True if cmd.exe has to read this file; the system overlooks blanks and dots at a name's end."""
     return program.rstrip(" .").lower().endswith(_BATCH)
 
 
 def batch_words(script: str, words: "Sequence[str]") -> tuple[str, ...]:
-    """Give the arguments with which cmd.exe runs a batch file on these words.
+    """Return the arguments with which cmd.exe runs a batch file on these words.
 
     Whatever a word says, cmd.exe takes it for a word. What cannot be written
     so is refused: cmd.exe would act on it.
@@ -81,7 +81,7 @@ def batch_words(script: str, words: "Sequence[str]") -> tuple[str, ...]:
 
 
 def shell_words(program: str, words: "Sequence[str]") -> tuple[str, ...] | None:
-    """Give the arguments for a cmd.exe that is asked to run one line; None for any other request.
+    """Return the arguments for a cmd.exe that is asked to run one line; None for any other request.
 
     The line is the one word after /c or /k, and reaches cmd.exe as it was
     written: the quotes in it are cmd.exe's to read, not the C runtime's.

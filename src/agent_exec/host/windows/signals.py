@@ -18,12 +18,12 @@ KILLED = 128 + KILL
 
 
 def signal_name(number: int) -> str:
-    """Give a signal's name, such as "SIGTERM"."""
+    """Return a signal's name, such as "SIGTERM"."""
     return _NAMES.get(number, f"SIG{number}")
 
 
 def signal_number(name: str) -> int | None:
-    """Give the number of a signal named "TERM", "SIGTERM" or "15"; None if there is none."""
+    """Return the number of a signal named "TERM", "SIGTERM" or "15"; None if there is none."""
     word = name.upper()
     if word.isdecimal():
         number = int(word)
@@ -32,7 +32,7 @@ def signal_number(name: str) -> int | None:
 
 
 def ending(code: int, *, killed: bool) -> tuple[int, str | None]:
-    """Give the exit code and the signal that an outcome shows for the system's exit code.
+    """Return the exit code and the signal that an outcome shows for the system's exit code.
 
     A signal is seen where the system leaves a trace of one: in the code that
     a console break leaves, and in the code we gave when we killed it. Every

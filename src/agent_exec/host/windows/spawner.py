@@ -26,7 +26,7 @@ class Spawner:
         self._closed = False
 
     def process(self, launch: "Launch", loop: "Loop", sink: "Sink", feed: int = -1) -> Process:
-        """Give the process of a launch, not spawned yet."""
+        """Return the process of a launch, not spawned yet."""
         if feed >= 0:
             raise Unsupported("input is fed to confined commands only, and there is no sandbox here")
         return Process(self, launch, loop, sink)

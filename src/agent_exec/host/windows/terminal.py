@@ -56,7 +56,7 @@ class Terminal:
         self._adopt(job)
 
     def read(self, stop: int) -> bytes:
-        """Wait for text and give it; EOFError is the end, also when `stop` is set and nothing comes."""
+        """Wait for text and return it; EOFError is the end, also when `stop` is set and nothing comes."""
         quiet = 0.0
         while True:
             try:

@@ -155,7 +155,7 @@ class Files:
 
 
 def checked(spec: "Spec", private: "Sequence[str]", at: "At", listener: int) -> Box:
-    """Give the box that this process is in, if it holds what it promises."""
+    """Return the box that this process is in, if it holds what it promises."""
     with at("the self-check"):
         box = Box(spec, [*private, SHARED_MEMORY], at)
         box.check_itself()
@@ -165,7 +165,7 @@ def checked(spec: "Spec", private: "Sequence[str]", at: "At", listener: int) -> 
 
 
 def private_folders(spec: "Spec") -> list[str]:
-    """Give the folders that the box has for itself: not those in which a root would be lost."""
+    """Return the folders that the box has for itself: not those in which a root would be lost."""
     if not spec["tmp_mb"]:
         return []
     roots = [os.fsdecode(path) for path, _, _ in spec["roots"]]
@@ -187,7 +187,7 @@ def leave_devices() -> None:
 
 
 def ancestors(protected: "Sequence[str]", roots: "Sequence[str]") -> list[str]:
-    """Give the folders between a root and what is kept safe below it, outer ones first."""
+    """Return the folders between a root and what is kept safe below it, outer ones first."""
     found: dict[str, None] = {}
     for path in protected:
         above: list[str] = []
@@ -200,7 +200,7 @@ def ancestors(protected: "Sequence[str]", roots: "Sequence[str]") -> list[str]:
 
 
 def give_up(spec: "Spec", private: "Sequence[str]", at: "At") -> int:
-    """Give up every right that the box does not need; give the socket on which it listens, or -1."""
+    """Give up every right that the box does not need; return the socket on which it listens, or -1."""
     listener = -1
     with at("the network"):
         if spec["listen"]:
@@ -297,5 +297,5 @@ def forget_signals() -> bool:
 
 
 def urgency() -> tuple[object, ...]:
-    """Tell how this process is scheduled."""
+    """Return how this process is scheduled."""
     return os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0), frozenset(os.sched_getaffinity(0))

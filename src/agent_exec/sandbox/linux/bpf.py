@@ -20,7 +20,7 @@ _LONGEST = 4096
 
 
 def argument(index: int, *, high: bool = False) -> int:
-    """Give where half of an argument is; both architectures put the low half first."""
+    """Return where half of an argument is; both architectures put the low half first."""
     return 16 + 8 * index + (4 if high else 0)
 
 
@@ -64,7 +64,7 @@ class Assembler:
         self._code.append((_RETURN, verdict, None, None))
 
     def assemble(self) -> bytes:
-        """Give the program; raise ValueError for one that the kernel would refuse or misread."""
+        """Return the program; raise ValueError for one that the kernel would refuse or misread."""
         if not self._code or self._code[-1][0] != _RETURN:
             raise ValueError("a program ends with a verdict")
         if len(self._code) > _LONGEST:

@@ -37,7 +37,7 @@ _TERMS = "--die-with-parent --as-pid-1 --cap-drop ALL"
 
 
 def wrap(spec: "Spec", words: "Sequence[str]") -> list[str]:
-    """Give the command that runs another one behind the walls of a box."""
+    """Return the command that runs another one behind the walls of a box."""
     network = [] if spec["net"] else ["--unshare-net"]
     program = next((place for place in PLACES if os.path.exists(place)), PLACES[0])
     return [program, *_NAMESPACES.split(), *network, *_TERMS.split(), *_view(spec), "--", *words]
@@ -55,7 +55,7 @@ def confine(spec: "Spec") -> Box:
 
 
 def _view(spec: "Spec") -> "Iterable[str]":
-    """Give what is to be seen; the order is what makes it hold."""
+    """Return what is to be seen; the order is what makes it hold."""
     roots = [os.fsdecode(path) for path, _, _ in spec["roots"]]
     protected = [os.fsdecode(path) for path, _, _ in spec["protected"]]
     private = private_folders(spec)

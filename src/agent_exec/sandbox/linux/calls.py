@@ -38,7 +38,7 @@ _numbers: dict[str, int] = {}
 
 
 def check(result: int, call: str, path: str | None = None) -> int:
-    """Give the result of a call, or raise what the kernel said with the call's name and the path."""
+    """Return the result of a call, or raise what the kernel said with the call's name and the path."""
     if result == -1:
         raise failure(ctypes.get_errno() or EIO, call, path)
     return result
@@ -59,7 +59,7 @@ def invoke(call: str, *arguments: object, path: str | None = None) -> int:
 
 
 def _word(value: object) -> object:
-    """Give an argument as the C library takes it, which cannot see how wide it is."""
+    """Return an argument as the C library takes it, which cannot see how wide it is."""
     if isinstance(value, int):
         return ctypes.c_long(value)
     return ctypes.c_char_p(value) if value is None or isinstance(value, bytes) else value
@@ -112,7 +112,7 @@ def open_path(path: str, *, identity: tuple[int, int] | None = None) -> int:
 
 
 def open_tree(fd: int, *, recursive: bool = True, path: str | None = None) -> int:
-    """Give a detached copy of the mounts at a descriptor; `path` is for the error only."""
+    """Return a detached copy of the mounts at a descriptor; `path` is for the error only."""
     flags = AT_EMPTY_PATH | _OPEN_TREE_CLONE | os.O_CLOEXEC | (AT_RECURSIVE if recursive else 0)
     return invoke("open_tree", fd, b"", flags, path=path)
 
@@ -137,7 +137,7 @@ def mount_setattr(
 
 
 def new_filesystem(kind: str, options: dict[str, str], attributes: int) -> int:
-    """Make a filesystem that is mounted nowhere yet, and give its detached mount."""
+    """Make a filesystem that is mounted nowhere yet, and return its detached mount."""
     context = invoke("fsopen", kind.encode(), _FSOPEN_CLOEXEC, path=kind)
     try:
         for key, value in {"source": kind, **options}.items():
@@ -158,7 +158,7 @@ def capset(effective: int, permitted: int, inheritable: int) -> None:
 
 
 def prlimit(resource: int, limits: tuple[int, int] | None = None) -> tuple[int, int]:
-    """Give the soft and hard limit of this process as they were, and set others if any are given."""
+    """Return the soft and hard limit of this process as they were, and set others if any are given."""
     old = ctypes.create_string_buffer(16)
     new = None if limits is None else struct.pack("QQ", *limits)
     invoke("prlimit64", 0, resource, new, old)

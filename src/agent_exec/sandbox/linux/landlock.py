@@ -43,12 +43,12 @@ _NET_PORT = 2
 
 
 def abi() -> int:
-    """Give the version of the kernel's Landlock; 0 if it has none, or it is switched off."""
+    """Return the version of the kernel's Landlock; 0 if it has none, or it is switched off."""
     return _ask(_VERSION)
 
 
 def errata() -> int:
-    """Give the bits of the mistakes that this kernel has mended; 0 if it cannot tell."""
+    """Return the bits of the mistakes that this kernel has mended; 0 if it cannot tell."""
     try:
         return _ask(_ERRATA)
     except OSError:  # a kernel that does not know the question
@@ -56,7 +56,7 @@ def errata() -> int:
 
 
 def handled(version: int) -> int:
-    """Give the rights to write that a version of Landlock knows."""
+    """Return the rights to write that a version of Landlock knows."""
     rights = _FIRST
     for since, right in ((2, REFER), (3, TRUNCATE), (5, IOCTL_DEV)):
         if version >= since:

@@ -108,7 +108,7 @@ def _guard(pid: int) -> "NoReturn":
 
 
 def _children() -> list[int]:
-    """Give the children of this process; some kernels do not list them."""
+    """Return the children of this process; some kernels do not list them."""
     me = os.getpid()
     try:
         return [int(word) for word in _read(f"/proc/self/task/{me}/children").split()]

@@ -156,7 +156,7 @@ def mask(paths: "Iterable[str]") -> None:
 
 
 def is_readonly(path: str) -> bool:
-    """Whether what is at a path now is mounted read-only."""
+    """True if what is at a path now is mounted read-only."""
     return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
 
 

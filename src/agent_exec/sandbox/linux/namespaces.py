@@ -59,7 +59,7 @@ def map_ids(uid: int, gid: int) -> None:
 
 
 def in_own_users() -> bool:
-    """Whether this process is in a user namespace below the machine's."""
+    """True if this process is in a user namespace below the machine's."""
     return " ".join(_read("/proc/self/uid_map").split()) != _EVERYBODY
 
 

@@ -108,7 +108,7 @@ class UnknownArchitecture(OSError):
 
 
 def machine() -> str:
-    """Give this process's architecture; raise if its calls are not known."""
+    """Return this process's architecture; raise if its calls are not known."""
     name = os.uname().machine
     if name not in _ARCHITECTURES or struct.calcsize("P") != 8:  # a 32-bit program has other numbers
         raise UnknownArchitecture(ENOSYS, f"the system calls of {name} are not known: use x86_64 or aarch64")
@@ -116,7 +116,7 @@ def machine() -> str:
 
 
 def table(architecture: str) -> dict[str, int]:
-    """Give the numbers of the calls that an architecture has."""
+    """Return the numbers of the calls that an architecture has."""
     if architecture not in _ARCHITECTURES:
         raise UnknownArchitecture(ENOSYS, f"the system calls of {architecture} are not known")
     column = 1 + _ARCHITECTURES.index(architecture)

@@ -120,17 +120,17 @@ def end_first() -> None:
 
 
 def capabilities(pid: int | str = "self") -> dict[str, int]:
-    """Give the sets of capabilities of a process: CapInh, CapPrm, CapEff, CapBnd, CapAmb."""
+    """Return the sets of capabilities of a process: CapInh, CapPrm, CapEff, CapBnd, CapAmb."""
     return {name: int(text, 16) for name, text in _status(pid).items() if name.startswith("Cap")}
 
 
 def seccomp_mode(pid: int | str = "self") -> int:
-    """Give how a process's system calls are filtered: 0 not at all, 2 by programs."""
+    """Return how a process's system calls are filtered: 0 not at all, 2 by programs."""
     return int(_status(pid)["Seccomp"])
 
 
 def no_new_privs_set(pid: int | str = "self") -> bool:
-    """Whether a process and all below it can get no new privileges."""
+    """True if a process and all below it can get no new privileges."""
     return _status(pid)["NoNewPrivs"] == "1"
 
 

@@ -67,7 +67,7 @@ _FLAG_TSYNC = 1
 
 
 def program(*, unix: str = "deny", net: str = "off", architecture: str | None = None) -> bytes:
-    """Give the filter for a way to use sockets.
+    """Return the filter for a way to use sockets.
 
     `net` "off" allows no socket of the internet, "loopback" and "on" allow
     TCP and UDP and the asking of routes, which names need; where that leads

@@ -69,7 +69,7 @@ def _read(plan: "Plan", path: str, home: str) -> "Access":
 
 
 def _in_view(plan: "Plan", path: str, home: str) -> "Access | None":
-    """Tell what the view says of a path; None if it says nothing."""
+    """Return what the view says of a path; None if it says nothing."""
     entries = {place: kind for kind, place, _ in plan.view}
     place = path
     while place and place not in entries:

@@ -38,7 +38,7 @@ _LFS = frozenset(
 
 
 def parse(text: str) -> list[tuple[str, str, str]]:
-    """Give section, name and value of each setting, in order; section and name in small letters.
+    """Return section, name and value of each setting, in order; section and name in small letters.
 
     What git would refuse is passed over: it is not obeyed either.
     """
@@ -71,7 +71,7 @@ def _bare(name: str) -> str:
 
 
 def _header_end(line: str) -> int:
-    """Give where the bracket closes that a section's header opens; -1 if it does not."""
+    """Return where the bracket closes that a section's header opens; -1 if it does not."""
     quoted = escaped = False
     for index, letter in enumerate(line):
         if escaped:
@@ -118,7 +118,7 @@ def _value(text: str, lines: "Iterable[str]") -> str:
 
 
 def obeyed(config: str, worktree: str, home: str) -> tuple[list[str], list[str]]:
-    """Give the paths that a file of settings has git run or read settings from, and what could not be read.
+    """Return the paths that a file of settings has git run or read settings from, and what could not be read.
 
     Paths are absolute and unresolved; whether anything is there is not looked at.
     """

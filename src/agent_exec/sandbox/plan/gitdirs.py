@@ -44,7 +44,7 @@ class Places(Value):
 
 
 def locate(dotgit: str, roots: "Sequence[str]") -> Places | None:
-    """Give where a `.git` leads, None if it is gone; a link inside a root on the way is refused."""
+    """Return where a `.git` leads, None if it is gone; a link inside a root on the way is refused."""
     if not settle(dotgit, roots, "git")[1]:
         return None
     worktree = os.path.dirname(dotgit)
@@ -70,7 +70,7 @@ def _pointed(file: str, base: str, roots: "Sequence[str]", head: str) -> str | N
 def guard(
     places: Places, roots: "Sequence[str]", *, commit: bool, home: str, used: "Sequence[str]" = ()
 ) -> Guarded:
-    """Give what must stay as it is in one repository: all of it, or, to commit, what decides what git runs.
+    """Return what must stay as it is in one repository: all of it, or, to commit, what decides what git runs.
 
     `used` are folders of worktrees in use among the roots, in which HEAD and
     the index must stay writable for commits.
@@ -256,7 +256,7 @@ def _listed(folder: str, *, links: bool = False) -> list[str]:
 
 
 def _submodules(worktree: str) -> "Iterator[str]":
-    """Give the `.git` that submodules do not have yet: one that appears is obeyed by the outer git."""
+    """Return the `.git` that submodules do not have yet: one that appears is obeyed by the outer git."""
     try:
         settings = parse(read_small(os.path.join(worktree, ".gitmodules")))
     except OSError:

@@ -40,7 +40,7 @@ class Look:
         return self._facts[path]
 
     def stamp(self, path: str) -> int:
-        """Remember a place as it is now; give its time of change."""
+        """Remember a place as it is now; return its time of change."""
         found = self.stamps[path] = _stamp(self.facts(path))
         return found[2]
 

@@ -19,7 +19,7 @@ MOST_MASKS = 1000
 def find_masks(
     deny_read: "Sequence[str]", home: str, roots: "Sequence[str]", bound: int, look: "Look"
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Give the real paths that may not be read, and those of them that do not exist."""
+    """Return the real paths that may not be read, and those of them that do not exist."""
     found: list[str] = []
     absent: list[str] = []
     for written in deny_read:
@@ -49,12 +49,12 @@ def is_fixed(written: str) -> bool:
 
 
 def is_pattern(path: str) -> bool:
-    """Tell whether a path holds characters that stand for others."""
+    """True if a path holds characters that stand for others."""
     return "*" in path or "?" in path
 
 
 def matches(name: str, pattern: str) -> bool:
-    """Tell whether a name is as the pattern says: `*` is any number of characters, `?` is one."""
+    """True if a name is as the pattern says: `*` is any number of characters, `?` is one."""
     start, place, star, mark = 0, 0, -1, 0
     while place < len(name):
         if start < len(pattern) and pattern[start] == "*":
@@ -72,7 +72,7 @@ def matches(name: str, pattern: str) -> bool:
 
 
 def expand(base: str, pattern: str, *, most: int, entries: int, look: "Look | None" = None) -> list[str]:
-    """Give the paths below a folder that a pattern stands for; `**` is any number of folders, not of links.
+    """Return the paths below a folder that a pattern stands for; `**` is any number of folders, not of links.
 
     Too many matches, too many entries to look at, and folders that cannot be
     read are refused: what was left out would be readable. A `look` remembers

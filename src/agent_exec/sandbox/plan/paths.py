@@ -15,7 +15,7 @@ _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr
 
 
 def outermost(paths: "Iterable[str]") -> tuple[str, ...]:
-    """Give paths without those that lie in others of them, outer ones first."""
+    """Return paths without those that lie in others of them, outer ones first."""
     found: list[str] = []
     kept: set[str] = set()
     for path in sorted(set(paths), key=lambda path: (path.count("/"), path)):
@@ -27,7 +27,7 @@ def outermost(paths: "Iterable[str]") -> tuple[str, ...]:
 
 
 def settle(path: str, roots: "Sequence[str]", field: str) -> tuple[str, bool]:
-    """Give where an absolute path really leads, and whether anything is there.
+    """Return where an absolute path really leads, and whether anything is there.
 
     A link below a root is refused, and named: who may write to the root may
     change it at any time, and then something else would be protected.
@@ -90,7 +90,7 @@ def leads_straight(path: str, fd: int) -> bool:
 
 
 def led(path: str) -> list[str]:
-    """Give where links lead: the path, if it is one, or those in it, if it is a folder."""
+    """Return where links lead: the path, if it is one, or those in it, if it is a folder."""
     try:
         found = [path] if os.path.islink(path) else [os.path.join(path, name) for name in os.listdir(path)]
     except OSError:
@@ -99,7 +99,7 @@ def led(path: str) -> list[str]:
 
 
 def read_small(path: str, limit: int = 1 << 20) -> str:
-    """Give the text of a regular file; raise OSError if it is none or larger than the limit."""
+    """Return the text of a regular file; raise OSError if it is none or larger than the limit."""
     fd = os.open(path, os.O_RDONLY | _NOFOLLOW)
     try:
         found = os.fstat(fd)

@@ -142,7 +142,7 @@ class Plan(Value):
         return shared_sandbox().warmed(self, spawner, Ours(self.own, self.state), boxes)
 
     def to_fields(self) -> dict[str, object]:
-        """Give all but the profile, in a form that can be sent to another process."""
+        """Return all but the profile, in a form that can be sent to another process."""
         fields = {name: getattr(self, name) for name in self.__slots__ if name != "profile"}
         for name in ("roots", "visible"):
             fields[name] = tuple((root.path, root.device, root.inode) for root in fields[name])
@@ -150,7 +150,7 @@ class Plan(Value):
 
     @classmethod
     def from_fields(cls, profile: "Profile", fields: "dict[str, Any]") -> "Plan":
-        """Give the plan that was sent."""
+        """Return the plan that was sent."""
         roots = {name: tuple(Root(*root) for root in fields[name]) for name in ("roots", "visible")}
         return cls(profile, **(fields | roots))
 
@@ -253,7 +253,7 @@ def revalidate(plan: Plan) -> list[str]:
 
 
 def changed_roots(plan: Plan) -> list[str]:
-    """Say which roots are gone or others now: a new plan would take in what nobody named."""
+    """Return which roots are gone or others now: a new plan would take in what nobody named."""
     found: list[str] = []
     for root in (*plan.roots, *plan.visible):
         try:
@@ -267,7 +267,7 @@ def changed_roots(plan: Plan) -> list[str]:
 
 
 def changed_protections(plan: Plan) -> list[str]:
-    """Say which protected paths are gone or others now: what a box has mounted there may have come off."""
+    """Return which protected paths are gone or others now: what a box has mounted there may have come off."""
     found: list[str] = []
     for path, known in zip(plan.protected, plan.identities, strict=True):
         now_there = identity(path)
@@ -279,7 +279,7 @@ def changed_protections(plan: Plan) -> list[str]:
 
 
 def unmasked(plan: Plan) -> list[str]:
-    """Give the paths that may not be read and did not exist: a box made before they did shows them."""
+    """Return the paths that may not be read and did not exist: a box made before they did shows them."""
     changed = [folder for folder, known in plan.loose if _changed_at(folder) != known]
     if not changed:
         return []
@@ -310,7 +310,7 @@ def _loose(memory: Memory, absent: "Sequence[str]", view: "View") -> tuple[tuple
 
 
 def _root(path: str, profile: "Profile", home: str, state: "Sequence[str]") -> Root:
-    """Give a root that is safe to be one, by its real path."""
+    """Return a root that is safe to be one, by its real path."""
     root = _open_root(os.path.realpath(path))
     real = root.path
     reason = ""
@@ -352,6 +352,6 @@ def _open_root(path: str) -> Root:
 
 
 def _outer(roots: list[Root]) -> tuple[Root, ...]:
-    """Give roots without those that lie in others: a folder is written to once."""
+    """Return roots without those that lie in others: a folder is written to once."""
     kept = outermost(root.path for root in roots)
     return tuple({root.path: root for root in roots if root.path in kept}.values())

@@ -306,7 +306,7 @@ def _names(entry: "os.DirEntry[str]") -> int:
 
 
 def _file_system(path: str) -> str:
-    """Give the kind of the file system that a real path is on, "" if nobody tells."""
+    """Return the kind of the file system that a real path is on, "" if nobody tells."""
     try:
         with open("/proc/self/mountinfo", "rb") as file:
             return kind_of(path, file.read())
@@ -315,7 +315,7 @@ def _file_system(path: str) -> str:
 
 
 def kind_of(path: str, mounts: bytes) -> str:
-    """Give the kind of the file system that a real path is on, by the kernel's table of mounts."""
+    """Return the kind of the file system that a real path is on, by the kernel's table of mounts."""
     found, kind = "", ""
     for line in mounts.splitlines():
         mount, _, source = line.partition(b" - ")

@@ -157,7 +157,7 @@ def compare(
 
 
 def _watched(path: str) -> "Iterator[str]":
-    """Give what is looked at of a protected path; of a repository's folder, what decides what git runs.
+    """Return what is looked at of a protected path; of a repository's folder, what decides what git runs.
 
     The rest of a repository is large, and others who use git change it all the time.
     """
@@ -168,7 +168,7 @@ def _watched(path: str) -> "Iterator[str]":
 
 
 def _digest(path: str) -> tuple[str, bool]:
-    """Give a hash of what is at a path and below it, "" for nothing, and whether all was looked at."""
+    """Return a hash of what is at a path and below it, "" for nothing, and whether all was looked at."""
     import hashlib
 
     hashed = hashlib.sha256()

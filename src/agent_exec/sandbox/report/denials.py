@@ -78,7 +78,7 @@ def denials(plan: "Plan", text: str, cwd: str) -> "list[Denial]":
 
 
 def exhausted(plan: "Plan", text: str) -> list[str]:
-    """Give the limits of the plan that a command was told of, by their names."""
+    """Return the limits of the plan that a command was told of, by their names."""
     limits, lines = plan.profile.limits, "\n".join(text.splitlines()[-_LINES:])
     return [
         name
@@ -146,7 +146,7 @@ def _quoted(path: str) -> str:
 
 
 def forbids(plan: "Plan", path: str) -> str:
-    """Say which rule of the plan forbids to write to a path; "" if none does."""
+    """Return which rule of the plan forbids to write to a path; "" if none does."""
     real = os.path.realpath(path)
     for one in plan.protected:
         if inside(real, one):
@@ -161,7 +161,7 @@ def forbids(plan: "Plan", path: str) -> str:
 
 
 def _would_be_allowed(path: str) -> bool:
-    """Tell whether the system itself would have let us write there."""
+    """True if the system itself would have let us write there."""
     if os.path.lexists(path):
         return os.access(path, os.W_OK)
     return os.access(os.path.dirname(path), os.W_OK)

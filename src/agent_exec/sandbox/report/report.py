@@ -21,7 +21,7 @@ _LIMITS = {"SIGXCPU": "cpu", "SIGXFSZ": "file_mb"}
 
 
 def block(plan: "Plan", outcome: "Outcome", cwd: str, text: str | None = None) -> "dict[str, Any]":
-    """Give the `sandbox` part of an answer; `text` is what was printed, if the outcome has it not."""
+    """Return the `sandbox` part of an answer; `text` is what was printed, if the outcome has it not."""
     confined = bool(plan.backend)
     text = f"{outcome.stdout_text}\n{outcome.stderr_text}" if text is None else text
     found = [*_refused(plan, outcome), *denials(plan, text, cwd)] if confined else []
@@ -61,7 +61,7 @@ def said(changes: "Sequence[Mapping[str, object]]") -> str:
 
 
 def _refused(plan: "Plan", outcome: "Outcome") -> "list[dict[str, Any]]":
-    """Give what the proxy has refused, each once."""
+    """Return what the proxy has refused, each once."""
     if not outcome.network:
         return []
     from agent_exec.sandbox.proxy.log import NO_TOKEN, denial

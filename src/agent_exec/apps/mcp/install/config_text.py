@@ -14,7 +14,7 @@ _ELSEWHERE = ("url", "httpUrl", "serverUrl")
 
 
 def edited(text: str, client: "Client", name: str, entry: dict[str, Any]) -> tuple[str, bool]:
-    """Give the text with this entry, and whether there was one by this name.
+    """Return the text with this entry, and whether there was one by this name.
 
     Fields of the entry that we do not set stay as they are. Refuses with a
     Mistake a text with a mistake, and one that could only be rewritten.
@@ -40,7 +40,7 @@ def _edited(text: str, client: "Client", name: str, entry: dict[str, Any]) -> tu
 
 
 def by_hand(client: "Client", name: str, entry: dict[str, Any]) -> str:
-    """Give what to write, for people."""
+    """Return what to write, for people."""
     if client.toml:
         return tomltext.put("", (client.key, name), entry)
     return jsontext.put("", (client.key, name), entry)

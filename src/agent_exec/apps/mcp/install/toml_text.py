@@ -29,7 +29,7 @@ class Statement(NamedTuple):
 
 
 def read(text: str) -> dict[str, Any]:
-    """Give what a text says."""
+    """Return what a text says."""
     import tomllib
 
     try:
@@ -40,7 +40,7 @@ def read(text: str) -> dict[str, Any]:
 
 
 def put(text: str, table: "Sequence[str]", values: "dict[str, Any]") -> str:
-    """Give the text with these values in a table, which is made at the end if it is not there.
+    """Return the text with these values in a table, which is made at the end if it is not there.
 
     What stays the same is not touched. Refuses with a Mistake a table that is
     written in another way than under a header of its own.
@@ -95,7 +95,7 @@ def _set(text: str, path: tuple[str, ...], value: Any, newline: str) -> str:
 
 
 def _statements(text: str) -> "Iterator[Statement]":
-    """Give the statements of a text that is right, in order."""
+    """Return the statements of a text that is right, in order."""
     place = 0
     table: tuple[str, ...] = ()
     while True:
@@ -119,7 +119,7 @@ def _statements(text: str) -> "Iterator[Statement]":
 
 
 def _path(text: str, place: int) -> tuple[tuple[str, ...], int]:
-    """Read the names of a path; give them, and where they end."""
+    """Read the names of a path; return them, and where they end."""
     names = []
     while text[place] in " \t":
         place += 1

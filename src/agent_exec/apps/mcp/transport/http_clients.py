@@ -177,7 +177,7 @@ class Clients:
                 client.end()
 
     def _client(self, key: "Hashable") -> Client | None:
-        """Give the client of this key, a new one if there is none; nothing if there are too many."""
+        """Return the client of this key, a new one if there is none; nothing if there are too many."""
         found = self._known.get(key)
         if found is not None and not found.ended:
             return found
@@ -234,7 +234,7 @@ def _method(body: bytes) -> object:
 
 
 def _says_it_is(body: bytes) -> str:
-    """Give what a client says of itself in a request that stands alone."""
+    """Return what a client says of itself in a request that stands alone."""
     found: Any = _message(body)
     for key in ("params", "_meta", CLIENT_INFO_META_KEY):
         found = found.get(key) if isinstance(found, dict) else None

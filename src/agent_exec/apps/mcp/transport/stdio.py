@@ -120,7 +120,7 @@ class Lines:
         self._size = 0
 
     def take(self, chunk: bytes) -> "Iterator[bytes]":
-        """Give the lines that end in this chunk."""
+        """Return the lines that end in this chunk."""
         first, *others = chunk.split(b"\n")
         for piece in others:
             self._keep(first)
@@ -136,7 +136,7 @@ class Lines:
 
 
 def _message(line: bytes) -> SessionMessage | JSONRPCError | None:
-    """Give the message on a line, or the answer to what is none; nothing for a line with nothing on it."""
+    """Return the message on a line, or the answer to what is none; nothing for a line with nothing on it."""
     if not line.strip():
         return None
     if len(line) > LONGEST:
@@ -162,7 +162,7 @@ def _message(line: bytes) -> SessionMessage | JSONRPCError | None:
 
 
 def _id(value: object) -> int | str | None:
-    """Give the id of a request, if it can be one and can be told."""
+    """Return the id of a request, if it can be one and can be told."""
     if isinstance(value, str):
         return None if any("\ud800" <= letter <= "\udfff" for letter in value) else value
     return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -44,11 +44,11 @@ class JobRow(Value):
 
     @property
     def live(self) -> bool:
-        """Whether it has not ended."""
+        """True if it has not ended."""
         return self.state in _LIVE
 
     def age(self, now: float) -> str:
-        """Give how long ago it began, in a few letters."""
+        """Return how long ago it began, in a few letters."""
         seconds = max(0, int(now - self.began))
         for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
             if seconds >= size:
@@ -66,7 +66,7 @@ class JobList:
         self._last: dict[str, str] = {}
 
     def read(self, first: int = 0, count: int = 50) -> list[JobRow]:
-        """Give the newest jobs and all that run; last lines only of these rows."""
+        """Return the newest jobs and all that run; last lines only of these rows."""
         entries = {entry["job_id"]: entry for entry in self._jobs.list(limit=NEWEST)["jobs"]}
         for entry in self._jobs.list(states=_LIVE, limit=NEWEST)["jobs"]:
             entries[entry["job_id"]] = entry
@@ -109,7 +109,7 @@ def _row(entry: "dict[str, Any]") -> JobRow:
 
 
 def moment(stamp: object) -> float:
-    """Give the seconds since 1970 of a moment as answers have it; 0 if it is none."""
+    """Return the seconds since 1970 of a moment as answers have it; 0 if it is none."""
     try:
         return datetime.fromisoformat(str(stamp)).replace(tzinfo=UTC).timestamp()
     except ValueError:

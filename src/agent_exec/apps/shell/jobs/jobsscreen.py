@@ -54,7 +54,7 @@ class JobsPane(ListPane):
         return self.rows[self.cursor] if self.rows else None
 
     def nothing(self) -> str:
-        """Give why there are none."""
+        """Return why there are none."""
         return self.problem or "no jobs yet: `agent-exec run --no-wait -- COMMAND` starts one"
 
     def show(self, rows: list[JobRow]) -> None:
@@ -71,7 +71,7 @@ class JobsPane(ListPane):
         self.go(place)
 
     def pieces(self, number: int, base: "Style") -> "list[tuple[str, Style]]":
-        """Give state, age, command and last line of a job."""
+        """Return state, age, command and last line of a job."""
         job = self.rows[number]
         good = job.state != "exited" or job.told == "exit=0"
         state = self.style_named(_STYLES.get(job.state, "quiet") if good else "bad")
@@ -110,7 +110,7 @@ class JobsScreen(Screen[None]):
         self._due = asyncio.Event()
 
     def compose(self) -> ComposeResult:
-        """Give what it is made of."""
+        """Return what it is made of."""
         yield JobsPane()
         yield Static(Text("Enter log  w follow  k kill  r read again  Esc back"))
         yield Static("", id="told")
@@ -208,7 +208,7 @@ class LogScreen(Screen[None]):
         self.log_of = JobLog(jobs, job_id)
 
     def compose(self) -> ComposeResult:
-        """Give what it is made of."""
+        """Return what it is made of."""
         yield OutputPane(self.log_of.view, title=f"job {self._id}")
         yield Static(Text("↑↓ PgUp PgDn ←→  / search  n N next  F follow  Esc back"), id="hint")
 

@@ -196,7 +196,7 @@ class CommandLine(Input):
 
 
 def _hint(line: str) -> str:
-    """Give what a command is for, as long as nothing comes after it."""
+    """Return what a command is for, as long as nothing comes after it."""
     name = line[1:].rstrip(" ") if line.startswith("/") else ""
     command = command_named(name)
     return "" if command is None else command.hint

@@ -66,7 +66,7 @@ class Dialog(ModalScreen[str]):
         self._ready_at = inf if self.PATIENCE else 0.0
 
     def compose(self) -> ComposeResult:
-        """Give what it is made of."""
+        """Return what it is made of."""
         with Vertical() as box:
             box.border_title = Text(self._title)
             with VerticalScroll(can_focus=False):
@@ -77,7 +77,7 @@ class Dialog(ModalScreen[str]):
 
     @property
     def ready(self) -> bool:
-        """Whether an answer is taken for one: it is none if it was typed before the question was read."""
+        """True if an answer is taken for one: it is none if it was typed before the question was read."""
         return _now() >= self._ready_at
 
     def on_mount(self) -> None:
@@ -133,12 +133,12 @@ class Approval(Dialog):
 
 
 def _now() -> float:
-    """Give the moment by the clock that keys are stamped with when they come."""
+    """Return the moment by the clock that keys are stamped with when they come."""
     return Message().time
 
 
 def approval_lines(request: "Request") -> list[str]:
-    """Give what is asked, each line safe to be shown."""
+    """Return what is asked, each line safe to be shown."""
     from agent_exec.faces.slash.splitting import joined
 
     command = request.command if isinstance(request.command, str) else joined(request.command)

@@ -74,11 +74,11 @@ class FilePane(ListPane):
         return len(self.listing.entries)
 
     def nothing(self) -> str:
-        """Give why there are no names."""
+        """Return why there are no names."""
         return self.listing.problem or "(empty)"
 
     def pieces(self, number: int, base: "Style") -> "list[tuple[str, Style]]":
-        """Give a name with what it is."""
+        """Return a name with what it is."""
         entry = self.listing.entries[number]
         style = base
         if entry.kind == "directory":

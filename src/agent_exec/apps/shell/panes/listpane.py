@@ -76,15 +76,15 @@ class ListPane(Widget, can_focus=True):
         return 0
 
     def pieces(self, number: int, base: "Style") -> "list[tuple[str, Style]]":
-        """Give the text of a row and how it is drawn; `base` is how text is drawn there."""
+        """Return the text of a row and how it is drawn; `base` is how text is drawn there."""
         return [(f"{number}", base)]
 
     def nothing(self) -> str:
-        """Give what is shown if there are no rows."""
+        """Return what is shown if there are no rows."""
         return ""
 
     def style_named(self, name: str) -> "Style":
-        """Give how something is drawn."""
+        """Return how something is drawn."""
         return self.get_component_rich_style(f"row--{name}")
 
     def render_line(self, y: int) -> Strip:

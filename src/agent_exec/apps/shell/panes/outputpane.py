@@ -73,7 +73,7 @@ class OutputPane(Vertical):
         self.border_title = Text(title)
 
     def compose(self) -> ComposeResult:
-        """Give what it is made of."""
+        """Return what it is made of."""
         yield self.lines
         yield SearchLine(placeholder="look for text", select_on_focus=False, compact=True)
 

@@ -15,7 +15,7 @@ ELLIPSIS = "…"
 
 
 def row(pieces: "Iterable[tuple[str, Style]]", width: int, base: Style, column: int = 0) -> Strip:
-    """Give a row of this width: what comes after its first `column` cells, filled up with blanks."""
+    """Return a row of this width: what comes after its first `column` cells, filled up with blanks."""
     strip = Strip([Segment(text, style) for text, style in pieces if text])
     if column or strip.cell_length > width:
         strip = strip.crop(column, column + width)
@@ -23,7 +23,7 @@ def row(pieces: "Iterable[tuple[str, Style]]", width: int, base: Style, column: 
 
 
 def shortened(text: str, width: int) -> str:
-    """Give a text that takes at most so many cells; if it is too long, its beginning and an ellipsis."""
+    """Return a text that takes at most so many cells; if it is too long, its beginning and an ellipsis."""
     if cells(text) <= width:
         return text
     if width <= 0:
@@ -37,7 +37,7 @@ def shortened(text: str, width: int) -> str:
 
 
 def shortened_front(text: str, width: int) -> str:
-    """Give a text that takes at most so many cells; if it is too long, an ellipsis and its end."""
+    """Return a text that takes at most so many cells; if it is too long, an ellipsis and its end."""
     if cells(text) <= width:
         return text
     if width <= 0:
@@ -49,7 +49,7 @@ def shortened_front(text: str, width: int) -> str:
 
 
 def wrapped(text: str, width: int, most: int) -> list[str]:
-    """Give a text on at most so many rows, broken at blanks where there are some; the last is shortened."""
+    """Return a text on at most so many rows, broken at blanks where there are some; the last is shortened."""
     rows: list[str] = []
     rest = text
     while cells(rest) > width > 1 and len(rows) < most - 1:
@@ -61,7 +61,7 @@ def wrapped(text: str, width: int, most: int) -> list[str]:
 
 
 def homely(path: str, home: str) -> str:
-    """Give a path with ~ in the place of the home folder."""
+    """Return a path with ~ in the place of the home folder."""
     if home not in ("", "/") and inside(path, home):
         return f"~{path[len(home) :]}"
     return path

@@ -136,7 +136,7 @@ class StatusBar(Widget):
         return row([(f" {folder} │ {line}", quiet)], width, base)
 
     def _told(self) -> list[str]:
-        """Give the rows of what was told; of nothing, what runs."""
+        """Return the rows of what was told; of nothing, what runs."""
         feedback = self.feedback
         width = max(2, self.size.width - 2)
         if feedback is None:

@@ -29,7 +29,7 @@ class Tab:
         self.name = ""
 
     def title(self, width: int) -> str:
-        """Give what is on the tab, in so many cells."""
+        """Return what is on the tab, in so many cells."""
         return shortened(shown(os.path.basename(self.path) or self.path), width)
 
 

@@ -46,7 +46,7 @@ class TextScreen(ModalScreen[None]):
         self._text = text
 
     def compose(self) -> ComposeResult:
-        """Give what it is made of."""
+        """Return what it is made of."""
         with VerticalScroll() as box:
             box.border_title = Text(self._title)
             box.border_subtitle = Text("Esc closes")
@@ -114,7 +114,7 @@ What can be done:
 
 
 def help_text(permission: "ShellPermission") -> str:
-    """Give the help: the commands, the keys, and whether commands may run."""
+    """Return the help: the commands, the keys, and whether commands may run."""
     lines = []
     for command in COMMANDS:
         name = f"/{command.name} {command.arguments}".rstrip()

@@ -48,12 +48,12 @@ class Packets:
 
 
 def data(typed: str) -> bytes:
-    """Give the packet of what was typed."""
+    """Return the packet of what was typed."""
     return _packet(DATA, typed.encode("utf-8", "replace"))
 
 
 def meta(kind: str, **fields: int) -> bytes:
-    """Give the packet of something else that happened: resize, focus, blur, quit."""
+    """Return the packet of something else that happened: resize, focus, blur, quit."""
     return _packet(META, json.dumps({"type": kind, **fields}).encode())
 
 

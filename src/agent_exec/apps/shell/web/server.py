@@ -20,7 +20,7 @@ _LAST_PORT = 65535
 
 
 def serve(asked: "Parsed", settings: "Settings") -> int:
-    """Serve the shell that the words ask for until a signal comes; give the exit status.
+    """Serve the shell that the words ask for until a signal comes; return the exit status.
 
     Refuses with one of our errors what cannot be served.
     """
@@ -29,7 +29,7 @@ def serve(asked: "Parsed", settings: "Settings") -> int:
 
 
 def serve_app(argv: "Sequence[str]", port: int = 0, env: "Mapping[str, str] | None" = None) -> int:
-    """Serve an app, with these variables beside ours, until a signal comes; give the exit status.
+    """Serve an app, with these variables beside ours, until a signal comes; return the exit status.
 
     The address is printed. Port 0 is any that is free. The status is 0 after
     Ctrl+C, which is how it is meant to be ended, and 128 more than the signal
@@ -52,7 +52,7 @@ def serve_app(argv: "Sequence[str]", port: int = 0, env: "Mapping[str, str] | No
 
 
 def listen(port: int) -> "socket.socket":
-    """Give a socket that hears this machine alone; refuses a port that cannot be had."""
+    """Return a socket that hears this machine alone; refuses a port that cannot be had."""
     from agent_exec.apps.web.server import bind
 
     if not 0 <= port <= _LAST_PORT:
@@ -85,7 +85,7 @@ async def _serve(listener: "socket.socket", argv: "Sequence[str]", env: "Mapping
 
 
 def _passed_on(asked: "Parsed") -> list[str]:
-    """Give the options of the command line as the app is to have them."""
+    """Return the options of the command line as the app is to have them."""
     words = []
     for name, value in asked.options.items():
         if name in _OURS:
@@ -98,7 +98,7 @@ def _passed_on(asked: "Parsed") -> list[str]:
 
 
 def _permission(permission: "ShellPermission") -> dict[str, str]:
-    """Give the variable by which apps have the permission that was read when the server was started.
+    """Return the variable by which apps have the permission that was read when the server was started.
 
     A file that comes to be there later grants nothing to a tab that is opened later.
     """

@@ -59,7 +59,7 @@ class Tab:
         )
 
     async def show(self) -> str:
-        """Run the app until it ends or the tab is closed; give what went wrong, for whoever reads logs."""
+        """Run the app until it ends or the tab is closed; return what went wrong, for whoever reads logs."""
         run = self._engine.start(self._command)
         ended = asyncio.wrap_future(run.future)
         work: list[asyncio.Future[Any]] = [
@@ -138,7 +138,7 @@ class Tab:
 
 
 def _packet(said: Any) -> bytes:
-    """Give what the app is told of a message; raise one of several errors if it makes no sense."""
+    """Return what the app is told of a message; raise one of several errors if it makes no sense."""
     match said:
         case ["stdin", str(typed)]:
             return data(typed)
@@ -151,7 +151,7 @@ def _packet(said: Any) -> bytes:
 
 
 def size(width: object, height: object) -> tuple[int, int]:
-    """Give columns and rows that an app can live with; ValueError for what is no number."""
+    """Return columns and rows that an app can live with; ValueError for what is no number."""
     return (
         max(1, min(_WIDEST, int(str(width)))),
         max(1, min(_HIGHEST, int(str(height)))),
@@ -159,7 +159,7 @@ def size(width: object, height: object) -> tuple[int, int]:
 
 
 def environment(width: int, height: int) -> dict[str, str]:
-    """Give the variables of an app: ours, and what makes it draw for a browser."""
+    """Return the variables of an app: ours, and what makes it draw for a browser."""
     from agent_exec.version import __version__
 
     found = dict(os.environ)

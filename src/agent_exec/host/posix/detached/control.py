@@ -54,7 +54,7 @@ class Control:
             loop.watch(self.fd, READ, ready)
 
     def _receive(self) -> list[str]:
-        """Give the whole lines that have come."""
+        """Return the whole lines that have come."""
         try:
             self._data += os.read(self.fd, 1 << 16)
         except BlockingIOError:
@@ -101,7 +101,7 @@ class Watch:
 
     @property
     def hears(self) -> bool:
-        """Whether there is a pipe to hear of the end by; without one, look again from time to time."""
+        """True if there is a pipe to hear of the end by; without one, look again from time to time."""
         return self._fd >= 0
 
     def wait(self, seconds: float | None, cancel: "Cancel | None" = None) -> bool:

@@ -87,7 +87,7 @@ class FileLock:
 
     @property
     def held(self) -> bool:
-        """Whether we hold it."""
+        """True if we hold it."""
         return self._fd >= 0
 
 
@@ -171,7 +171,7 @@ def _stat(path: str) -> os.stat_result:
 
 
 def _is_signed(path: str, pid: int) -> bool:
-    """Whether a file is a job's lock that this process has signed."""
+    """True if a file is a job's lock that this process has signed."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -188,7 +188,7 @@ def _is_signed(path: str, pid: int) -> bool:
 
 
 def is_locked(path: str) -> bool:
-    """Whether some process holds the lock on this file; False if there is no file."""
+    """True if some process holds the lock on this file; False if there is no file."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError as error:

@@ -55,7 +55,7 @@ def _find(leader: "Identity", mark: str) -> "set[Identity]":
 
 
 def _session(pid: int) -> int:
-    """Give the session of a process; -1 if that is gone."""
+    """Return the session of a process; -1 if that is gone."""
     try:
         return os.getsid(pid) or -1  # 0 is one that cannot be seen from here
     except OSError:
@@ -63,7 +63,7 @@ def _session(pid: int) -> int:
 
 
 def _marked(mark: str) -> set[int]:
-    """Give the processes whose environment holds a mark."""
+    """Return the processes whose environment holds a mark."""
     found: set[int] = set()
     wanted = mark.encode()
     for name in os.listdir("/proc"):

@@ -86,7 +86,7 @@ def go(entry: str, fds: list[int]) -> "NoReturn":
 
 
 def _keep_only(fds: list[int]) -> list[int]:
-    """Close every other descriptor, and put the null device on 0 to 2; give the new numbers of ours."""
+    """Close every other descriptor, and put the null device on 0 to 2; return the new numbers of ours."""
     high = [os.dup(fd) if 0 <= fd < 3 else fd for fd in fds]
     null = os.open(os.devnull, os.O_RDWR)
     # What we print is the traceback of a bug, and only where a developer asks for it.

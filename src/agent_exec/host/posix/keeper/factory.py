@@ -55,7 +55,7 @@ def become(owner_pid: int) -> None:
 
 
 def _watch(pid: int) -> int:
-    """Give a descriptor that tells when the owner is gone; -1 where the kernel has none."""
+    """Return a descriptor that tells when the owner is gone; -1 where the kernel has none."""
     try:
         return os.pidfd_open(pid) if hasattr(os, "pidfd_open") else -1
     except ProcessLookupError:

@@ -59,7 +59,7 @@ def spawn_on_terminal(
     env: "Mapping[bytes, bytes]",
     size: tuple[int, int],
 ) -> tuple[int, int, int]:
-    """Start a process on a new terminal that controls it; give its pid and both ends of the terminal."""
+    """Start a process on a new terminal that controls it; return its pid and both ends of the terminal."""
     _enter(cwd)
     try:
         master, slave, name = open_terminal(*size)
@@ -80,7 +80,7 @@ def spawn_on_terminal(
 
 
 def open_terminal(rows: int, columns: int) -> tuple[int, int, str]:
-    """Open a new pseudo-terminal of that size; give its two ends and the path of the second."""
+    """Open a new pseudo-terminal of that size; return its two ends and the path of the second."""
     master, slave = os.openpty()
     try:
         resize(master, rows, columns)
@@ -92,7 +92,7 @@ def open_terminal(rows: int, columns: int) -> tuple[int, int, str]:
 
 
 def _name(master: int, slave: int) -> str:
-    """Give the path of a pseudo-terminal's second end; Linux tells its number at once."""
+    """Return the path of a pseudo-terminal's second end; Linux tells its number at once."""
     import fcntl  # only a terminal needs these
     import struct
 

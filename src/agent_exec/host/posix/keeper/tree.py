@@ -51,7 +51,7 @@ def own_all() -> None:
 
 
 def only_others_left(immune: "Collection[int]" = ()) -> bool:
-    """Whether there are children of ours, and all of them are owners themselves or immune.
+    """True if there are children of ours, and all of them are owners themselves or immune.
 
     Looked at twice: the kernel may leave one out of its list while another exits.
     """
@@ -79,7 +79,7 @@ def attached(pids: "Collection[int]") -> list[int]:
 
 
 def children(pid: int) -> list[int]:
-    """Give the children of a process; none if it is gone."""
+    """Return the children of a process; none if it is gone."""
     if sys.platform != "linux":
         return _children_elsewhere(pid)
     found: list[int] = []
@@ -100,7 +100,7 @@ def children(pid: int) -> list[int]:
 
 
 def descendants() -> dict[int, int]:
-    """Give every process below this one with its parent, parents first."""
+    """Return every process below this one with its parent, parents first."""
     me = os.getpid()
     found: dict[int, int] = {}
     ranks = [me]
@@ -116,7 +116,7 @@ def descendants() -> dict[int, int]:
 
 
 def signal_all(number: int) -> int:
-    """Send a signal to every process below this one; give how many may not be signalled."""
+    """Send a signal to every process below this one; return how many may not be signalled."""
     if _first:
         return _signal_box(number)
     me = os.getpid()
@@ -156,7 +156,7 @@ def wait_for_none(seconds: float) -> None:
 
 
 def reap(main: int, *, exited: bool) -> tuple[int | None, bool]:
-    """Reap who has exited; give the main process's wait status, if it was there, and whether none is left.
+    """Reap who has exited; return the main process's wait status, if it was there, and whether none is left.
 
     `exited` says that the main process was reaped before: an orphan may wear
     its pid now. Who owns a job is not of this run, and may live for days.
@@ -194,7 +194,7 @@ def _signal_box(number: int) -> int:
 
 
 def sweep(reaped: "Callable[[int, int], None]") -> int:
-    """End everything below this process by force and reap it; give how many could not be ended.
+    """End everything below this process by force and reap it; return how many could not be ended.
 
     Returns when nothing is left. `reaped(pid, status)` hears of every child.
     A group of processes is ended by one call, which no fork in it outruns,
@@ -320,7 +320,7 @@ def end_session(leader: int, start: int) -> None:
 
 
 def members(leader: int, start: int) -> list[int]:
-    """Give the processes of a session, and those below them; the system's own has no leader of ours."""
+    """Return the processes of a session, and those below them; the system's own has no leader of ours."""
     if leader <= 1:
         return []
     stats: dict[int, tuple[int, int, int]] = {}
@@ -339,7 +339,7 @@ def members(leader: int, start: int) -> list[int]:
 
 
 def boot_id() -> str:
-    """Give a name of this boot of the system; empty where the system has none."""
+    """Return a name of this boot of the system; empty where the system has none."""
     global _boot  # noqa: PLW0603 - read once, for ever true
     if _boot is None:
         try:
@@ -354,7 +354,7 @@ _boot: str | None = None
 
 
 def is_zombie(pid: int) -> bool:
-    """Whether a process has exited and only waits to be reaped, or is gone."""
+    """True if a process has exited and only waits to be reaped, or is gone."""
     try:
         return _read(f"/proc/{pid}/stat").rpartition(b")")[2].split(None, 1)[0] in (b"Z", b"X")
     except OSError:
@@ -362,13 +362,13 @@ def is_zombie(pid: int) -> bool:
 
 
 def parent_and_start(pid: int) -> tuple[int, int]:
-    """Give a process's parent and the time it was started, in ticks since boot; raise if it is gone."""
+    """Return a process's parent and the time it was started, in ticks since boot; raise if it is gone."""
     parent, _, start = _stat(pid)
     return parent, start
 
 
 def _stat(pid: int) -> tuple[int, int, int]:
-    """Give a process's parent, session and start."""
+    """Return a process's parent, session and start."""
     # The second field is the program's name and may hold anything, brackets too.
     fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split(None, 20)
     return int(fields[1]), int(fields[3]), int(fields[19])
@@ -411,7 +411,7 @@ def _read(path: str, *, whole: bool = False) -> bytes:
 
 
 def _has_children_file() -> bool:
-    """Whether this kernel lists children; some are built without."""
+    """True if this kernel lists children; some are built without."""
     return os.path.exists(f"/proc/self/task/{os.getpid()}/children")
 
 

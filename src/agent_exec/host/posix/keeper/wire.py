@@ -75,7 +75,7 @@ dumps, loads = marshal.dumps, marshal.loads
 
 
 def from_descriptor(fd: int) -> "_socket.socket":
-    """Give the socket that a descriptor stands for."""
+    """Return the socket that a descriptor stands for."""
     return _socket.socket(fileno=fd)
 
 
@@ -112,7 +112,7 @@ class Requests:
         self._fds: list[int] = []
 
     def receive(self) -> "list[tuple[Any, ...]] | None":
-        """Wait for bytes and give the requests they complete; None: the owner is gone."""
+        """Wait for bytes and return the requests they complete; None: the owner is gone."""
         data, fds = receive(self._sock)
         if not data:
             return None
@@ -144,7 +144,7 @@ class Requests:
         return data
 
     def take_fds(self) -> list[int]:
-        """Give the descriptors that came with the request; they are the taker's to close."""
+        """Return the descriptors that came with the request; they are the taker's to close."""
         fds, self._fds = self._fds, []
         return fds
 
@@ -170,7 +170,7 @@ def send_reply(sock: "_socket.socket", kind: int, pid: int, first: int, second: 
 
 
 def send_fds(sock: "_socket.socket", data: bytes, fds: "Sequence[int]") -> int:
-    """Send descriptors with some bytes; give how many of these went with them.
+    """Send descriptors with some bytes; return how many of these went with them.
 
     Who has more of them under way than it may have open is refused, and all
     processes of a user count together. What another has under way must not

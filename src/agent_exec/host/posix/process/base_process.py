@@ -47,7 +47,7 @@ class Streamed:
 
     @property
     def takes_now(self) -> bool:
-        """Whether any thread may call `write` now, because nothing waits inside the loop to be written."""
+        """True if any thread may call `write` now, because nothing waits inside the loop to be written."""
         return self._input is not None and not self._queued
 
     def write(self, data: bytes) -> None:
@@ -84,7 +84,7 @@ class Streamed:
             self._launch.size = self._launch.size.replace(rows=rows, columns=columns)
 
     def gaze(self) -> "Gaze | None":
-        """Give eyes on who is in front of the terminal, to be closed by the taker; None without one."""
+        """Return eyes on who is in front of the terminal, to be closed by the taker; None without one."""
         if not self._launch.tty or not self._readers or self._readers[0].fd < 0:
             return None
         from agent_exec.host.posix.terminal.input_wait import Gaze

@@ -48,7 +48,7 @@ class Feed:
         self._pending = memoryview(b"")
 
     def begin(self) -> int:
-        """Begin; give the end of a pipe to read from, which is the taker's to close."""
+        """Begin; return the end of a pipe to read from, which is the taker's to close."""
         reader, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
         self._loop.watch(self._source, READ, self._take)

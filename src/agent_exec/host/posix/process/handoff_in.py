@@ -65,7 +65,7 @@ class Adopted:
             sock.close()
 
     def prepare(self, command: "Command") -> Launch:
-        """Give what has been spawned."""
+        """Return what has been spawned."""
         facts = self._facts
         box = None
         if facts["box"] is not None:
@@ -84,7 +84,7 @@ class Adopted:
         )
 
     def process(self, launch: Launch, loop: "Loop", sink: "Sink") -> "AdoptedProcess":
-        """Give the process, spawned long ago."""
+        """Return the process, spawned long ago."""
         self._process = AdoptedProcess(self._spawner, launch, loop, sink, self._fds, self._facts)
         return self._process
 

@@ -109,7 +109,7 @@ class LocalSpawner:
         )
 
     def process(self, launch: "Launch", loop: "Loop", sink: "Sink") -> "LocalProcess":
-        """Give the process of a launch, not spawned yet."""
+        """Return the process of a launch, not spawned yet."""
         from agent_exec.host.posix.process.local_process import LocalProcess
 
         self.current = LocalProcess(self, launch, loop, sink)

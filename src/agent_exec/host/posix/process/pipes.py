@@ -91,7 +91,7 @@ class Reader:
             self.busy = False
 
     def face(self) -> "Peer":
-        """Give the other end of a terminal, which goes before we do."""
+        """Return the other end of a terminal, which goes before we do."""
         if self._peer is None:
             from agent_exec.host.posix.terminal.peer import Peer
 
@@ -242,12 +242,12 @@ class Writer:
 
     @property
     def waiting(self) -> bool:
-        """Whether something is still to be passed on; for other threads to see."""
+        """True if something is still to be passed on; for other threads to see."""
         return bool(self._pending)
 
     @property
     def closed(self) -> bool:
-        """Whether nothing can be written any more."""
+        """True if nothing can be written any more."""
         return self.fd < 0 or self._ending
 
     def ready(self, _events: int) -> None:

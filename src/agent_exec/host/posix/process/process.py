@@ -164,7 +164,7 @@ class Process(Streamed):
             self._overdue = None
 
     def _take_keeper(self, fds: list[int]) -> "Keeper":
-        """Give the launch to the first keeper that lives; those that waited may have been killed."""
+        """Return the launch to the first keeper that lives; those that waited may have been killed."""
         for _ in range(_ATTEMPTS):
             self._keeper = keeper = self._spawner.take(self._launch.box)
             try:
@@ -335,7 +335,7 @@ def _wait_for_last(sock: "_socket.socket", grace: float) -> None:
 
 
 def can_watch_processes() -> bool:
-    """Whether the system gives descriptors that tell of a process's end."""
+    """True if the system gives descriptors that tell of a process's end."""
     try:
         os.close(os.pidfd_open(os.getpid()))
     except (AttributeError, OSError):
@@ -344,6 +344,6 @@ def can_watch_processes() -> bool:
 
 
 def _is_last(record: tuple[int, int, int, int]) -> bool:
-    """Whether this reply says that nothing of the tree is left."""
+    """True if this reply says that nothing of the tree is left."""
     kind, _, _, second = record
     return kind in (wire.EMPTIED, wire.FAILED) or (kind == wire.EXITED and second != 0)

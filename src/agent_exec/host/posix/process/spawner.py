@@ -65,7 +65,7 @@ class Keeper:
 
     @property
     def guarded(self) -> bool:
-        """Whether its factory lives, which ends the tree of a keeper that is killed."""
+        """True if its factory lives, which ends the tree of a keeper that is killed."""
         if self._factory.fileno() < 0:
             return False
         poller = select.poll()
@@ -74,18 +74,18 @@ class Keeper:
 
     @property
     def sound(self) -> bool:
-        """Whether what serves it, if anything has to, still does."""
+        """True if what serves it, if anything has to, still does."""
         return self.served is None or self.served.alive
 
     @property
     def gone(self) -> bool:
-        """Whether it has ended while it waited."""
+        """True if it has ended while it waited."""
         poller = select.poll()
         poller.register(self.sock.fileno(), 0)
         return bool(poller.poll(0))
 
     def is_clean(self) -> bool:
-        """Tell whether it is as it was, and wait a moment to hear so; it ends if it cannot be."""
+        """True if it is as it was, and wait a moment to hear so; it ends if it cannot be."""
         if not self.clean:
             poller = select.poll()
             poller.register(self.sock.fileno(), select.POLLIN)
@@ -174,7 +174,7 @@ class Spawner:
         return Process(self, launch, loop, sink)
 
     def take(self, box: "Box | None" = None) -> Keeper:
-        """Give a keeper that serves no run: in this box, or in none."""
+        """Return a keeper that serves no run: in this box, or in none."""
         if self._owner != os.getpid():
             self._forget()
         with self._lock:
@@ -235,7 +235,7 @@ class Spawner:
             self.begin(box, wanted)
 
     def _fill(self, box: "Box", count: int) -> list[Keeper]:
-        """Begin the boxes that are missing for so many to wait; give all that are not known to be ready."""
+        """Begin the boxes that are missing for so many to wait; return all that are not known to be ready."""
         if self._owner != os.getpid():
             self._forget()
         with self._lock:
@@ -349,7 +349,7 @@ class Spawner:
         return Keeper(sock, self._control, "" if box is None else box.digest)
 
     def _ask_factory(self, what: bytes) -> "_socket.socket":
-        """Have the factory fork someone; give our end of the socket to whom."""
+        """Have the factory fork someone; return our end of the socket to whom."""
         if self._control is None:
             self._control = self._start_factory()
         ours, theirs = wire.pair()
@@ -431,7 +431,7 @@ class Spawner:
 
 
 def _spawn_factory(control: "_socket.socket") -> int:
-    """Start the process that becomes the factory; give its pid."""
+    """Start the process that becomes the factory; return its pid."""
     # Helpers print nothing but the traceback of a bug of ours, and only where a developer asks for it.
     log = os.environ.get("AGENT_EXEC_HELPER_LOG", os.devnull)
     return os.posix_spawn(
@@ -480,7 +480,7 @@ def _hear(control: "_socket.socket") -> bytes:
 
 
 def _exit_code(pid: int) -> int:
-    """Reap a child and give its exit code; 0 if someone who reaps all children was faster."""
+    """Reap a child and return its exit code; 0 if someone who reaps all children was faster."""
     try:
         _, status = os.waitpid(pid, 0)
     except ChildProcessError:

@@ -219,7 +219,7 @@ def _look(master: int, peer: Peer, files: ProcFiles, *, unfinished: bool) -> Att
 
 
 def _session_of(group: int, master: int) -> int:
-    """Give the session whose terminal it is, which is that of the group before it."""
+    """Return the session whose terminal it is, which is that of the group before it."""
     try:
         return os.getsid(group)
     except ProcessLookupError:  # the leader of the group is gone
@@ -227,7 +227,7 @@ def _session_of(group: int, master: int) -> int:
 
 
 def _has_input(fd: int) -> bool:
-    """Tell whether there is something to read."""
+    """True if there is something to read."""
     poller = select.poll()
     poller.register(fd, select.POLLIN)
     return bool(poller.poll(0))
@@ -272,7 +272,7 @@ class _Look:
             return None
 
     def _members(self, group: int, session: int) -> "Iterator[tuple[int, list[bytes]]]":
-        """Give the processes of a group, with what is known of each.
+        """Return the processes of a group, with what is known of each.
 
         They are its leader, its siblings, whoever was adopted by the parent of
         the session, and all below them.
@@ -304,14 +304,14 @@ class _Look:
                 continue
 
     def _asleep(self, pid: int, status: "list[bytes]") -> bool:
-        """Whether every thread of a process sleeps, as one does that waits for something."""
+        """True if every thread of a process sleeps, as one does that waits for something."""
         if status[_STATE] != b"S" or status[_THREADS] == b"1":
             return status[_STATE] == b"S"
         tasks = os.listdir(f"/proc/{pid}/task")
         return all(self._status(f"/proc/{pid}/task/{task}/stat")[_STATE] in b"SI" for task in tasks)
 
     def _watches(self, pid: int) -> str:
-        """Say how a process waits for its terminal: "exact" blocked in a read, "likely" watching it."""
+        """Return how a process waits for its terminal: "exact" blocked in a read, "likely" watching it."""
         try:
             words = self._read(f"/proc/{pid}/syscall").split(None, 3)
         except OSError:  # not ours to see: another process may not be traced here
@@ -345,18 +345,18 @@ class _Look:
         return "likely" if watches and self._is_terminal(self._files.device(pid, 0)) else ""
 
     def _registered(self, pid: int, epoll: int) -> list[int]:
-        """Give the descriptors that an epoll watches."""
+        """Return the descriptors that an epoll watches."""
         lines = self._read(f"/proc/{pid}/fdinfo/{epoll}").splitlines()
         return [int(line.split()[1]) for line in lines if line.startswith(b"tfd:")]
 
     def _is_terminal(self, found: int) -> bool:
-        """Tell whether a device is our terminal; any is, if ours is not known."""
+        """True if a device is our terminal; any is, if ours is not known."""
         if self._device:
             return found in (self._device, _CONTROLLING)
         return os.major(found) in _TERMINALS or found == _CONTROLLING
 
     def _children(self, pid: int, *, threads: int = 1) -> list[int]:
-        """Give the children of a process, also those that its other threads have started."""
+        """Return the children of a process, also those that its other threads have started."""
         try:
             tasks = [str(pid)] if threads == 1 else os.listdir(f"/proc/{pid}/task")
             files = [f"/proc/{pid}/task/{task}/children" for task in tasks]
@@ -365,12 +365,12 @@ class _Look:
             return []
 
     def _status(self, path: str) -> "list[bytes]":
-        """Give what is known of a process, or of one of its threads, from its state on."""
+        """Return what is known of a process, or of one of its threads, from its state on."""
         return self._read(path).rpartition(b")")[2].split(None, _THREADS + 1)
 
 
 def _polled(files: ProcFiles, pid: int, address: int, count: int) -> list[int]:
-    """Give the descriptors that a poll watches for input."""
+    """Return the descriptors that a poll watches for input."""
     if not 0 < count <= 1024:
         return []
     data = _memory(files, pid, address, count * _POLLFD.size)
@@ -378,7 +378,7 @@ def _polled(files: ProcFiles, pid: int, address: int, count: int) -> list[int]:
 
 
 def _selected(files: ProcFiles, pid: int, count: int, address: int) -> list[int]:
-    """Give the descriptors that a select watches for input."""
+    """Return the descriptors that a select watches for input."""
     if not 0 < count <= 1024 or not address:
         return []
     bits = int.from_bytes(_memory(files, pid, address, (count + 63) // 64 * 8), "little")

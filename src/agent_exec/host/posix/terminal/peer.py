@@ -28,7 +28,7 @@ class Peer:
         """Which device it is; 0 if that is not known."""
 
     def is_typed(self, master: int) -> bool:
-        """Tell whether something was typed that the program has not read.
+        """True if something was typed that the program has not read.
 
         Unlike FIONREAD, this waits for what is on its way.
         """

@@ -28,7 +28,7 @@ class ProcFiles:
         self._open: dict[str, int] = {}
 
     def read(self, path: str) -> bytes:
-        """Give what a file says now."""
+        """Return what a file says now."""
         fd = self._open.get(path)
         if fd is not None:
             try:
@@ -42,7 +42,7 @@ class ProcFiles:
             self._keep(path, fd)
 
     def read_at(self, path: str, size: int, offset: int) -> bytes:
-        """Give so many bytes of a file, or fewer if there are not so many there."""
+        """Return so many bytes of a file, or fewer if there are not so many there."""
         fd = self._open.get(path)
         if fd is not None:
             try:
@@ -59,7 +59,7 @@ class ProcFiles:
             self._keep(path, fd)
 
     def device(self, pid: int, number: int) -> int:
-        """Give the device that a process has open under a number; 0 if it is none."""
+        """Return the device that a process has open under a number; 0 if it is none."""
         path = f"/proc/{pid}/fd"
         fd = self._open.get(path)
         if fd is not None:
