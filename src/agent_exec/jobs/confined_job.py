@@ -45,8 +45,6 @@ def main(fds: list[int]) -> None:
 
 def preload() -> None:
     """Load all that such a supervisor and its box will need, for a process that forks many."""
-    import hashlib  # noqa: F401 - boxes and snapshots are known by their hashes
-
     supervise.preload()
     for one in backends()[:1]:
         if one.entry:

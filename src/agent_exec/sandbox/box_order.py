@@ -4,6 +4,7 @@ import os
 from errno import EAGAIN
 
 from agent_exec.model.box_spec import Box
+from agent_exec.model.digest import sha256
 from agent_exec.sandbox.backends import backend
 from agent_exec.sandbox.plan.homes import uncovered
 from agent_exec.sandbox.setup_steps import STEPS
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 def new_order(plan: "Plan", tokens: "dict[str, str]") -> Box:
     """Return the order to be a box for a plan; `tokens` open the proxies, by the digests of boxes."""
-    import hashlib
     from marshal import dumps
 
     profile = plan.profile
@@ -47,7 +47,7 @@ def new_order(plan: "Plan", tokens: "dict[str, str]") -> Box:
         "open_files": limits.open_files,
         "reuse": profile.reuse,
     }
-    digest = hashlib.sha256(dumps((chosen.name, hosts, sorted(spec.items())))).hexdigest()
+    digest = sha256(dumps((chosen.name, hosts, sorted(spec.items())))).hexdigest()
     return Box(
         digest,
         chosen.entry,

@@ -239,9 +239,9 @@ class Profile(_Frozen):
     @property
     def digest(self) -> str:
         """Return "sha256:" and the hash of the canonical text: equal for equal profiles, on every machine."""
-        import hashlib
+        from agent_exec.model.digest import sha256
 
-        return f"sha256:{hashlib.sha256(self.to_text().encode()).hexdigest()}"
+        return f"sha256:{sha256(self.to_text().encode()).hexdigest()}"
 
     def to_json(self) -> dict[str, object]:
         """Return the fields by name, in the order of the alphabet, as JSON has them."""

@@ -30,6 +30,12 @@ if TYPE_CHECKING:
     class Spawner(Protocol):
         """The pool of helper processes, as far as boxes need it."""
 
+        def start_helpers(self) -> None:
+            """Start the processes that make boxes, without waiting."""
+
+        def await_helpers(self) -> None:
+            """Leave no child behind that `start_helpers` has started."""
+
         def ready(self, box: Box) -> None:
             """Make a box and wait until it is ready; raise SandboxUnavailable if it cannot be made."""
 
@@ -100,7 +106,7 @@ class Sandbox:
         moment, NothingConfines if no backend makes even the smallest box.
         """
         try:
-            plan = self.look(wanted, ours)
+            plan = self._look_while_helpers_start(wanted, spawner, ours)
         except OSError as error:  # a folder that went, or changed, while it was looked at
             raise PlanFailed(
                 f"the sandbox cannot be planned; nothing was run: {error.filename!r}: {error.strerror};"
@@ -154,6 +160,16 @@ class Sandbox:
                     "run. If that is intended, restart this program"
                 )
         return plan
+
+    def _look_while_helpers_start(self, wanted: "Profile | Plan", spawner: "Spawner", ours: Ours) -> Plan:
+        """Plan the first box while the processes start that will make it."""
+        if self._proven:
+            return self.look(wanted, ours)
+        try:
+            spawner.start_helpers()
+            return self.look(wanted, ours)
+        finally:
+            spawner.await_helpers()
 
     def candidates(self) -> tuple[Backend, ...]:
         """Return the backends to try, strongest first."""

@@ -31,6 +31,12 @@ class Spawner:
             raise Unsupported("input is fed to confined commands only, and there is no sandbox here")
         return Process(self, launch, loop, sink)
 
+    def start_helpers(self) -> None:
+        """Start nothing: there are no helpers here."""
+
+    def await_helpers(self) -> None:
+        """Wait for nothing: there are no helpers here."""
+
     def ready(self, box: "Box") -> None:
         """Refuse: there are no boxes here."""
         raise SandboxUnavailable(f"there is no sandbox for this system yet, and none for {box.entry}")

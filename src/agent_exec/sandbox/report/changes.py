@@ -3,6 +3,7 @@
 import os
 import stat
 
+from agent_exec.model.digest import sha256
 from agent_exec.model.paths import inside
 from agent_exec.model.value import Value
 from agent_exec.sandbox.plan.gitdirs import inner, parts
@@ -169,9 +170,7 @@ def _watched(path: str) -> "Iterator[str]":
 
 def _digest(path: str) -> tuple[str, bool]:
     """Return a hash of what is at a path and below it, "" for nothing, and whether all was looked at."""
-    import hashlib
-
-    hashed = hashlib.sha256()
+    hashed = sha256()
     count = 0
     waiting = [path]
     while waiting:

@@ -1,21 +1,17 @@
 """Keepers, as their owner sees them: taken for a run, given back, ended with the engine."""
 
 import _socket
-import errno
 import gc
 import os
 import select
-import sys
 from _thread import RLock
 
 from agent_exec.host.posix import descriptors
-from agent_exec.host.posix.environment import own_environment
 from agent_exec.host.posix.keeper import wire
-from agent_exec.host.posix.keeper.factory import CONTROL, become
+from agent_exec.host.posix.process.boot import Boot, boot, exit_code
 from agent_exec.host.posix.process.process import Process
 from agent_exec.host.posix.program import box_ended, box_error
-from agent_exec.model.errors import InvalidState, LaunchFailed, PlanFailed, Unsupported
-from agent_exec.places import PACKAGE
+from agent_exec.model.errors import InvalidState, LaunchFailed, PlanFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,11 +26,6 @@ else:
 
 _IDLE = 8
 """How many keepers wait for another run; more are ended when their run is over."""
-
-_BOOT = (
-    "import sys; sys.path.append(sys.argv[2]); from agent_exec.host.posix.keeper.factory import main; main()"
-)
-
 
 _INSIST_MS = 1000
 _TIDY_MS = 5
@@ -151,7 +142,7 @@ class Keeper:
 class Spawner:
     """Gives each launch a process in the hands of a keeper; any thread may use it."""
 
-    __slots__ = ("_closed", "_control", "_forks", "_handed", "_idle", "_lock", "_owner", "_warm")
+    __slots__ = ("_boot", "_closed", "_control", "_forks", "_handed", "_idle", "_lock", "_owner", "_warm")
 
     def __init__(self, *, forks: bool = False) -> None:
         """Make one; with `forks`, helpers are copies of this process, which is small and has no threads."""
@@ -160,6 +151,7 @@ class Spawner:
         self._idle: dict[str, list[Keeper]] = {}
         self._warm: dict[str, int] = {}
         """How many boxes of a kind are to wait, by their digests."""
+        self._boot: Boot | None = None
         self._control: _socket.socket | None = None
         self._owner = os.getpid()
         self._closed = False
@@ -189,6 +181,22 @@ class Spawner:
                     idle.remove(keeper)
                     self.retire(keeper)
             return self._hatch(box)
+
+    def start_helpers(self) -> None:
+        """Have the factory started, without waiting; `await_helpers` must follow."""
+        if self._owner != os.getpid():
+            self._forget()
+        with self._lock:
+            if self._control is None and not self._closed:
+                self._start_factory(wait=False)
+
+    def await_helpers(self) -> None:
+        """Leave no child of this process behind; that no factory could be started shows in its use."""
+        with self._lock:
+            try:
+                self._await_factory()
+            except LaunchFailed:
+                return
 
     def ready(self, box: "Box") -> None:
         """Have a box wait for the next command, unless one does; raise why it cannot be made."""
@@ -351,7 +359,9 @@ class Spawner:
     def _ask_factory(self, what: bytes) -> "_socket.socket":
         """Have the factory fork someone; return our end of the socket to whom."""
         if self._control is None:
-            self._control = self._start_factory()
+            self._start_factory(wait=True)
+        self._await_factory()
+        assert self._control is not None
         ours, theirs = wire.pair()
         try:
             wire.send_fds(self._control, what, [theirs.fileno()])
@@ -363,43 +373,33 @@ class Spawner:
         descriptors.hold(ours.fileno())
         return ours
 
-    def _start_factory(self) -> "_socket.socket":
-        if getattr(sys, "frozen", False) or not sys.executable:
-            raise Unsupported("helpers are started with the Python interpreter, and this program has none")
-        if sys.platform == "linux" and not os.path.exists("/proc/self/task"):
-            raise Unsupported("the processes of a command are found in /proc, which is not mounted here")
-        # No signal of this thread's until it is done: an exception from a handler would lose the child.
-        former = _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
+    def _start_factory(self, *, wait: bool) -> None:
+        def keep(made: Boot) -> None:
+            self._boot, self._control = made, made.control
+
         try:
-            # Inside, because the call itself runs the handlers of what has come before it.
-            _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
-            ours, theirs = wire.pair()
-            descriptors.hold(ours.fileno())
-            try:
-                problem = 0
-                if self._forks:
-                    _fork_factory(theirs)
-                else:
-                    # It forks and is gone at once: a caller that waits for its children never meets ours.
-                    problem = _exit_code(_spawn_factory(theirs))
-            except OSError as error:
-                descriptors.release(ours.fileno())
-                ours.close()
-                raise _no_helper(os.strerror(error.errno or 0), error.errno) from error
-            finally:
-                theirs.close()
-        finally:
-            _signal.pthread_sigmask(_signal.SIG_SETMASK, former)
-        if problem:
-            descriptors.release(ours.fileno())
-            ours.close()
-            if problem in (errno.EAGAIN, errno.ENOMEM):
-                raise _no_helper(os.strerror(problem), problem)
-            raise _no_helper(f"it exited with {problem}")
-        return ours
+            boot(keep, forks=self._forks, wait=wait)
+        except LaunchFailed:
+            self._boot = self._control = None
+            raise
+
+    def _await_factory(self) -> None:
+        """Reap the process that started the factory, unless that was done; raise if it has failed."""
+        if self._boot is None:
+            return
+        try:
+            self._boot.reap()
+        except LaunchFailed:
+            self._boot = self._control = None
+            raise
+        self._boot = None
 
     def _shut(self, *, wait: bool = True) -> None:
         """Let the factory go, which ends when its last keeper has; those of others are not waited for."""
+        try:
+            self._await_factory()
+        except LaunchFailed:
+            return
         control, self._control = self._control, None
         if control is None:
             return
@@ -416,7 +416,7 @@ class Spawner:
             control.close()
         if wait and len(said) >= wire.REPLY.size:
             # It is our child after all if we adopt orphans here, as the first process of a container does.
-            _exit_code(wire.REPLY.unpack_from(said)[1])
+            exit_code(wire.REPLY.unpack_from(said)[1])
 
     def _forget(self) -> None:
         """Let go of everything, without a word: we are a forked copy, and it belongs to the original."""
@@ -427,43 +427,8 @@ class Spawner:
         if self._control is not None:
             self._control.close()
             self._control = None
+        self._boot = None
         self._owner = os.getpid()
-
-
-def _spawn_factory(control: "_socket.socket") -> int:
-    """Start the process that becomes the factory; return its pid."""
-    # Helpers print nothing but the traceback of a bug of ours, and only where a developer asks for it.
-    log = os.environ.get("AGENT_EXEC_HELPER_LOG", os.devnull)
-    return os.posix_spawn(
-        sys.executable,
-        [sys.executable, "-IS", "-c", _BOOT, str(os.getpid()), os.path.dirname(PACKAGE)],
-        own_environment(),
-        file_actions=[
-            # First, because the socket may be on one of the numbers that follow.
-            (os.POSIX_SPAWN_DUP2, control.fileno(), CONTROL),
-            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0),
-            (os.POSIX_SPAWN_DUP2, 0, 1),
-            (os.POSIX_SPAWN_OPEN, 2, log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600),
-        ],
-        setsid=True,
-        setsigmask=(),
-    )
-
-
-def _fork_factory(control: "_socket.socket") -> None:
-    """Have a copy of this process become the factory."""
-    owner = os.getpid()
-    if os.fork():
-        return
-    try:
-        os.setsid()
-        os.dup2(control.fileno(), CONTROL)
-        os.closerange(CONTROL + 1, 1 << 20)
-        become(owner)
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
-    finally:
-        os._exit(1)
 
 
 def _hear(control: "_socket.socket") -> bytes:
@@ -477,16 +442,3 @@ def _hear(control: "_socket.socket") -> bytes:
     while not poller.poll(_INSIST_MS):
         gc.collect()
     return control.recv(4096)
-
-
-def _exit_code(pid: int) -> int:
-    """Reap a child and return its exit code; 0 if someone who reaps all children was faster."""
-    try:
-        _, status = os.waitpid(pid, 0)
-    except ChildProcessError:
-        return 0
-    return os.waitstatus_to_exitcode(status)
-
-
-def _no_helper(reason: str, error: int | None = None) -> LaunchFailed:
-    return LaunchFailed(f"the helper {sys.executable!r} could not be started: {reason}", errno=error)
