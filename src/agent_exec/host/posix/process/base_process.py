@@ -110,13 +110,6 @@ class Streamed:
             self._loop.unwatch(self._input.fd)
         return fds
 
-    def _close_unread(self, fds: list[int]) -> None:
-        """Close the output that was let go of; no other thread can read it meanwhile: it is another's."""
-        for reader, fd in zip(self._readers, fds, strict=True):
-            with reader._reading:
-                reader.fd = fd
-                reader.close()
-
     def _take_back(self, fds: list[int]) -> None:
         """Go on with the streams that were let go of."""
         pending = self._input is not None and self._input.waiting
