@@ -110,6 +110,15 @@ class Streamed:
             self._loop.unwatch(self._input.fd)
         return fds
 
+    def _close_unread(self, fds: list[int]) -> None:
+        """Close the output that another process reads now; no thread here can read from it meanwhile."""
+        for reader, fd in zip(self._readers, fds, strict=True):
+            if fd >= 0:
+                with reader._reading:
+                    reader.fd = fd
+                    self._loop.watch(fd, READ, reader.ready)  # which closing ends
+                    reader.close()
+
     def _take_back(self, fds: list[int]) -> None:
         """Go on with the streams that were let go of."""
         pending = self._input is not None and self._input.waiting

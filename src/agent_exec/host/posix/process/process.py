@@ -110,7 +110,7 @@ class Process(Streamed):
 
     def _give_up(self, keeper: "Keeper", fds: list[int]) -> None:
         """Hold no more of what was let go of; reports nothing more."""
-        self._take_back(fds)
+        self._close_unread(fds)
         self._close_streams()
         self._spawner.hand_over(keeper)
 
