@@ -139,9 +139,9 @@ def test_a_field_that_comes_twice_is_refused() -> None:
 def test_a_profile_is_not_changed() -> None:
     profile = Profile()
     with pytest.raises(AttributeError, match="replace"):
-        profile.net = "on"
+        profile.net = "on"  # type: ignore[misc]
     with pytest.raises(AttributeError, match="replace"):
-        profile.limits.procs = None
+        profile.limits.procs = None  # type: ignore[misc]
     with pytest.raises(AttributeError):
         del profile.net
     assert profile.replace(net="on").net == "on"

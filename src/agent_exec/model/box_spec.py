@@ -36,23 +36,10 @@ class Box(Value):
     Without `reuse` it serves one command.
     """
 
-    __slots__ = ("digest", "entry", "on_listener", "own_pids", "reuse", "spec", "steps")
-
-    def __init__(
-        self,
-        digest: str,
-        entry: str,
-        spec: "Mapping[str, object]",
-        steps: tuple[str, ...],
-        on_listener: "OnListener | None" = None,
-        *,
-        own_pids: bool = True,
-        reuse: bool = True,
-    ) -> None:
-        self.digest = digest
-        self.entry = entry
-        self.spec = spec
-        self.steps = steps
-        self.on_listener = on_listener
-        self.own_pids = own_pids
-        self.reuse = reuse
+    digest: str
+    entry: str
+    spec: "Mapping[str, object]"
+    steps: tuple[str, ...]
+    on_listener: "OnListener | None" = None
+    own_pids: bool = True
+    reuse: bool = True

@@ -141,28 +141,14 @@ class Launch(Value):
     confined; None is nowhere.
     """
 
-    __slots__ = ("argv", "box", "cwd", "env", "input", "program", "size", "tty")
-
-    def __init__(
-        self,
-        *,
-        program: str | bytes,
-        argv: "tuple[str | bytes, ...]",
-        cwd: str | bytes,
-        env: "Mapping[str, str] | Mapping[bytes, bytes]",
-        tty: bool,
-        size: Terminal,
-        input: bool,  # noqa: A002 - the word for it
-        box: "Box | None" = None,
-    ) -> None:
-        self.program = program
-        self.argv = argv
-        self.cwd = cwd
-        self.env = env
-        self.tty = tty
-        self.size = size
-        self.input = input
-        self.box = box
+    program: str | bytes
+    argv: "tuple[str | bytes, ...]"
+    cwd: str | bytes
+    env: "Mapping[str, str] | Mapping[bytes, bytes]"
+    tty: bool
+    size: Terminal
+    input: bool
+    box: "Box | None" = None
 
 
 def _word(name: str, value: "Word") -> str | bytes:

@@ -24,49 +24,18 @@ class Outcome(Value):
     command is its number inside.
     """
 
-    __slots__ = (
-        "cause",
-        "changes",
-        "duration",
-        "exit_code",
-        "leaked",
-        "network",
-        "pid",
-        "signal",
-        "stderr",
-        "stderr_observed",
-        "stdout",
-        "stdout_observed",
-    )
-
-    def __init__(
-        self,
-        *,
-        exit_code: int | None,
-        signal: str | None,
-        cause: "Cause | None",
-        duration: float,
-        leaked: bool,
-        stdout: bytes,
-        stdout_observed: int,
-        stderr: bytes,
-        stderr_observed: int,
-        pid: int | None,
-        network: "tuple[Mapping[str, object], ...]" = (),
-        changes: "tuple[Mapping[str, object], ...]" = (),
-    ) -> None:
-        self.exit_code = exit_code
-        self.signal = signal
-        self.cause = cause
-        self.duration = duration
-        self.leaked = leaked
-        self.stdout = stdout
-        self.stdout_observed = stdout_observed
-        self.stderr = stderr
-        self.stderr_observed = stderr_observed
-        self.pid = pid
-        self.network = network
-        self.changes = changes
+    exit_code: int | None
+    signal: str | None
+    cause: "Cause | None"
+    duration: float
+    leaked: bool
+    stdout: bytes
+    stdout_observed: int
+    stderr: bytes
+    stderr_observed: int
+    pid: int | None
+    network: "tuple[Mapping[str, object], ...]" = ()
+    changes: "tuple[Mapping[str, object], ...]" = ()
 
     @property
     def ok(self) -> bool:

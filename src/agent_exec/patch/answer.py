@@ -19,15 +19,10 @@ NOTHING = "No files were modified.\n"
 class Applied(Value):
     """What a patch has done: paths as the patch has them, and the same as text."""
 
-    __slots__ = ("added", "deleted", "modified", "text")
-
-    def __init__(
-        self, added: tuple[str, ...], modified: tuple[str, ...], deleted: tuple[str, ...], text: str
-    ) -> None:
-        self.added = added
-        self.modified = modified
-        self.deleted = deleted
-        self.text = text
+    added: tuple[str, ...]
+    modified: tuple[str, ...]
+    deleted: tuple[str, ...]
+    text: str
 
 
 def apply_patch(

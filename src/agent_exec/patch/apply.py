@@ -24,21 +24,11 @@ class Changes(Value):
     Files that would come out as they are, are not among them.
     """
 
-    __slots__ = ("added", "deleted", "modified", "removes", "writes")
-
-    def __init__(
-        self,
-        added: tuple[str, ...],
-        modified: tuple[str, ...],
-        deleted: tuple[str, ...],
-        writes: tuple[Write, ...],
-        removes: tuple[Remove, ...],
-    ) -> None:
-        self.added = added
-        self.modified = modified
-        self.deleted = deleted
-        self.writes = writes
-        self.removes = removes
+    added: tuple[str, ...]
+    modified: tuple[str, ...]
+    deleted: tuple[str, ...]
+    writes: tuple[Write, ...]
+    removes: tuple[Remove, ...]
 
     @property
     def paths(self) -> tuple[str, ...]:

@@ -33,33 +33,19 @@ _NO_LINKS = (errno.EPERM, errno.ENOSYS, errno.EMLINK, errno.EOPNOTSUPP, getattr(
 class Write(Value):
     """A file is to have this content; `like` is whose mode it gets, `old` what is there now."""
 
-    __slots__ = ("data", "like", "old", "path", "shown")
-
-    def __init__(
-        self,
-        path: str,
-        shown: str,
-        data: bytes,
-        *,
-        old: os.stat_result | None = None,
-        like: os.stat_result | None = None,
-    ) -> None:
-        self.path = path
-        self.shown = shown
-        self.data = data
-        self.old = old
-        self.like = like
+    path: str
+    shown: str
+    data: bytes
+    old: os.stat_result | None = None
+    like: os.stat_result | None = None
 
 
 class Remove(Value):
     """A name is to be taken away; `old` is what has it now."""
 
-    __slots__ = ("old", "path", "shown")
-
-    def __init__(self, path: str, shown: str, old: os.stat_result) -> None:
-        self.path = path
-        self.shown = shown
-        self.old = old
+    path: str
+    shown: str
+    old: os.stat_result
 
 
 def commit(writes: "Sequence[Write]", removes: "Sequence[Remove]") -> tuple[str, ...]:

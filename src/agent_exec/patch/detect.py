@@ -29,11 +29,8 @@ _NOT_IN_DOUBLE = '$`!"'
 class Intercepted(Value):
     """A patch that was to be applied by a command; `workdir` is the directory it enters first, as written."""
 
-    __slots__ = ("patch", "workdir")
-
-    def __init__(self, workdir: str | None, patch: str) -> None:
-        self.workdir = workdir
-        self.patch = patch
+    workdir: str | None
+    patch: str
 
     def directory(self, cwd: str) -> str:
         """Give where the patch's paths begin for a command run in `cwd`: `..` undoes a name, as for `cd`."""

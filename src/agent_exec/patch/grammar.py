@@ -43,20 +43,14 @@ _HEADERS = "'*** Add File: {path}', '*** Delete File: {path}', '*** Update File:
 class AddFile(Value):
     """A file with these lines is to be there."""
 
-    __slots__ = ("lines", "path")
-
-    def __init__(self, path: str, lines: "tuple[str, ...]") -> None:
-        self.path = path
-        self.lines = lines
+    path: str
+    lines: "tuple[str, ...]"
 
 
 class DeleteFile(Value):
     """A file is to be gone."""
 
-    __slots__ = ("path",)
-
-    def __init__(self, path: str) -> None:
-        self.path = path
+    path: str
 
 
 class Chunk(Value):
@@ -66,12 +60,9 @@ class Chunk(Value):
     only leads to its context, from where the next chunk is looked for.
     """
 
-    __slots__ = ("at_end", "context", "edits")
-
-    def __init__(self, context: str | None, edits: "tuple[Edit, ...]", at_end: bool = False) -> None:
-        self.context = context
-        self.edits = edits
-        self.at_end = at_end
+    context: str | None
+    edits: "tuple[Edit, ...]"
+    at_end: bool = False
 
     @property
     def old(self) -> "tuple[str, ...]":
@@ -87,12 +78,9 @@ class Chunk(Value):
 class UpdateFile(Value):
     """A file is to be changed, and perhaps to get another name."""
 
-    __slots__ = ("chunks", "move_to", "path")
-
-    def __init__(self, path: str, move_to: str | None, chunks: "tuple[Chunk, ...]") -> None:
-        self.path = path
-        self.move_to = move_to
-        self.chunks = chunks
+    path: str
+    move_to: str | None
+    chunks: "tuple[Chunk, ...]"
 
 
 Hunk = AddFile | DeleteFile | UpdateFile
@@ -101,11 +89,8 @@ Hunk = AddFile | DeleteFile | UpdateFile
 class Patch(Value):
     """What a patch asks for; `environment` is the id it names, for whoever has several."""
 
-    __slots__ = ("environment", "hunks")
-
-    def __init__(self, hunks: "tuple[Hunk, ...]", environment: str | None = None) -> None:
-        self.hunks = hunks
-        self.environment = environment
+    hunks: "tuple[Hunk, ...]"
+    environment: str | None = None
 
 
 def parse(text: str) -> Patch:

@@ -17,19 +17,8 @@ class Facts(Value):
     that the command is known to write although its words do not say so.
     """
 
-    __slots__ = ("ancestors", "cwd", "disguised", "env_names", "writes")
-
-    def __init__(
-        self,
-        cwd: str | None = None,
-        ancestors: "tuple[Ancestor, ...]" = (),
-        env_names: tuple[str, ...] = (),
-        *,
-        disguised: bool = False,
-        writes: tuple[str, ...] = (),
-    ) -> None:
-        self.cwd = cwd
-        self.ancestors = ancestors
-        self.env_names = env_names
-        self.disguised = disguised
-        self.writes = writes
+    cwd: str | None = None
+    ancestors: "tuple[Ancestor, ...]" = ()
+    env_names: tuple[str, ...] = ()
+    disguised: bool = False
+    writes: tuple[str, ...] = ()

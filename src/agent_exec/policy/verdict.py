@@ -26,26 +26,13 @@ class Finding(Value):
     (no rule matches), in which case a face has its own default.
     """
 
-    __slots__ = ("basis", "kind", "reason", "rule", "text", "what", "words")
-
-    def __init__(
-        self,
-        what: str,
-        text: str,
-        kind: "VerdictKind",
-        reason: str,
-        *,
-        words: "tuple[str | None, ...]" = (),
-        rule: "Rule | None" = None,
-        basis: "Basis" = "none",
-    ) -> None:
-        self.what = what
-        self.text = text
-        self.kind = kind
-        self.reason = reason
-        self.words = words
-        self.rule = rule
-        self.basis = basis
+    what: str
+    text: str
+    kind: "VerdictKind"
+    reason: str
+    words: "tuple[str | None, ...]" = ()
+    rule: "Rule | None" = None
+    basis: "Basis" = "none"
 
 
 class Verdict(Value):
@@ -55,22 +42,11 @@ class Verdict(Value):
     decided; `findings` are all of them, in the order of the line.
     """
 
-    __slots__ = ("basis", "findings", "kind", "reason", "rule")
-
-    def __init__(
-        self,
-        kind: "VerdictKind",
-        rule: "Rule | None" = None,
-        reason: str = "",
-        *,
-        basis: "Basis" = "none",
-        findings: tuple[Finding, ...] = (),
-    ) -> None:
-        self.kind = kind
-        self.rule = rule
-        self.reason = reason
-        self.basis = basis
-        self.findings = findings
+    kind: "VerdictKind"
+    rule: "Rule | None" = None
+    reason: str = ""
+    basis: "Basis" = "none"
+    findings: tuple[Finding, ...] = ()
 
     @property
     def unmatched(self) -> bool:

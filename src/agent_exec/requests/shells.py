@@ -44,11 +44,8 @@ _PASS_EXIT_CODE = "; if ($?) { exit 0 } elseif ($LASTEXITCODE) { exit $LASTEXITC
 class Shell(Value):
     """A shell: its kind (`bash`, `sh`, `zsh`, `powershell`, `cmd`) and the program."""
 
-    __slots__ = ("kind", "path")
-
-    def __init__(self, kind: str, path: str) -> None:
-        self.kind = kind
-        self.path = path
+    kind: str
+    path: str
 
 
 def passwd_shell() -> str | None:

@@ -24,24 +24,12 @@ class Backend(Value):
     cannot carry out a plan at all, "" if it can.
     """
 
-    __slots__ = ("entry", "gaps", "name", "own_pids", "refuses", "strength")
-
-    def __init__(
-        self,
-        name: str,
-        strength: str,
-        entry: str,
-        gaps: "Callable[[Plan], tuple[str, ...]]",
-        refuses: "Callable[[Plan], str]",
-        *,
-        own_pids: bool = True,
-    ) -> None:
-        self.name = name
-        self.strength = strength
-        self.entry = entry
-        self.gaps = gaps
-        self.refuses = refuses
-        self.own_pids = own_pids
+    name: str
+    strength: str
+    entry: str
+    gaps: "Callable[[Plan], tuple[str, ...]]"
+    refuses: "Callable[[Plan], str]"
+    own_pids: bool = True
 
 
 def _no_gaps(_plan: "Plan") -> tuple[str, ...]:

@@ -40,11 +40,8 @@ class BadName(ValueError):
 class Host(Value):
     """A host in its one spelling; `address` is set for an IP literal."""
 
-    __slots__ = ("address", "name")
-
-    def __init__(self, name: str, address: IPv4Address | IPv6Address | None = None) -> None:
-        self.name = name
-        self.address = address
+    name: str
+    address: IPv4Address | IPv6Address | None = None
 
     @property
     def text(self) -> str:
@@ -104,12 +101,9 @@ def shown(given: str | bytes) -> str:
 class Rule(Value):
     """One entry of an allow-list; `port` None stands for the default ports."""
 
-    __slots__ = ("below", "host", "port")
-
-    def __init__(self, host: Host, port: int | None = None, *, below: bool = False) -> None:
-        self.host = host
-        self.port = port
-        self.below = below
+    host: Host
+    port: int | None = None
+    below: bool = False
 
     @property
     def text(self) -> str:

@@ -1,7 +1,7 @@
 """A profile: what commands in a box may touch, as the operator wrote it; the machine is not looked at."""
 
 from agent_exec.model.errors import InvalidArgument
-from agent_exec.model.value import Value
+from agent_exec.model.value import Value, refuse_change
 from agent_exec.sandbox.plan.profile_fields import folder, host, names, number, one_of, paths
 from agent_exec.sandbox.plan.secrets import SECRETS
 
@@ -41,26 +41,16 @@ _YEAR = 366 * 86400
 
 
 class _Frozen(Value):
-    """A value that cannot be changed by mistake: what was checked is what is enforced."""
+    """A value with an `__init__` of its own that cannot be changed by mistake."""
 
-    __slots__: tuple[str, ...] = ()
+    __slots__ = ()
 
     def _fill(self, **fields: object) -> None:
         for name, value in fields.items():
             object.__setattr__(self, name, value)
 
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"{type(self).__name__}.{name} cannot be changed; use replace({name}=...)")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"{type(self).__name__}.{name} cannot be removed")
-
-    def __reduce__(self) -> "tuple[object, ...]":
-        return _rebuild, (type(self), {name: getattr(self, name) for name in self.__slots__})
-
-
-def _rebuild(kind: "type[_Frozen]", fields: "dict[str, object]") -> _Frozen:
-    return kind(**fields)
+    __setattr__ = refuse_change
+    __delattr__ = refuse_change
 
 
 class BoxLimits(_Frozen):

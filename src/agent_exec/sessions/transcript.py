@@ -33,14 +33,11 @@ _PIECE = 1 << 20
 class Taken(Value):
     """What is new: its two ends, and how much is missing between them; offsets are those of all output."""
 
-    __slots__ = ("end", "head", "omitted", "start", "tail")
-
-    def __init__(self, start: int, end: int, head: bytes, omitted: int, tail: bytes) -> None:
-        self.start = start
-        self.end = end
-        self.head = head
-        self.omitted = omitted
-        self.tail = tail
+    start: int
+    end: int
+    head: bytes
+    omitted: int
+    tail: bytes
 
 
 class Transcript:

@@ -12,20 +12,10 @@ class Wanted(Value):
     waits for input ends the wait.
     """
 
-    __slots__ = ("idle", "only_exit", "output", "ports")
-
-    def __init__(
-        self,
-        *,
-        only_exit: bool = False,
-        output: bool = False,
-        idle: float | None = None,
-        ports: tuple[int, ...] = (),
-    ) -> None:
-        self.only_exit = only_exit
-        self.output = output
-        self.idle = idle
-        self.ports = ports
+    only_exit: bool = False
+    output: bool = False
+    idle: float | None = None
+    ports: tuple[int, ...] = ()
 
 
 NOTHING = Wanted()

@@ -65,12 +65,9 @@ class Result(Value):
     The object must match the tool's `output_schema`, in an error too.
     """
 
-    __slots__ = ("is_error", "structured", "text")
-
-    def __init__(self, text: str, structured: "dict[str, Any] | None" = None, is_error: bool = False) -> None:
-        self.text = text
-        self.structured = structured
-        self.is_error = is_error
+    text: str
+    structured: "dict[str, Any] | None" = None
+    is_error: bool = False
 
 
 def json_result(answer: "dict[str, Any]", *, is_error: bool) -> Result:

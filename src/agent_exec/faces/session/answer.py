@@ -1,6 +1,5 @@
 """What a tool answers: a text for the model, and the same as an object."""
 
-from dataclasses import dataclass
 from os import urandom
 
 from agent_exec.faces.session.omitted_ranges import without
@@ -25,7 +24,6 @@ def gone(start: int, end: int) -> str:
     return f"bytes {start} to {end} of the output were not kept: there was too much, or no room on the disk"
 
 
-@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class Answer(Value):
     """What happened to a command while the caller waited.
 

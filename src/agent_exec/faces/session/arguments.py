@@ -1,7 +1,5 @@
 """The arguments of a call, validated and complete; times are seconds from here on."""
 
-from dataclasses import KW_ONLY, dataclass
-
 from agent_exec.faces.session.definitions import definitions
 from agent_exec.faces.session.failures import ToolFailure, login_refused, misread
 from agent_exec.faces.session.terms import (
@@ -60,12 +58,10 @@ _WORDING = _Wording()
 _SCHEMAS = {name: tool["parameters"] for name, tool in definitions().items()}
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class Condition(Value):
     """One thing that ends a wait: `kind` is exit, output, idle (`seconds`), match (`regex`) or port."""
 
     kind: str
-    _: KW_ONLY
     seconds: float | None = None
     regex: str | None = None
     port: int | None = None
@@ -77,7 +73,6 @@ class Condition(Value):
         return re.compile(self.regex or "")
 
 
-@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class ExecArguments(Value):
     """The arguments of exec_command; None is absent."""
 
@@ -100,7 +95,6 @@ class ExecArguments(Value):
     columns: int = COLUMNS
 
 
-@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class WriteArguments(Value):
     """The arguments of write_stdin; a `render` of None is that of the session."""
 
@@ -121,7 +115,6 @@ class WriteArguments(Value):
         return translate(self.chars, application)
 
 
-@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class ReadArguments(Value):
     """The arguments of read_output: `max_bytes` of a transcript, `start` bytes from its beginning."""
 
@@ -130,7 +123,6 @@ class ReadArguments(Value):
     max_bytes: int = MAX_BYTES
 
 
-@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class ResizeArguments(Value):
     """The arguments of resize."""
 
@@ -139,7 +131,6 @@ class ResizeArguments(Value):
     columns: int
 
 
-@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class PatchArguments(Value):
     """The arguments of apply_patch."""
 

@@ -1,7 +1,5 @@
 """The numbers of the contract, and how a server offers the tools."""
 
-from dataclasses import dataclass
-
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.limits import LONGEST
 from agent_exec.model.value import Value
@@ -23,7 +21,6 @@ PERMISSIONS = ("use_default", "require_escalated")
 RENDERS = ("text", "screen", "raw")
 
 
-@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class Terms(Value):
     """How a server offers the tools.
 
@@ -49,7 +46,7 @@ class Terms(Value):
                 continue
             if isinstance(count, bool) or not isinstance(count, int) or count < 0:
                 raise InvalidArgument(f"{name} must be a whole number, 0 or more; got {count!r}")
-        self.background_max_ms = max(self.background_max_ms, LEAST_POLL_MS)
+        object.__setattr__(self, "background_max_ms", max(self.background_max_ms, LEAST_POLL_MS))
 
 
 USUAL = Terms()

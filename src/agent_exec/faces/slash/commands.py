@@ -10,12 +10,9 @@ _BLANKS = " \t"
 class SlashCommand(Value):
     """A command: its name, what may follow it, and what it does in a few words."""
 
-    __slots__ = ("arguments", "description", "name")
-
-    def __init__(self, name: str, arguments: str, description: str) -> None:
-        self.name = name
-        self.arguments = arguments
-        self.description = description
+    name: str
+    arguments: str
+    description: str
 
     @property
     def hint(self) -> str:
@@ -35,11 +32,8 @@ COMMANDS = (
 class SlashCommandSubmitted(Value):
     """A command as it was typed: its name, and the text after it, as it is."""
 
-    __slots__ = ("args", "name")
-
-    def __init__(self, name: str, args: str = "") -> None:
-        self.name = name
-        self.args = args
+    name: str
+    args: str = ""
 
 
 def parse_slash(line: str) -> SlashCommandSubmitted:

@@ -26,12 +26,9 @@ class Candidate(Value):
     `kind` is "command", "directory" or "file".
     """
 
-    __slots__ = ("insert", "kind", "text")
-
-    def __init__(self, text: str, kind: str, insert: str) -> None:
-        self.text = text
-        self.kind = kind
-        self.insert = insert
+    text: str
+    kind: str
+    insert: str
 
 
 class SlashCandidates(Value):
@@ -42,15 +39,10 @@ class SlashCandidates(Value):
     the folder.
     """
 
-    __slots__ = ("end", "items", "more", "start")
-
-    def __init__(
-        self, start: int, end: int, items: "tuple[Candidate, ...]" = (), *, more: bool = False
-    ) -> None:
-        self.start = start
-        self.end = end
-        self.items = items
-        self.more = more
+    start: int
+    end: int
+    items: "tuple[Candidate, ...]" = ()
+    more: bool = False
 
     def accept(self, line: str, index: int = 0) -> "tuple[str, int]":
         """Return the line with a candidate in its place, and where the cursor is then."""

@@ -39,17 +39,9 @@ class SlashAnswer(Value):
     accepted, None if none was.
     """
 
-    __slots__ = ("execution", "feedback", "submitted")
-
-    def __init__(
-        self,
-        submitted: SlashCommandSubmitted | None,
-        feedback: SlashFeedback | None = None,
-        execution: "ShellExecution | None" = None,
-    ) -> None:
-        self.submitted = submitted
-        self.feedback = feedback
-        self.execution = execution
+    submitted: SlashCommandSubmitted | None
+    feedback: SlashFeedback | None = None
+    execution: "ShellExecution | None" = None
 
 
 class SlashCore:

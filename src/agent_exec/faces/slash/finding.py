@@ -13,13 +13,10 @@ if TYPE_CHECKING:
 class Found(Value):
     """A line in which something was found, where in it, and whether the search began anew for it."""
 
-    __slots__ = ("end", "number", "start", "wrapped")
-
-    def __init__(self, number: int, start: int, end: int, *, wrapped: bool = False) -> None:
-        self.number = number
-        self.start = start
-        self.end = end
-        self.wrapped = wrapped
+    number: int
+    start: int
+    end: int
+    wrapped: bool = False
 
 
 class Search:

@@ -36,15 +36,10 @@ class Entry(Value):
 class Listing(Value):
     """The names in a folder, folders first; whether there are more, and why there are none."""
 
-    __slots__ = ("entries", "more", "path", "problem")
-
-    def __init__(
-        self, path: str, entries: "tuple[Entry, ...]" = (), *, more: bool = False, problem: str = ""
-    ) -> None:
-        self.path = path
-        self.entries = entries
-        self.more = more
-        self.problem = problem
+    path: str
+    entries: "tuple[Entry, ...]" = ()
+    more: bool = False
+    problem: str = ""
 
 
 def listing(path: str, *, hidden: bool = False, most: int = MOST) -> Listing:

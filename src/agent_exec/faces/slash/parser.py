@@ -20,12 +20,9 @@ LONGEST_LINE = 32_000
 class ShellCommandRequest(Value):
     """A command that was asked for: a program, its arguments, and the real folder it is to run in."""
 
-    __slots__ = ("args", "program", "working_dir")
-
-    def __init__(self, program: str, args: "tuple[str, ...]", working_dir: str) -> None:
-        self.program = program
-        self.args = args
-        self.working_dir = working_dir
+    program: str
+    args: "tuple[str, ...]"
+    working_dir: str
 
     @property
     def words(self) -> "tuple[str, ...]":

@@ -20,12 +20,9 @@ class Preview(Value):
     last two have one line that says so.
     """
 
-    __slots__ = ("kind", "lines", "more")
-
-    def __init__(self, kind: str, lines: "tuple[str, ...]" = (), *, more: bool = False) -> None:
-        self.kind = kind
-        self.lines = lines
-        self.more = more
+    kind: str
+    lines: "tuple[str, ...]" = ()
+    more: bool = False
 
 
 def preview(path: str, *, max_bytes: int = MAX_BYTES, max_lines: int = MAX_LINES) -> Preview:

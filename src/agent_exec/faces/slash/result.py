@@ -27,25 +27,13 @@ class ShellExecutionResult(Value):
     printed. `timestamp` is when it began, in milliseconds since 1970.
     """
 
-    __slots__ = ("cause", "duration_ms", "signal", "status_code", "stderr", "stdout", "timestamp")
-
-    def __init__(
-        self,
-        status_code: int | None,
-        stdout: str,
-        stderr: str,
-        duration_ms: int,
-        timestamp: int,
-        signal: str | None = None,
-        cause: "Cause | None" = None,
-    ) -> None:
-        self.status_code = status_code
-        self.stdout = stdout
-        self.stderr = stderr
-        self.duration_ms = duration_ms
-        self.timestamp = timestamp
-        self.signal = signal
-        self.cause: Cause | None = cause
+    status_code: int | None
+    stdout: str
+    stderr: str
+    duration_ms: int
+    timestamp: int
+    signal: str | None = None
+    cause: "Cause | None" = None
 
     @classmethod
     def of(cls, outcome: "Outcome", view: "ShellOutputView", timestamp: int) -> "ShellExecutionResult":

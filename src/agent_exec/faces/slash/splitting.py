@@ -15,13 +15,10 @@ _SPECIAL = frozenset(BLANKS + QUOTES + "\n\r\v\f")
 class Word(Value):
     """A word, where it begins and ends in its line, and the quote that was not closed, if any."""
 
-    __slots__ = ("end", "open", "start", "text")
-
-    def __init__(self, text: str, start: int, end: int, open: str = "") -> None:  # noqa: A002 - what it is
-        self.text = text
-        self.start = start
-        self.end = end
-        self.open = open
+    text: str
+    start: int
+    end: int
+    open: str = ""
 
 
 def words_in(line: str) -> list[Word]:

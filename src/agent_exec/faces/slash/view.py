@@ -20,12 +20,9 @@ MAX_LINES = 4000
 class OutputLine(Value):
     """One line: its number since the command began, its stream, and its text, safe to be shown."""
 
-    __slots__ = ("number", "stream", "text")
-
-    def __init__(self, number: int, stream: "Stream", text: str) -> None:
-        self.number = number
-        self.stream: Stream = stream
-        self.text = text
+    number: int
+    stream: "Stream"
+    text: str
 
 
 class OutputSnapshot(Value):
@@ -36,16 +33,11 @@ class OutputSnapshot(Value):
     each command.
     """
 
-    __slots__ = ("first", "generation", "last", "lines", "version")
-
-    def __init__(
-        self, version: int, generation: int, first: int, last: int, lines: "tuple[OutputLine, ...]"
-    ) -> None:
-        self.version = version
-        self.generation = generation
-        self.first = first
-        self.last = last
-        self.lines = lines
+    version: int
+    generation: int
+    first: int
+    last: int
+    lines: "tuple[OutputLine, ...]"
 
 
 class ShellOutputView:

@@ -21,26 +21,18 @@ _LINKS = ("commondir", "config.worktree", "gitdir")
 class Guarded(Value):
     """What a repository asks for: paths to protect, paths to look for later, and what cannot be kept."""
 
-    __slots__ = ("missing", "protected", "unenforced")
-
-    def __init__(
-        self, protected: tuple[str, ...], missing: tuple[str, ...], unenforced: tuple[str, ...]
-    ) -> None:
-        self.protected = protected
-        self.missing = missing
-        self.unenforced = unenforced
+    protected: tuple[str, ...]
+    missing: tuple[str, ...]
+    unenforced: tuple[str, ...]
 
 
 class Places(Value):
     """The folders of one repository: its working tree, the `.git` in it, its own and the shared one."""
 
-    __slots__ = ("common", "dotgit", "folder", "worktree")
-
-    def __init__(self, worktree: str, dotgit: str, folder: str | None, common: str | None) -> None:
-        self.worktree = worktree
-        self.dotgit = dotgit
-        self.folder = folder
-        self.common = common
+    worktree: str
+    dotgit: str
+    folder: str | None
+    common: str | None
 
 
 def locate(dotgit: str, roots: "Sequence[str]") -> Places | None:

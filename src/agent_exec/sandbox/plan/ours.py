@@ -16,11 +16,8 @@ _OWN = (sys.prefix, sys.base_prefix, os.path.dirname(os.path.realpath(sys.execut
 class Ours(Value):
     """The `files` that stay as they are where they lie in a root, and the `folders` that are hidden."""
 
-    __slots__ = ("files", "folders")
-
-    def __init__(self, files: tuple[str, ...], folders: tuple[str, ...]) -> None:
-        self.files = files
-        self.folders = folders
+    files: tuple[str, ...]
+    folders: tuple[str, ...]
 
 
 def ours(files: "Sequence[str]" = (), folders: "Sequence[str]" = ()) -> Ours:

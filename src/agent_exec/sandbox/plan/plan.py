@@ -35,12 +35,9 @@ _FOLDER = (
 class Root(Value):
     """A folder that may be written to, and who it is: a path may become another folder."""
 
-    __slots__ = ("device", "inode", "path")
-
-    def __init__(self, path: str, device: int, inode: int) -> None:
-        self.path = path
-        self.device = device
-        self.inode = inode
+    path: str
+    device: int
+    inode: int
 
 
 class Plan(Value):
@@ -64,70 +61,25 @@ class Plan(Value):
     carries it out, "" until that is chosen.
     """
 
-    __slots__ = (
-        "absent",
-        "backend",
-        "gits",
-        "held",
-        "identities",
-        "links",
-        "loose",
-        "masks",
-        "missing",
-        "obeyed",
-        "own",
-        "profile",
-        "protected",
-        "roots",
-        "sought",
-        "state",
-        "unenforced",
-        "view",
-        "visible",
-    )
-
-    def __init__(
-        self,
-        profile: "Profile",
-        *,
-        roots: tuple[Root, ...] = (),
-        protected: tuple[str, ...] = (),
-        identities: tuple[tuple[int, int], ...] = (),
-        visible: tuple[Root, ...] = (),
-        masks: tuple[str, ...] = (),
-        absent: tuple[str, ...] = (),
-        view: "View" = (),
-        missing: tuple[str, ...] = (),
-        sought: tuple[str, ...] = (),
-        gits: tuple[str, ...] = (),
-        obeyed: tuple[str, ...] = (),
-        links: tuple[tuple[str, str], ...] = (),
-        held: "tuple[tuple[str, tuple[int, int] | None], ...]" = (),
-        loose: tuple[tuple[str, int], ...] = (),
-        unenforced: tuple[str, ...] = (),
-        own: tuple[str, ...] = (),
-        state: tuple[str, ...] = (),
-        backend: str = "",
-    ) -> None:
-        self.profile = profile
-        self.roots = roots
-        self.protected = protected
-        self.identities = identities
-        self.visible = visible
-        self.masks = masks
-        self.absent = absent
-        self.view = view
-        self.missing = missing
-        self.sought = sought
-        self.gits = gits
-        self.obeyed = obeyed
-        self.links = links
-        self.held = held
-        self.loose = loose
-        self.unenforced = unenforced
-        self.own = own
-        self.state = state
-        self.backend = backend
+    profile: "Profile"
+    roots: tuple[Root, ...] = ()
+    protected: tuple[str, ...] = ()
+    identities: tuple[tuple[int, int], ...] = ()
+    visible: tuple[Root, ...] = ()
+    masks: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+    view: "View" = ()
+    missing: tuple[str, ...] = ()
+    sought: tuple[str, ...] = ()
+    gits: tuple[str, ...] = ()
+    obeyed: tuple[str, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
+    held: "tuple[tuple[str, tuple[int, int] | None], ...]" = ()
+    loose: tuple[tuple[str, int], ...] = ()
+    unenforced: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
+    state: tuple[str, ...] = ()
+    backend: str = ""
 
     def guarded(self, spawner: "Spawner") -> "Guard":
         """Return what `Engine.start` confines a command by; planned anew if this plan no longer holds."""

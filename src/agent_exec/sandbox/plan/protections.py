@@ -33,25 +33,13 @@ class Protections(Value):
     where they lead: no mount can hold a link, and so it is put back.
     """
 
-    __slots__ = ("gits", "links", "missing", "obeyed", "protected", "sought", "unenforced")
-
-    def __init__(
-        self,
-        protected: tuple[str, ...],
-        missing: tuple[str, ...],
-        sought: tuple[str, ...],
-        unenforced: tuple[str, ...],
-        gits: tuple[str, ...],
-        obeyed: tuple[str, ...],
-        links: tuple[tuple[str, str], ...],
-    ) -> None:
-        self.protected = protected
-        self.missing = missing
-        self.sought = sought
-        self.unenforced = unenforced
-        self.gits = gits
-        self.obeyed = obeyed
-        self.links = links
+    protected: tuple[str, ...]
+    missing: tuple[str, ...]
+    sought: tuple[str, ...]
+    unenforced: tuple[str, ...]
+    gits: tuple[str, ...]
+    obeyed: tuple[str, ...]
+    links: tuple[tuple[str, str], ...]
 
 
 def find_protections(

@@ -61,37 +61,14 @@ class Survey(Value):
     into. Of both, the first few are kept, and all are counted.
     """
 
-    __slots__ = (
-        "entries",
-        "gits",
-        "linked",
-        "linked_count",
-        "obeyed",
-        "shut",
-        "unscanned",
-        "unscanned_count",
-    )
-
-    def __init__(
-        self,
-        *,
-        gits: tuple[str, ...],
-        obeyed: tuple[str, ...],
-        shut: tuple[str, ...],
-        linked: tuple[str, ...],
-        linked_count: int,
-        unscanned: tuple[str, ...],
-        unscanned_count: int,
-        entries: int,
-    ) -> None:
-        self.gits = gits
-        self.obeyed = obeyed
-        self.shut = shut
-        self.linked = linked
-        self.linked_count = linked_count
-        self.unscanned = unscanned
-        self.unscanned_count = unscanned_count
-        self.entries = entries
+    gits: tuple[str, ...]
+    obeyed: tuple[str, ...]
+    shut: tuple[str, ...]
+    linked: tuple[str, ...]
+    linked_count: int
+    unscanned: tuple[str, ...]
+    unscanned_count: int
+    entries: int
 
 
 class Surveyor:

@@ -23,30 +23,15 @@ class Decision(Value):
     the host could not be reached.
     """
 
-    __slots__ = ("address", "allowed", "given", "host", "port", "protocol", "reason", "rule", "time")
-
-    def __init__(
-        self,
-        time: float,
-        protocol: str,
-        given: str,
-        *,
-        allowed: bool,
-        host: str | None = None,
-        port: int | None = None,
-        address: str | None = None,
-        rule: str | None = None,
-        reason: str | None = None,
-    ) -> None:
-        self.time = time
-        self.protocol = protocol
-        self.given = given
-        self.host = host
-        self.port = port
-        self.address = address
-        self.allowed = allowed
-        self.rule = rule
-        self.reason = reason
+    time: float
+    protocol: str
+    given: str
+    allowed: bool
+    host: str | None = None
+    port: int | None = None
+    address: str | None = None
+    rule: str | None = None
+    reason: str | None = None
 
     @property
     def key(self) -> tuple[object, ...]:

@@ -34,23 +34,12 @@ class Snapshot(Value):
     too large to be looked at whole.
     """
 
-    __slots__ = ("digests", "gits", "inner", "obeyed", "partial", "present")
-
-    def __init__(
-        self,
-        digests: tuple[tuple[str, str], ...],
-        present: tuple[str, ...],
-        partial: tuple[str, ...],
-        gits: tuple[str, ...],
-        obeyed: tuple[str, ...],
-        inner: tuple[str, ...],
-    ) -> None:
-        self.digests = digests
-        self.present = present
-        self.partial = partial
-        self.gits = gits
-        self.obeyed = obeyed
-        self.inner = inner
+    digests: tuple[tuple[str, str], ...]
+    present: tuple[str, ...]
+    partial: tuple[str, ...]
+    gits: tuple[str, ...]
+    obeyed: tuple[str, ...]
+    inner: tuple[str, ...]
 
 
 class Change(Value):
@@ -60,13 +49,10 @@ class Change(Value):
     it dangerous, or why it could not be taken away.
     """
 
-    __slots__ = ("moved_to", "path", "what", "why")
-
-    def __init__(self, path: str, what: str, moved_to: str = "", why: str = "") -> None:
-        self.path = path
-        self.what = what
-        self.moved_to = moved_to
-        self.why = why
+    path: str
+    what: str
+    moved_to: str = ""
+    why: str = ""
 
     def to_json(self) -> dict[str, str]:
         """Return the fields that say something, by name."""

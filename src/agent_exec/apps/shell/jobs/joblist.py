@@ -22,25 +22,13 @@ _LAST = 400
 class JobRow(Value):
     """One job: its id, its state and how it ended, when it began, its command, and its last line."""
 
-    __slots__ = ("began", "command", "cwd", "id", "last", "state", "told")
-
-    def __init__(
-        self,
-        id: str,  # noqa: A002
-        state: str,
-        told: str,
-        began: float,
-        command: str,
-        cwd: str,
-        last: str = "",
-    ) -> None:
-        self.id = id
-        self.state = state
-        self.told = told
-        self.began = began
-        self.command = command
-        self.cwd = cwd
-        self.last = last
+    id: str
+    state: str
+    told: str
+    began: float
+    command: str
+    cwd: str
+    last: str = ""
 
     @property
     def live(self) -> bool:

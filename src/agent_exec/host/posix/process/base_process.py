@@ -81,7 +81,8 @@ class Streamed:
         if self._readers and self._readers[0].fd >= 0:
             _resize(self._readers[0].fd, rows, columns)
         else:
-            self._launch.size = self._launch.size.replace(rows=rows, columns=columns)
+            size = self._launch.size.replace(rows=rows, columns=columns)
+            self._launch = self._launch.replace(size=size)
 
     def gaze(self) -> "Gaze | None":
         """Return eyes on who is in front of the terminal, to be closed by the taker; None without one."""
