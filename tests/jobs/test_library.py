@@ -244,3 +244,27 @@ def test_what_makes_no_sense_is_refused_and_starts_nothing(cli: Cli, wrong: dict
         jobs.run(**wrong)
     assert refused.value.code == "invalid_argument"
     assert not cli.root.exists()
+
+
+PRELOADED = """
+import os, sys
+from agent_exec.jobs import supervise
+from agent_exec.jobs.order import Order
+from agent_exec.jobs.start import send_order
+
+import agent_exec.host.posix.libc  # which the factory has loaded for itself
+supervise.preload()
+order = Order([sys.executable, "-c", "print(1)"], cwd="/", env={}, grace=2.0, quota=1 << 30)
+reader, writer = os.pipe()
+report = os.open(os.devnull, os.O_WRONLY)
+send_order(writer, (sys.argv[1], order.fields()))
+before = set(sys.modules)
+supervise.main([reader, report, -1])
+print(*sorted(set(sys.modules) - before))
+"""
+
+
+def test_a_supervisor_loads_nothing_that_its_factory_has_not_loaded_before(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", PRELOADED, str(tmp_path / "jobs")]
+    out = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert out.stdout.split() == []

@@ -81,7 +81,9 @@ def preload() -> None:
     """Load all that a supervisor will need, for a process that forks many."""
     import agent_exec.engine.loop
     import agent_exec.engine.run
-    import agent_exec.jobs.interleaving  # noqa: F401
+    import agent_exec.jobs.interleaving
+    import agent_exec.model.outcome  # noqa: F401
+    from agent_exec.host import hide_arguments, on_terminate  # noqa: F401
 
     LocalSpawner.preload()
     boot_id()
@@ -91,7 +93,7 @@ def take_order(fd: int) -> "Any":
     """Read the whole order; None if it never comes."""
     data = b""
     while len(data) < 8 or len(data) - 8 < int.from_bytes(data[:8], "little"):
-        more = os.read(fd, 1 << 20)
+        more = os.read(fd, 1 << 16)
         if not more:
             return None
         data += more

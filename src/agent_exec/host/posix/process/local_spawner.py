@@ -51,7 +51,8 @@ class LocalSpawner:
 
     @staticmethod
     def preload() -> None:
-        """Load what `process` will need."""
+        """Load what `call` and `process` will need."""
+        import agent_exec.host.posix.detached.brand
         import agent_exec.host.posix.process.local_process  # noqa: F401
 
     def start(
