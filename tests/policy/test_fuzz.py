@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from agent_exec.policy.shell import source
+from agent_exec.policy.shell.parsed_line import Reading
 
 TOOL = Path(__file__).parents[2] / "tools" / "fuzz_policy.py"
 
@@ -42,7 +42,7 @@ def test_a_judge_that_believes_too_much_is_found_out(
     tool: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for check in ("begins", "ends"):
-        monkeypatch.setattr(source.Source, check, lambda _self, _node: True)
+        monkeypatch.setattr(Reading, check, lambda _self, _node: True)
     monkeypatch.setattr(tool, "generate", lambda _seed, _number, _known: "x=()#a canary")
     *_, tally = tool.fuzz(seed=1, lines=1)
     assert ("allowed", "bash", "x=()#a canary") in tally.failures

@@ -9,21 +9,20 @@ nevertheless, so that a rule can deny it.
 
 import re
 
-from agent_exec.policy.shell.assignments import Assignments
-from agent_exec.policy.shell.conditions import condition
-from agent_exec.policy.shell.parsed_line import BUSIEST, DEEPEST, LONGEST, Reading, Simple
+from agent_exec.policy.shell.parsed_line import DEEPEST, Reading, Simple, hole
 from agent_exec.policy.shell.redirections import KINDS as REDIRECTIONS
 from agent_exec.policy.shell.redirections import Redirections, cuts
-from agent_exec.policy.shell.source import Source, hole
 from agent_exec.policy.shell.word import Word
 from agent_exec.policy.shell.words import Words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tree_sitter import Language, Node
 
+LONGEST = 65536
+"""Longer lines are not parsed: a person could not review them either."""
+BUSIEST = 5000
+"""Lines with more marks that a shell reads are not parsed: the time it takes grows with their square."""
 _MARKS = re.compile(r"[|&;()<>{}\[\]$`=]")
 _META = re.compile(r"[|&;()<>`$\\'\"\n]")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=", re.ASCII)
@@ -45,38 +44,48 @@ _OPENING = frozenset("if then elif else while until do !".split())
 """Reserved words after which a subshell may begin without a blank."""
 _MOVING = frozenset("cd pushd popd command builtin eval . source".split())
 _FILLING = frozenset("mapfile readarray command builtin eval . source".split())
+_PLAIN_WORDS = ("word", "number", "string", "raw_string")
+_UNCLEAR = "the words are not understood"
+_BROKEN = "it is not complete, or not understood"
 
 _language: "Language | None" = None
 
 
 def read(line: str) -> Reading:
-    """Read a line."""
-    reading = Reading()
+    """Parse a line."""
     try:
         data = line.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
-        reading.doubt("it is not text", ascii(line))
-        return reading
+        return _refused("it is not text", ascii(line))
     if len(data) > LONGEST:
-        reading.doubt(f"it is longer than {LONGEST} bytes")
-        return reading
+        return _refused(f"it is longer than {LONGEST} bytes")
     if len(_MARKS.findall(line)) > BUSIEST:
-        reading.doubt("there is too much in it to be read")
-        return reading
+        return _refused("there is too much in it to be read")
+    reading = Reading(data)
     if not line.replace("\n", "").replace("\t", "").isprintable():  # only the plain blank is printable
         reading.doubt("it holds a character that is not visible", ascii(line))
     root = _parse(data)
     if root.has_error:
-        reading.doubt("it is not complete, or not understood", line)
-    _Line(Source(data), reading).all(root)
-    _look_back(reading)
+        reading.doubt(_BROKEN, line)
+    _Line(reading).all(root)
+    for simple in reading.simples:
+        if reading.arrays and _declares_unknown(simple):
+            reading.doubt("the value may be read again as a list", simple.text)
+    if reading.repeats and reading.moved:
+        reading.mark(moved=True)
     if not reading.simples and not reading.writes and not reading.doubts and not line.strip():
         reading.doubt("there is no command in it")
     return reading
 
 
+def _refused(reason: str, text: str = "") -> Reading:
+    reading = Reading(b"")
+    reading.doubt(reason, text)
+    return reading
+
+
 def _parse(data: bytes) -> "Node":
-    global _language  # noqa: PLW0603 - made once, when a line is first read
+    global _language  # noqa: PLW0603 - made once, when a line is first parsed
     from tree_sitter import Parser
 
     if _language is None:
@@ -85,15 +94,6 @@ def _parse(data: bytes) -> "Node":
 
         _language = Language(tree_sitter_bash.language())
     return Parser(_language).parse(data).root_node
-
-
-def _look_back(reading: Reading) -> None:
-    """Doubt what only the whole line shows."""
-    for simple in reading.simples:
-        if reading.arrays and _declares_unknown(simple):
-            reading.doubt("the value may be read again as a list", simple.text)
-    if reading.repeats and reading.moved:
-        reading.mark(moved=True)
 
 
 def _declares_unknown(simple: Simple) -> bool:
@@ -111,41 +111,33 @@ def _fills(words: list[Word]) -> bool:
 class _Line:
     """Walks over the statements of a line."""
 
-    def __init__(self, source: Source, reading: Reading) -> None:
-        self._source = source
-        self._text = source.text
+    def __init__(self, reading: Reading) -> None:
         self._reading = reading
-        self._words = Words(source, reading, self._inside)
-        self._redirections = Redirections(source, reading, self._words, self.statement)
-        self._assignments = Assignments(source, reading, self._words)
+        self._text = reading.text
+        self._doubt = reading.doubt
+        self._words = Words(reading, lambda node: self.statement(node, inside=True))
+        self._redirections = Redirections(self._words, self.statement)
         self._commands: dict[int, Simple] = {}
         self._depth = 0
 
     def all(self, root: "Node") -> None:
-        """Read the whole line."""
-        self._gap(0, root.start_byte, lines=True)
-        self._gap(root.end_byte, len(self._source.data), lines=True)
+        """Parse the whole line."""
+        self._gap(0, root.start_byte)
+        self._gap(root.end_byte, len(self._reading.data))
         self.statement(root)
 
-    def statement(self, node: "Node") -> None:
-        """Read a node that holds or is a statement."""
-        self._deeper(self._statement, node)
-
-    def _inside(self, node: "Node") -> None:
-        """Read the statements in a substitution."""
-        self._deeper(self._container, node)
-
-    def _deeper(self, read: "Callable[[Node], None]", node: "Node") -> None:
+    def statement(self, node: "Node", *, inside: bool = False) -> None:
+        """Parse a node that holds or is a statement, or the statements `inside` of a substitution."""
         if self._depth > DEEPEST:
-            self._reading.doubt("it is nested too deep")
+            self._doubt("it is nested too deep")
             return
         self._depth += 1
-        read(node)
+        (self._container if inside else self._statement)(node)
         self._depth -= 1
 
     def _statement(self, node: "Node") -> None:
         if node.is_error or node.is_missing:
-            self._broken(node)
+            self._unclear(node, _BROKEN, skip=_PLAIN_WORDS)
         elif node.type in _CONTAINERS and node.is_named:
             self._container(node)
         elif hole(node):
@@ -159,59 +151,47 @@ class _Line:
         elif node.type in _RESERVED:
             self._whole(node)
 
-    def _unclear(self, node: "Node", reason: str) -> None:
-        self._reading.doubt(reason, self._text(node))
+    def _unclear(self, node: "Node", reason: str, skip: tuple[str, ...] = ()) -> None:
+        """Doubt a node, and look for commands in it even if it makes no sense."""
+        self._doubt(reason, node)
         for child in node.children:
-            if child.is_named:
-                self.statement(child)
-
-    def _broken(self, node: "Node") -> None:
-        """Look for commands even in what makes no sense."""
-        self._reading.doubt("it is not complete, or not understood", self._text(node))
-        for child in node.children:
-            if child.is_named and child.type not in ("word", "number", "string", "raw_string"):
+            if child.is_named and child.type not in skip:
                 self.statement(child)
 
     def _container(self, node: "Node") -> None:
         first = node.children[0] if node.children else None
         if first is not None and first.type == "((":
-            self._reading.doubt("arithmetic may run code", self._text(node))
+            self._doubt("arithmetic may run code", node)
             self._words.look(node)
             return
-        if first is not None and first.type == "{":
-            after = self._source.data[first.end_byte : first.end_byte + 1]
-            if after not in (b" ", b"\t", b"\n"):
-                self._reading.doubt("the braces are not understood", self._text(node))
+        if first is not None and first.type == "{" and self._reading.after(first) not in (b" ", b"\t", b"\n"):
+            self._doubt("the braces are not understood", node)
         if node.type == "while_statement":
             self._reading.repeats = True
         self._blanks(node)
         for child in node.children:
-            if child.type == "`":
-                continue  # its owner has said that it is not understood
-            self.statement(child)
+            if child.type != "`":  # its owner has said that it is not understood
+                self.statement(child)
 
     def _blanks(self, node: "Node", *, lines: bool = True) -> None:
         """Doubt a node between whose parts there is more than blanks."""
-        at = node.start_byte
-        for child in node.children:
-            self._gap(at, child.start_byte, lines=lines)
-            at = max(at, child.end_byte)
-        self._gap(at, node.end_byte, lines=lines)
+        for text in self._reading.strays(node, lines=lines):
+            self._doubt(_UNCLEAR, text)
 
     def _whole(self, node: "Node") -> None:
         """Doubt a word, an assignment or a reserved word that may go on to some shell, or begin earlier."""
-        opens = self._source.data[node.end_byte : node.end_byte + 1] == b"(" and node.type in _OPENING
-        if not self._source.begins(node) or not (opens or self._source.ends(node)):
-            self._reading.doubt("the words are not understood", self._text(node))
+        opens = self._reading.after(node) == b"(" and node.type in _OPENING
+        if not self._reading.begins(node) or not (opens or self._reading.ends(node)):
+            self._doubt(_UNCLEAR, node)
 
-    def _gap(self, start: int, end: int, *, lines: bool) -> None:
-        if not self._source.blank(start, end, lines=lines):
-            self._reading.doubt("the words are not understood", self._source.slice(start, end))
+    def _gap(self, start: int, end: int, *, lines: bool = True) -> None:
+        if not self._reading.blank(start, end, lines=lines):
+            self._doubt(_UNCLEAR, self._reading.slice(start, end))
 
     def _comment(self, node: "Node") -> None:
-        after = self._source.data[node.end_byte : node.end_byte + 1]
-        if not self._source.begins(node) or after not in (b"", b"\n") or "\n" in self._text(node):
-            self._reading.doubt("the comment may be none", self._text(node))
+        after = self._reading.after(node)
+        if not self._reading.begins(node) or after not in (b"", b"\n") or "\n" in self._text(node):
+            self._doubt("the comment may be none", node)
 
     def _redirected_statement(self, node: "Node") -> None:
         self._blanks(node)
@@ -238,7 +218,7 @@ class _Line:
     def _strays(self, words: list[Word], node: "Node") -> None:
         """Take words after a redirection for a command when there is none to which they belong."""
         if words:
-            self._reading.doubt("the redirection is not understood", self._text(node))
+            self._doubt("the redirection is not understood", node)
             self._simple(words, node)
 
     def _command(self, node: "Node") -> None:
@@ -247,12 +227,12 @@ class _Line:
         at, last = node.start_byte, ""
         for child in node.children:
             if child.start_byte == at and last and child.type not in REDIRECTIONS:
-                self._reading.doubt("the words are not understood", self._text(node))
+                self._doubt(_UNCLEAR, node)
             self._gap(at, child.start_byte, lines=False)
             at, last = child.end_byte, child.type
             if child.type in REDIRECTIONS:
                 if words and cuts(child):
-                    self._reading.doubt("the redirection is not understood", self._text(node))
+                    self._doubt("the redirection is not understood", node)
                 words += self._redirections.read(child)
                 continue
             self._whole(child)
@@ -265,7 +245,7 @@ class _Line:
         for child in sets:
             # To read, and to nothing else, it is given how to split only what it reads.
             splits = bool(words) and words[0].text == "read" and self._text(child).startswith("IFS=")
-            self._assignments.read(child, harmless=splits, exported=bool(words))
+            self._words.assignment(child, harmless=splits, exported=bool(words))
         self._simple(words, node)
         if words:
             self._commands[node.id] = self._reading.simples[-1]
@@ -274,12 +254,12 @@ class _Line:
 
     def _name(self, node: "Node") -> Word:
         if node.child_count != 1:
-            self._reading.doubt("the name of the program is not understood", self._text(node))
+            self._doubt("the name of the program is not understood", node)
             return Word(None, source=self._text(node), single=False)
         word = self._words.read(node.children[0])
         # To zsh, a dash and the mark after & are no names: the program comes after them.
         if word.source in _RESERVED or word.source == "-" or word.source[:1] == "!":
-            self._reading.doubt(f"{word.source!r} is not understood here", self._text(node))
+            self._doubt(f"{word.source!r} is not understood here", node)
         return word
 
     def _simple(self, words: list[Word], node: "Node", *, neutral: bool = False) -> None:
@@ -311,12 +291,12 @@ class _Line:
                 break
             at += 1
         if at < len(words) and (words[at].source in _RESERVED or words[at].source == "time"):
-            self._reading.doubt(f"{words[at].source!r} is not understood here")
+            self._doubt(f"{words[at].source!r} is not understood here")
         return words[:start] + words[at:]
 
     def _variable_assignment(self, node: "Node") -> None:
         self._whole(node)
-        self._assignments.read(node)
+        self._words.assignment(node)
 
     def _variable_assignments(self, node: "Node") -> None:
         self._blanks(node, lines=False)
@@ -327,7 +307,7 @@ class _Line:
         self._blanks(node, lines=False)
         for child in node.children:
             self._whole(child)
-        self._simple(self._assignments.declaration(node), node, neutral=True)
+        self._simple(self._words.declaration(node), node, neutral=True)
 
     _unset_command = _declaration_command
 
@@ -365,7 +345,7 @@ class _Line:
                 self.statement(child)
             elif child.type == "extglob_pattern":
                 if _META.search(self._text(child)):
-                    self._reading.doubt("the pattern is not understood", self._text(child))
+                    self._doubt("the pattern is not understood", child)
             elif child.is_named:
                 self._words.read(child)
 
@@ -375,9 +355,9 @@ class _Line:
         for child in node.children:
             if child.type == "word":
                 if self._words.read(child).text is None:
-                    self._reading.doubt("the name of the function is not understood", self._text(node))
+                    self._doubt("the name of the function is not understood", node)
             elif child.is_named:
                 self.statement(child)
 
     def _test_command(self, node: "Node") -> None:
-        self._simple(condition(node, self._source, self._reading, self._words), node)
+        self._simple(self._words.condition(node), node)
