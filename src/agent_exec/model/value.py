@@ -49,12 +49,16 @@ def _arrange(kind: "Any", values: tuple[object, ...], named: "dict[str, Any]") -
     fields = kind.__slots__
     rest = fields[len(values) :]
     found = kind._defaults | named
+    try:
+        arranged = (*values, *map(found.__getitem__, rest))
+    except KeyError:
+        arranged = ()
+    if len(arranged) == len(fields) and named.keys() <= set(rest):
+        return arranged
     missing = [field for field in rest if field not in found]
-    wrong = [name for name in named if name not in rest]
-    if missing or wrong or len(values) > len(fields):
-        problem = f"lacks {missing}" if missing else f"does not take {wrong or values[len(fields) :]}"
-        raise TypeError(f"{kind.__name__}({', '.join(fields)}) {problem}")
-    return (*values, *(found[field] for field in rest))
+    wrong = [name for name in named if name not in rest] or values[len(fields) :]
+    problem = f"lacks {missing}" if missing else f"does not take {wrong}"
+    raise TypeError(f"{kind.__name__}({', '.join(fields)}) {problem}")
 
 
 def refuse_change(self: object, name: str, _value: object = None) -> None:

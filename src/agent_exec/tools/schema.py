@@ -4,7 +4,7 @@ from agent_exec.model.errors import AgentExecError, InvalidArgument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Sequence
+    from collections.abc import Container, Sequence
     from typing import Any
 
     Schema = dict[str, Any]
@@ -38,8 +38,21 @@ class Wording:
         return InvalidArgument(f"{tool}: {name} {problem}")
 
 
+PLAIN = Wording()
+_NUMBERS = ("integer", "number")
+_TYPES: "dict[str, Any]" = {
+    "string": str,
+    "boolean": bool,
+    "integer": (int, float),
+    "number": (int, float),
+    "array": (list, tuple),
+    "object": dict,
+    "null": type(None),
+}
+
+
 def check(
-    tool: str, schema: "Schema", given: object, wording: Wording, free: "Container[str]" = FREE
+    tool: str, schema: "Schema", given: object, wording: Wording = PLAIN, free: "Container[str]" = FREE
 ) -> "dict[str, Any]":
     """Return the arguments of a call, in a new dict, if they match the tool's schema; raise otherwise.
 
@@ -55,95 +68,88 @@ def check(
     for name in schema.get("required", ()):
         if name not in given:
             raise wording.missing(tool, name, fields.get(name, {}).get("description", ""))
-    found = {}
-    for name, value in given.items():
-        try:
-            found[name] = _Checker(wording, name in free).value(name, fields[name], value)
-        except _Wrong as wrong:
-            raise wording.wrong(tool, *wrong.args) from None
-    return found
+    try:
+        return {name: _fit(name, fields[name], value, name in free) for name, value in given.items()}
+    except _Unfit as unfit:
+        name, field, value = unfit.args
+        expected = (
+            field if isinstance(field, str) else f"must be {_expected(field, wording)}; got {shown(value)}"
+        )
+        raise wording.wrong(tool, name, expected) from None
 
 
-class _Wrong(Exception):
-    """A value does not match its schema: its name, and the problem."""
+class _Unfit(Exception):
+    """A value does not match: its name; its schema, or the problem as text; the value."""
 
 
-class _Checker:
-    """Checks one field of a call, with all that is in it."""
-
-    __slots__ = ("_free", "_wording")
-
-    def __init__(self, wording: Wording, free: bool) -> None:
-        self._wording = wording
-        self._free = free
-
-    def value(self, name: str, schema: "Schema", value: object) -> "Any":
-        """Return a value as its schema has it."""
-        if not isinstance(schema, dict):  # JSON Schema has true for anything
-            return value
-        kinds = schema.get("type", ())
-        known = (kinds,) if isinstance(kinds, str) else kinds
-        kind = next((one for one in known if one not in _IS or _IS[one](value)), "")
-        if (kinds and not kind) or ("enum" in schema and value not in schema["enum"]):
-            raise self._unfit(name, schema, value)
-        if kind in ("integer", "number"):
-            if not schema.get("minimum", value) <= value <= schema.get("maximum", value):
-                raise self._unfit(name, schema, value)
-            return int(value) if kind == "integer" else value  # type: ignore[call-overload]
-        if isinstance(value, str) and kind == "string":
-            return self._text(name, schema, value)
-        if kind == "array":
-            return self._array(name, schema, value)
-        if kind == "object":
-            return self._object(name, schema, value)
+def _fit(name: str, schema: "Schema", value: "Any", free: bool) -> "Any":
+    """Return a value as its schema has it, with all that is in it; raise _Unfit if it does not match."""
+    if not isinstance(schema, dict):  # JSON Schema has true for anything
         return value
-
-    def _text(self, name: str, schema: "Schema", text: str) -> str:
-        if len(text) < schema.get("minLength", 0):
-            raise self._unfit(name, schema, text)
-        if "\0" in text and not self._free:
-            raise _Wrong(name, "must not contain a NUL character")
-        if not text.isascii():
-            try:
-                text.encode("utf-8", "surrogateescape")
-            except UnicodeEncodeError as error:
-                raise _Wrong(name, f"has half of a surrogate pair at character {error.start}") from None
-        return text
-
-    def _array(self, name: str, schema: "Schema", values: "Any") -> "list[Any]":
+    kinds = schema.get("type", "")
+    for kind in (kinds,) if isinstance(kinds, str) else kinds:
+        if isinstance(value, _TYPES.get(kind, object)) and (kind not in _NUMBERS or _is_number(kind, value)):
+            break
+    else:
+        raise _Unfit(name, schema, value)
+    if "enum" in schema and value not in schema["enum"]:
+        raise _Unfit(name, schema, value)
+    if kind == "string":
+        return _text(name, schema, value, free)
+    if kind in _NUMBERS:
+        if not schema.get("minimum", value) <= value <= schema.get("maximum", value):
+            raise _Unfit(name, schema, value)
+        return int(value) if kind == "integer" else value
+    if kind == "array":
         items = schema.get("items", {})
-        plain = items == {"type": "string"} and not all(isinstance(one, str) for one in values)
-        if plain or len(values) < schema.get("minItems", 0):
-            raise self._unfit(name, schema, values)
-        return [self.value(f"{name}[{place}]", items, one) for place, one in enumerate(values)]
+        texts = items != {"type": "string"} or all(isinstance(one, str) for one in value)
+        if not texts or len(value) < schema.get("minItems", 0):
+            raise _Unfit(name, schema, value)
+        return [_fit(f"{name}[{place}]", items, one, free) for place, one in enumerate(value)]
+    return _object(name, schema, value, free) if kind == "object" else value
 
-    def _object(self, name: str, schema: "Schema", values: "Any") -> "dict[str, Any]":
-        fields, others = schema.get("properties", {}), schema.get("additionalProperties")
-        others = others if isinstance(others, dict) else {}
-        for field in schema.get("required", ()):
-            if field not in values:
-                raise _Wrong(name, f"needs {field}")
-        return {key: self.value(f"{name}.{key}", fields.get(key, others), one) for key, one in values.items()}
 
-    def _unfit(self, name: str, schema: "Schema", value: object) -> _Wrong:
-        return _Wrong(name, f"must be {self._expected(schema)}; got {shown(value)}")
+def _is_number(kind: str, value: float) -> bool:
+    return not isinstance(value, bool) and (kind == "number" or value % 1 == 0)
 
-    def _expected(self, schema: "Schema") -> str:
-        if "enum" in schema:
-            return f"one of {', '.join(map(str, schema['enum']))}"
-        kinds = schema["type"]
-        kind = kinds if isinstance(kinds, str) else kinds[0]
-        if kind in ("integer", "number"):
-            number = "a whole number" if kind == "integer" else "a number"
-            least, most = schema.get("minimum"), schema.get("maximum")
-            if least is None and most is None:
-                return number
-            return f"{number}, {least} or more" if most is None else f"{number} from {least} to {most}"
-        if kind == "string":
-            return f"{self._wording.string}{' that is not empty' if schema.get('minLength') else ''}"
-        if kind == "array" and schema.get("items", {}).get("type") == "string":
-            return self._wording.strings
-        return {"boolean": "a boolean", "array": "an array", "object": "an object"}.get(kind, kind)
+
+def _text(name: str, schema: "Schema", text: str, free: bool) -> str:
+    if len(text) < schema.get("minLength", 0):
+        raise _Unfit(name, schema, text)
+    if "\0" in text and not free:
+        raise _Unfit(name, "must not contain a NUL character", text)
+    if not text.isascii():
+        try:
+            text.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError as error:
+            raise _Unfit(name, f"has half of a surrogate pair at character {error.start}", text) from None
+    return text
+
+
+def _object(name: str, schema: "Schema", values: "dict[str, Any]", free: bool) -> "dict[str, Any]":
+    fields, others = schema.get("properties", {}), schema.get("additionalProperties", True)
+    for field in schema.get("required", ()):
+        if field not in values:
+            raise _Unfit(name, f"needs {field}", values)
+    return {key: _fit(f"{name}.{key}", fields.get(key, others), one, free) for key, one in values.items()}
+
+
+def _expected(schema: "Schema", wording: Wording) -> str:
+    if "enum" in schema:
+        return f"one of {', '.join(map(str, schema['enum']))}"
+    kinds = schema["type"]
+    kind = kinds if isinstance(kinds, str) else kinds[0]
+    if kind in _NUMBERS:
+        number = "a whole number" if kind == "integer" else "a number"
+        least, most = schema.get("minimum"), schema.get("maximum")
+        if least is None and most is None:
+            return number
+        return f"{number}, {least} or more" if most is None else f"{number} from {least} to {most}"
+    if kind == "string":
+        return f"{wording.string}{' that is not empty' if schema.get('minLength') else ''}"
+    if kind == "array" and schema.get("items", {}).get("type") == "string":
+        return wording.strings
+    return {"boolean": "a boolean", "array": "an array", "object": "an object"}.get(kind, kind)
 
 
 def shown(value: object) -> str:
@@ -159,20 +165,3 @@ def shown(value: object) -> str:
         return "[]"
     name = type(value).__name__
     return {"dict": "an object", "list": "an array"}.get(name, f"a value of type {name}")
-
-
-def _whole(value: object) -> bool:
-    return (isinstance(value, int) and not isinstance(value, bool)) or (
-        isinstance(value, float) and value.is_integer()
-    )
-
-
-_IS: "dict[str, Callable[[object], bool]]" = {
-    "string": lambda value: isinstance(value, str),
-    "boolean": lambda value: isinstance(value, bool),
-    "integer": _whole,
-    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
-    "array": lambda value: isinstance(value, list | tuple),
-    "object": lambda value: isinstance(value, dict),
-    "null": lambda value: value is None,
-}
