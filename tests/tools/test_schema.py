@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_exec.faces.executor.definitions import definition
+from agent_exec.faces.executor.toolhandler import definition
 from agent_exec.faces.jobtools.definitions import definitions as job_definitions
 from agent_exec.faces.oneshot.definitions import TOOL_DEFINITIONS
 from agent_exec.faces.session.definitions import definitions as session_definitions

@@ -370,8 +370,7 @@ def _confined(
     """Have a launch confined and watched over, if there is a sandbox."""
     if sandbox is None:
         return command, launch, None
-    if not hasattr(sandbox, "guarded"):
-        raise InvalidArgument(f"sandbox must be a Profile; got {sandbox!r}")
+    _check_profile(sandbox, "guarded")
     watch = sandbox.guarded(spawner)
     return *watch.confine(command, launch), watch
 
@@ -379,9 +378,13 @@ def _confined(
 def _warm(sandbox: "Warmable[Plan]", spawner: Spawner, boxes: int) -> "Plan":
     if isinstance(boxes, bool) or not isinstance(boxes, int) or boxes < 0:
         raise InvalidArgument(f"boxes must be a whole number, 0 or more; got {boxes!r}")
-    if not hasattr(sandbox, "warmed"):
-        raise InvalidArgument(f"sandbox must be a Profile; got {sandbox!r}")
+    _check_profile(sandbox, "warmed")
     return sandbox.warmed(spawner, boxes)
+
+
+def _check_profile(sandbox: object, method: str) -> None:
+    if not hasattr(sandbox, method):
+        raise InvalidArgument(f"sandbox must be a Profile; got {sandbox!r}")
 
 
 def start_thread(target: "Callable[[], object]", name: str) -> "Thread":

@@ -8,7 +8,7 @@ from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.limits import Limits
 from agent_exec.places import here
 from agent_exec.requests.given_variables import Environment
-from agent_exec.requests.opening import IN_FORCE, open_door
+from agent_exec.requests.opening import IN_FORCE, open_gate, rule_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -262,8 +262,8 @@ def open_jobs(
     """
     from agent_exec.settings import jobs_store
 
-    gate, own = open_door(rules, approver, approval_policy)
-    return Jobs(jobs_store(root), gate, own=own)
+    gate = open_gate(rules, approver=approver, approval=approval_policy)
+    return Jobs(jobs_store(root), gate, own=rule_files(rules))
 
 
 def _order(
@@ -296,10 +296,9 @@ def _order(
     if quota and quota < defaults.SMALLEST_QUOTA:
         raise InvalidArgument(f"max_log_bytes must be 0 or {defaults.SMALLEST_QUOTA} at least; got {quota!r}")
     if sandbox is not None:
-        from agent_exec.sandbox.profile import Profile
+        from agent_exec.requests.dispatch import check_profile
 
-        if not isinstance(sandbox, Profile):
-            raise InvalidArgument(f"sandbox must be a Profile; got {sandbox!r}")
+        check_profile(sandbox)
     return Order(
         command.argv,
         cwd=here() if command.cwd is None else command.cwd,

@@ -1,37 +1,32 @@
-"""A workspace: the one folder below which a caller's paths must lie, links followed."""
+"""A workspace: the folders below which a caller's paths must lie, links followed."""
 
 import os
 
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.paths import inside
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-
-class OutsideWorkspace(Exception):
-    """A path leads out of the workspace."""
-
 
 class Workspace:
-    r"""A folder that paths may not lead out of.
+    r"""One folder or more that paths may not lead out of; relative paths start from the first.
 
-    Paths may be written with / or \ and be relative to the root. Both the
-    root and the path are followed through links before they are compared,
-    part by part.
+    Paths may be written with / or \. Both the roots and the path are
+    followed through links before they are compared, part by part.
     """
 
-    __slots__ = ("root",)
+    __slots__ = ("root", "roots")
 
-    def __init__(self, root: "str | os.PathLike[str]") -> None:
-        self.root = os.path.realpath(os.fsdecode(root))
+    def __init__(self, *roots: "str | os.PathLike[str]") -> None:
+        self.roots = tuple(dict.fromkeys(os.path.realpath(os.fsdecode(root)) for root in roots))
+        self.root = self.roots[0]
 
-    def resolve(self, path: str) -> str:
-        """Return the real, absolute path; raise OutsideWorkspace if it leads out."""
+    def resolve(self, path: str, name: str = "path") -> str:
+        """Return the real, absolute path; raise InvalidArgument if it leads out of all roots."""
         real = self.real(path)
         if not self.holds(real):
-            raise OutsideWorkspace(f"{path!r} leads out of the workspace {self.root!r}")
+            raise InvalidArgument(
+                f"{name} {path!r} is outside of the workspace {', '.join(self.roots)}; choose a path below "
+                f"it, or have the server started with --workspace {real}"
+            )
         return real
 
     def real(self, path: str) -> str:
@@ -50,36 +45,8 @@ class Workspace:
         return real[1:] if real.startswith("//") else real
 
     def holds(self, real: str) -> bool:
-        """True if a real path is the root, or lies below it."""
-        return inside(real, self.root)
-
-
-class Workspaces:
-    """One folder or more that paths may not lead out of; relative ones start from the first."""
-
-    __slots__ = ("_all",)
-
-    def __init__(self, roots: "Sequence[str]") -> None:
-        self._all = tuple({one.root: one for one in map(Workspace, roots)}.values())
-
-    @property
-    def roots(self) -> tuple[str, ...]:
-        """The real paths of all of them."""
-        return tuple(one.root for one in self._all)
-
-    def holds(self, real: str) -> bool:
         """True if a real path is one of the roots, or lies below one."""
-        return any(one.holds(real) for one in self._all)
-
-    def resolve(self, path: str, name: str) -> str:
-        """Return the real, absolute path; raise InvalidArgument if it leads out of all of them."""
-        real = self._all[0].real(path)
-        if not self.holds(real):
-            raise InvalidArgument(
-                f"{name} {path!r} is outside of the workspace {', '.join(self.roots)}; choose a path below "
-                f"it, or have the server started with --workspace {real}"
-            )
-        return real
+        return any(inside(real, root) for root in self.roots)
 
 
 def _drive(path: str) -> str:

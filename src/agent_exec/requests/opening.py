@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from agent_exec.policy.rule import Rule
     from agent_exec.requests.arguments import Approver, Rules
     from agent_exec.requests.gate import Gate
-    from agent_exec.sandbox.profile import Profile
 
 
 class InForce:
@@ -65,29 +64,6 @@ def open_gate(
         approval=approval or "on-request",
         remember=_remember(rule_files(rules)) if policy is not None else None,
     )
-
-
-def open_door(
-    rules: "Rules" = IN_FORCE,
-    approver: "Approver | None" = None,
-    approval: str | None = None,
-    *,
-    gate: "Gate | None" = None,
-    sandbox: "Profile | None" = None,
-    own: "Sequence[str]" = (),
-) -> "tuple[Gate, tuple[str, ...]]":
-    """Return a gate, and the files that no confined command may change: those of the rules, and `own`.
-
-    A `gate` that is open already takes the place of the rules. Raise
-    InvalidArgument if the rules lie where commands may write.
-    """
-    files = [] if gate is not None else rule_files(rules)
-    if sandbox is not None and files:
-        from agent_exec.requests.leaving import keep_out
-
-        keep_out(files, sandbox)
-    gate = gate or open_gate(rules, approver=approver, approval=approval)
-    return gate, tuple(os.path.abspath(path) for path in (*files, *own))
 
 
 def gate_for(command: "Sequence[str]", rules: "Rules" = IN_FORCE) -> "Gate | None":

@@ -6,7 +6,7 @@ command is refused.
 
 import os
 
-from agent_exec.model.errors import SCARCE, InvalidArgument, NothingConfines, PlanFailed, SandboxUnavailable
+from agent_exec.model.errors import SCARCE, NothingConfines, PlanFailed, SandboxUnavailable
 from agent_exec.model.paths import inside
 from agent_exec.places import make_folder
 from agent_exec.sandbox.backends import Backend, backends
@@ -147,11 +147,9 @@ class Sandbox:
                 plan = self._make(plan.profile, plan.own, plan.state)
             if changed := changed_roots(plan):
                 raise PlanFailed(f"{changed[0]}; nothing was run")
-        elif isinstance(wanted, Profile):
+        else:
             _make_folders(wanted, ours.folders)
             plan = self._make(wanted, ours.files, ours.folders)
-        else:
-            raise InvalidArgument(f"sandbox must be a Profile; got {wanted!r}")
         for asked in plan.profile.roots:
             found = identity(asked, follow=True)
             if found is None or self._roots.setdefault(asked, found) != found:

@@ -8,10 +8,9 @@ from typing import NoReturn
 import pytest
 
 from agent_exec.faces.executor.config import CommandExecutorConfig
-from agent_exec.faces.executor.definitions import definition
 from agent_exec.faces.executor.executor import CommandExecutor
 from agent_exec.faces.executor.lists import CommandLists
-from agent_exec.faces.executor.toolhandler import ToolHandler
+from agent_exec.faces.executor.toolhandler import ToolHandler, definition
 from agent_exec.model.cancel import Cancel
 from agent_exec.model.errors import InvalidArgument, InvalidState
 from agent_exec.sandbox.profile import Profile

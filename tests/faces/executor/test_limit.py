@@ -161,7 +161,7 @@ def test_c15_an_on_output_that_raises_ends_the_command_and_frees_the_slot(error:
 
 def test_c15_an_on_output_that_raises_stop_iteration_is_no_result() -> None:
     executor = made(max_concurrent=1)
-    with pytest.raises(RuntimeError):
+    with pytest.raises(StopIteration):
         executor.execute_command("echo", on_output=lambda *_: next(iter(())))
     assert executor.concurrent_count == 0
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_exec.faces.oneshot.cut import bytes_for, cut
+from agent_exec.faces.oneshot.exec_command import WIDEST, cut
 from agent_exec.model.output import Head
 
 PIECES = [
@@ -21,7 +21,7 @@ PIECES = [
 
 
 def kept(stream: bytes, characters: int) -> tuple[str, bool]:
-    head = Head(bytes_for(characters))
+    head = Head(WIDEST * characters)
     for place in range(0, len(stream), 7):
         head.feed(stream[place : place + 7])
     return cut(head.value(), head.observed, characters)
@@ -46,7 +46,7 @@ def test_e43_a_character_that_lies_across_the_cut(piece: bytes, shift: int) -> N
 
 
 def test_e49_no_more_is_kept_than_could_be_asked_for() -> None:
-    head = Head(bytes_for(1000))
+    head = Head(WIDEST * 1000)
     for _ in range(100):
         head.feed(b"x" * 100_000)
     assert head.kept == 4000

@@ -294,7 +294,7 @@ def test_e18_e33_what_nobody_foresaw_is_internal(kit: Toolkit, monkeypatch: pyte
     def broken(_command: object, **_settings: object) -> None:
         raise RuntimeError("the unforeseen")
 
-    monkeypatch.setattr("agent_exec.faces.oneshot.exec_command.run_command", broken)
+    monkeypatch.setattr("agent_exec.requests.dispatch.run_command", broken)
     answer = kit.exec_command(".", ["true"])
     assert code(answer) == "INTERNAL"
     assert answer["message"] == "exec_command failed: RuntimeError: the unforeseen"
@@ -308,19 +308,20 @@ def test_an_interrupt_is_the_callers_own(
     def interrupted(_command: object, **_settings: object) -> None:
         raise kind
 
-    monkeypatch.setattr("agent_exec.faces.oneshot.exec_command.run_command", interrupted)
+    monkeypatch.setattr("agent_exec.requests.dispatch.run_command", interrupted)
     with pytest.raises(kind):
         kit.exec_command(".", ["true"])
 
 
-def test_e37_others_build_on_the_same_base(root: Path) -> None:
+def test_e37_others_build_on_the_same_base(kit: Toolkit, root: Path) -> None:
     """E37, E51: `execute` is what tools share; it takes an argv, a directory and input."""
-    found = execute(["shown"], str(root), argv=["cat"], stdin=b"text", env={"PATH": os.environ["PATH"]})
+    env = {"PATH": os.environ["PATH"]}
+    found = execute(kit._context, ["shown"], str(root), argv=["cat"], stdin=b"text", env=env)
     assert (found["command"], found["stdout"], found["cwd"]) == (["shown"], "text", str(root))
 
 
 def test_e51_each_responsibility_has_its_module() -> None:
-    """E51: definitions, validation, resolving, running, securing, the kit."""
+    """E51: definitions, validation, resolving, running and cutting, securing, the kit."""
     import agent_exec.faces.oneshot as package
 
     folder = Path(package.__path__[0])
@@ -330,9 +331,8 @@ def test_e51_each_responsibility_has_its_module() -> None:
         "exec_command",
         "secure",
         "kit",
-        "cut",
         "git_status",
     } <= modules
-    for shared in ("tools/schema.py", "tools/runner.py", "requests/shells.py"):
+    for shared in ("tools/schema.py", "requests/dispatch.py", "requests/shells.py"):
         assert (folder.parents[1] / shared).is_file(), "which validates, runs and resolves for all contracts"
     assert "subprocess" not in (folder / "exec_command.py").read_text()

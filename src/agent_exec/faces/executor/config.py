@@ -7,6 +7,7 @@ from agent_exec.faces.executor.lists import DEFAULT_LISTS
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.limits import LONGEST
 from agent_exec.policy.policy import Policy
+from agent_exec.requests.dispatch import check_profile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,11 +66,7 @@ class CommandExecutorConfig:
             raise InvalidArgument(
                 f"policy must be a Policy, such as CommandLists(whitelist=…); got {self.policy!r}"
             )
-        if self.sandbox is not None:
-            from agent_exec.sandbox.profile import Profile
-
-            if not isinstance(self.sandbox, Profile):
-                raise InvalidArgument(f"sandbox must be a Profile; got {self.sandbox!r}")
+        check_profile(self.sandbox)
 
 
 def milliseconds(name: str, value: object) -> float:

@@ -3,46 +3,29 @@
 import os
 from time import monotonic
 
-from agent_exec.engine.engine import run_command
 from agent_exec.faces.executor.config import ON_LIMIT, TIMEOUT_MS, CommandExecutorConfig, milliseconds
-from agent_exec.faces.executor.errors import (
-    CONCURRENT_LIMIT_EXCEEDED,
-    EXECUTION_FAILED,
-    CommandExecutionError,
-    CommandValidationError,
-)
+from agent_exec.faces.executor.errors import EXECUTION_FAILED, CommandValidationError
 from agent_exec.faces.executor.execution import Execution
 from agent_exec.faces.executor.journal import Journal
 from agent_exec.faces.executor.slots import Slots
-from agent_exec.faces.executor.validation import checked, unreadable, validate, words_of
+from agent_exec.faces.executor.validation import checked, validate
 from agent_exec.model.cancel import Cancel, check_cancel
-from agent_exec.model.command import Command
-from agent_exec.model.errors import (
-    ApprovalRequired,
-    Broken,
-    CommandDenied,
-    InvalidArgument,
-    InvalidState,
-    Missing,
-)
-from agent_exec.requests.folders import OutsideWorkspace, Workspace
-from agent_exec.requests.opening import IN_FORCE, open_door
-from agent_exec.tools.runner import Runner
+from agent_exec.model.errors import ApprovalRequired, CommandDenied, InvalidArgument, InvalidState
+from agent_exec.requests.dispatch import Dispatcher
+from agent_exec.requests.folders import Workspace
+from agent_exec.requests.opening import IN_FORCE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Sequence
+    from collections.abc import Sequence
     from concurrent.futures import Future
     from types import TracebackType
-    from typing import Any, Self
+    from typing import Self
 
     from agent_exec.faces.executor.result import CommandExecutionResult, CommandValidationResult
     from agent_exec.model.choices import ApprovalPolicy, Logger, OnLimit, OnOutput
-    from agent_exec.model.outcome import Outcome
     from agent_exec.requests.arguments import Approver, Rules
     from agent_exec.requests.gate import Gate
-    from agent_exec.sandbox.report.guard import Guard
-
 
 _FOREVER = 1e8
 
@@ -66,7 +49,7 @@ class CommandExecutor:
     that is open already takes the place of the three.
     """
 
-    __slots__ = ("_gate", "_journal", "_own", "_runner", "_slots", "_workspace", "config")
+    __slots__ = ("_dispatcher", "_journal", "_slots", "_workspace", "config")
 
     def __init__(
         self,
@@ -81,14 +64,20 @@ class CommandExecutor:
         self.config = CommandExecutorConfig() if config is None else config
         if not isinstance(self.config, CommandExecutorConfig):
             raise InvalidArgument(f"config must be a CommandExecutorConfig; got {config!r}")
-        self._gate, self._own = open_door(
-            rules, approver, approval_policy, gate=gate, sandbox=self.config.sandbox, own=self.config.own
+        self._dispatcher = Dispatcher(
+            rules,
+            approver,
+            approval_policy,
+            gate=gate,
+            sandbox=self.config.sandbox,
+            own=self.config.own,
+            hidden=self.config.hidden,
+            slots=self.config.max_concurrent,
         )
         root = self.config.workspace_root
         self._journal = Journal(logger)
         self._workspace = None if root is None else Workspace(root)
         self._slots = Slots(self.config.max_concurrent)
-        self._runner = Runner(self.config.max_concurrent, "this executor is closed; make a new one")
 
     @property
     def concurrent_count(self) -> int:
@@ -129,14 +118,13 @@ class CommandExecutor:
             cancelled = cancelled or Cancel()
         execution = self._admit(command, args, timeout, cwd, on_output, on_limit)
         deadline = monotonic() + (_FOREVER if within is None else within)
-
-        async def turn(future: "Future[None]") -> None:
-            _turn(future, cancelled, deadline)
-
-        async def run(asked: Command) -> "Outcome":
-            return self._run(asked, cancelled, deadline)
-
-        return _finish(self._perform(execution, on_limit, turn, run))
+        with execution:
+            if (turn := execution.queue(on_limit)) is not None:
+                _wait(turn, cancelled, deadline)
+            self._dispatcher.check_open()
+            outcome, _ = self._dispatcher.run(execution.begin(), cancelled, deadline - monotonic())
+            execution.end(outcome)
+        return execution.result
 
     async def execute_command_async(
         self,
@@ -156,15 +144,16 @@ class CommandExecutor:
         from agent_exec.engine.awaiting import finished
 
         execution = self._admit(command, args, timeout, cwd, on_output, on_limit)
-
-        async def run(asked: Command) -> "Outcome":
-            return await self._runner.engine.arun(asked, sandbox=self._guard())
-
-        return await self._perform(execution, on_limit, finished, run)
+        with execution:
+            if (turn := execution.queue(on_limit)) is not None:
+                await finished(turn)
+            engine = self._dispatcher.engine
+            execution.end(await engine.arun(execution.begin(), sandbox=self._dispatcher.guard()))
+        return execution.result
 
     def close(self) -> None:
         """End what is awaited, wait for that, and take nothing more; harmless when repeated."""
-        self._runner.close()
+        self._dispatcher.close()
 
     def __enter__(self) -> "Self":
         return self
@@ -173,35 +162,6 @@ class CommandExecutor:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: "TracebackType | None"
     ) -> None:
         self.close()
-
-    async def _perform(
-        self,
-        execution: Execution,
-        on_limit: "OnLimit | None",
-        turn: "Callable[[Future[None]], Awaitable[None]]",
-        run: "Callable[[Command], Awaitable[Outcome]]",
-    ) -> "CommandExecutionResult":
-        """Run an admitted command, and return its result; `turn` waits for a slot, `run` runs it."""
-        try:
-            if not self._slots.take(execution):
-                if (on_limit or self.config.on_limit) == "raise":
-                    raise self._too_many(execution.command)
-                await turn(self._slots.queue(execution))
-                self._runner.check_open()
-            execution.begin()
-            started = monotonic()
-            try:
-                outcome = await run(execution.asked)
-            except (Broken, Missing) as error:
-                if error is execution.raised:
-                    raise
-                return execution.failed(error, monotonic() - started)
-            return execution.ended(outcome)
-        except BaseException:
-            self._journal.broke(execution.command)
-            raise
-        finally:
-            self._slots.give_back(execution)
 
     def _admit(
         self,
@@ -213,7 +173,7 @@ class CommandExecutor:
         on_limit: "OnLimit | None",
     ) -> Execution:
         """Check the request, and raise what is wrong with it."""
-        self._runner.check_open()
+        self._dispatcher.check_open()
         if on_limit not in (None, *ON_LIMIT):
             raise InvalidArgument(f"on_limit must be one of {', '.join(ON_LIMIT)}; got {on_limit!r}")
         name, given = checked(command, args)
@@ -223,38 +183,25 @@ class CommandExecutor:
             raise InvalidArgument(f"on_output must be callable; got {on_output!r}")
         found, words = self._judge(name, given, self._seen_from(folder))
         if not found.valid:
-            self._journal.refused(name)
+            self._journal.write("refused", name)
             details = {"command": name, "args": list(given), "error": found.error, "reason": found.reason}
             raise CommandValidationError("Command not allowed", found.code, details)
         where = self._folder(name, folder)
         try:
-            self._gate.admit(words, self._seen_from(where))
+            self._dispatcher.gate.admit(words, self._seen_from(where))
         except (ApprovalRequired, CommandDenied):
-            self._journal.refused(name)
+            self._journal.write("refused", name)
             raise
         return Execution(
-            name,
-            given,
-            words,
-            cwd=where,
-            timeout=clock / 1000,
-            grace=self.config.kill_timeout / 1000,
-            limit=self.config.max_output_bytes,
-            on_output=on_output,
-            journal=self._journal,
+            name, given, words, where, clock / 1000, on_output, self.config, self._slots, self._journal
         )
 
     def _judge(
         self, command: str, args: "tuple[str, ...]", cwd: str | None
     ) -> "tuple[CommandValidationResult, tuple[str, ...]]":
         """Return whether a command is allowed, and its words."""
-        self._journal.validating(command)
-        try:
-            words = words_of(command, args)
-        except ValueError as error:
-            return unreadable(error), ()
-        config = self.config
-        return validate(words, config.policy, cwd, guards=config.argument_guards), words
+        self._journal.write("validating", command)
+        return validate(command, args, self.config.policy, cwd, guards=self.config.argument_guards)
 
     def _seen_from(self, folder: str | None) -> str | None:
         """Return the folder that relative paths start from; None if it is unknown."""
@@ -264,55 +211,21 @@ class CommandExecutor:
 
     def _folder(self, command: str, cwd: str | None) -> str | None:
         """Return the folder to run in; raise if it lies outside of the workspace."""
-        if self._workspace is None:
+        workspace = self._workspace
+        if workspace is None:
             return cwd
-        try:
-            return self._workspace.resolve(cwd or ".")
-        except OutsideWorkspace as error:
-            self._journal.refused(command)
-            raise CommandValidationError(
-                f"Working directory outside the workspace: {error}",
-                EXECUTION_FAILED,
-                {"command": command, "cwd": cwd, "workspace_root": self._workspace.root},
-            ) from None
-
-    def _too_many(self, command: str) -> CommandExecutionError:
-        limit = self.config.max_concurrent
-        return CommandExecutionError(
-            "Concurrent limit exceeded",
-            CONCURRENT_LIMIT_EXCEEDED,
-            {"command": command, "max_concurrent": limit},
+        real = workspace.real(cwd or ".")
+        if workspace.holds(real):
+            return real
+        self._journal.write("refused", command)
+        raise CommandValidationError(
+            f"Working directory outside the workspace: {cwd!r} leads out of {workspace.root!r}",
+            EXECUTION_FAILED,
+            {"command": command, "cwd": cwd, "workspace_root": workspace.root},
         )
 
-    def _run(self, command: Command, cancelled: "Cancel | None", deadline: float) -> "Outcome":
-        if cancelled is None:
-            return run_command(command, sandbox=self._guard())
-        left = deadline - monotonic()
-        return self._runner.run(command, cancelled, sandbox=self._guard(), within=left)
 
-    def _guard(self) -> "Guard | None":
-        """Return what confines the next command, None if nothing does."""
-        if self.config.sandbox is None:
-            return None
-        from agent_exec.engine.engine import shared_spawner
-        from agent_exec.sandbox.plan.ours import ours
-        from agent_exec.sandbox.sandbox import shared_sandbox
-
-        known = ours(self._own, self.config.hidden)
-        return shared_sandbox().guard(self.config.sandbox, shared_spawner(), known)
-
-
-def _finish(work: "Coroutine[Any, None, CommandExecutionResult]") -> "CommandExecutionResult":
-    """Run a coroutine that never suspends, and return its result."""
-    try:
-        while True:
-            work.send(None)
-    except StopIteration as end:
-        result: CommandExecutionResult = end.value
-        return result
-
-
-def _turn(turn: "Future[None]", cancelled: "Cancel | None", deadline: float) -> None:
+def _wait(turn: "Future[None]", cancelled: "Cancel | None", deadline: float) -> None:
     """Wait for a slot; raise InvalidState if `cancelled` is set, or the time is over, before there is one."""
     if cancelled is None:
         turn.result()

@@ -4,15 +4,27 @@ from agent_exec.model.errors import InvalidArgument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from agent_exec.model.choices import Logger
 
 _DEBUG = 10  # the number of that level in the standard library
+_LINES = {
+    "validating": ("debug", "Validating command: {}"),
+    "refused": ("error", "Command validation failed: {}"),
+    "executing": ("info", "Executing command: {}"),
+    "spawned": ("debug", "Process spawned (pid: {})"),
+    "received": ("debug", "Received output: {} bytes"),
+    "signalled": ("debug", "Signal {} sent to process"),
+    "expired": ("info", "Command timeout: {} (sent SIGTERM)"),
+    "executed": ("info", "Command executed: {} (exit: {}, duration: {})"),
+    "failed": ("error", "Command failed: {} (exit code: {})"),
+    "timed_out": ("error", "Command timeout exceeded: {}"),
+    "overflowed": ("error", "Output size exceeded: {}"),
+    "broke": ("error", "Command execution error: {}"),
+}
 
 
 class Journal:
-    """The lines of the contract; without a logger nothing is written.
+    """Writes the lines of the contract; nothing without a logger.
 
     A line is one line: what is not printable is escaped, so that no argument
     can forge another.
@@ -21,78 +33,19 @@ class Journal:
     __slots__ = ("_logger",)
 
     def __init__(self, logger: "Logger | None") -> None:
-        self._logger: Logger = _Silent() if logger is None else logger
-        if not all(callable(getattr(self._logger, level, None)) for level in ("info", "debug", "error")):
+        levels = ("info", "debug", "error")
+        if logger is not None and not all(callable(getattr(logger, level, None)) for level in levels):
             raise InvalidArgument(f"a logger needs the methods info, debug and error; got {logger!r}")
+        self._logger = logger
 
-    @property
-    def debugging(self) -> bool:
-        """True if lines for developers are wanted, as far as the logger can say."""
-        enabled = getattr(self._logger, "isEnabledFor", None)
-        return enabled is None or bool(enabled(_DEBUG))
-
-    def validating(self, command: str) -> None:
-        """A command is about to be judged."""
-        if self.debugging:
-            self._logger.debug(f"Validating command: {_line(command)}")
-
-    def refused(self, command: str) -> None:
-        """It is not allowed."""
-        self._logger.error(f"Command validation failed: {_line(command)}")
-
-    def executing(self, command: str, args: "Sequence[str]") -> None:
-        """It is about to be started."""
-        self._logger.info(f"Executing command: {_line(' '.join((command, *args)))}")
-
-    def spawned(self, pid: object) -> None:
-        """It runs."""
-        self._logger.debug(f"Process spawned (pid: {pid})")
-
-    def received(self, size: int) -> None:
-        """It has printed something."""
-        self._logger.debug(f"Received output: {size} bytes")
-
-    def signalled(self, name: str) -> None:
-        """It was sent a signal."""
-        self._logger.debug(f"Signal {name} sent to process")
-
-    def expired(self, command: str) -> None:
-        """Its time has run out, and it was asked to end."""
-        self._logger.info(f"Command timeout: {_line(command)} (sent SIGTERM)")
-
-    def executed(self, command: str, code: int, duration: int) -> None:
-        """It has ended well."""
-        self._logger.info(f"Command executed: {_line(command)} (exit: {code}, duration: {duration})")
-
-    def failed(self, command: str, code: int | None) -> None:
-        """It has ended badly, by itself."""
-        self._logger.error(f"Command failed: {_line(command)} (exit code: {code})")
-
-    def timed_out(self, command: str) -> None:
-        """It has ended because its time ran out."""
-        self._logger.error(f"Command timeout exceeded: {_line(command)}")
-
-    def overflowed(self, command: str) -> None:
-        """It has ended, or was ended, with too much output."""
-        self._logger.error(f"Output size exceeded: {_line(command)}")
-
-    def broke(self, command: str) -> None:
-        """It could not be started or watched to its end."""
-        self._logger.error(f"Command execution error: {_line(command)}")
-
-
-class _Silent:
-    """Stands for no logger."""
-
-    __slots__ = ()
-
-    def info(self, message: str, /) -> None:
-        """Forget a line."""
-
-    debug = error = info
-
-    def isEnabledFor(self, _level: int) -> bool:  # noqa: N802 - the standard library's name
-        return False
+    def write(self, event: str, *values: object) -> None:
+        """Write the line of an event; one for developers only if the logger wants it."""
+        if self._logger is None:
+            return
+        level, form = _LINES[event]
+        if level == "debug" and not getattr(self._logger, "isEnabledFor", lambda _: True)(_DEBUG):
+            return
+        getattr(self._logger, level)(form.format(*(_line(str(value)) for value in values)))
 
 
 def _line(text: str) -> str:

@@ -3,7 +3,6 @@
 from time import monotonic
 
 from agent_exec.faces.executor.config import TIMEOUT_MS, milliseconds
-from agent_exec.faces.executor.definitions import definition
 from agent_exec.faces.executor.errors import (
     CONCURRENT_LIMIT_EXCEEDED,
     EXECUTION_FAILED,
@@ -12,9 +11,11 @@ from agent_exec.faces.executor.errors import (
     ToolTypeError,
 )
 from agent_exec.model.errors import AgentExecError, InvalidState
-from agent_exec.requests.folders import Workspaces
+from agent_exec.requests.folders import Workspace
 from agent_exec.tools.codes import executor_code
-from agent_exec.tools.schema import Wording, check
+from agent_exec.tools.define import define, integer, record, string, strings
+from agent_exec.tools.hints import command_hints
+from agent_exec.tools.schema import check
 from agent_exec.tools.tool import json_result
 
 TYPE_CHECKING = False
@@ -25,12 +26,52 @@ if TYPE_CHECKING:
     from agent_exec.faces.executor.executor import CommandExecutor
     from agent_exec.faces.executor.result import CommandExecutionResult
     from agent_exec.model.cancel import Cancel
+    from agent_exec.sandbox.profile import Profile
     from agent_exec.tools.tool import Result
 
 TOOLS = ("execute_command",)
 MARGIN = 1.0
 """Seconds that a call may take beyond the time of its command, which may wait for a slot."""
-_WORDING = Wording()
+_ABOUT = """\
+Runs an allowed program with its arguments, to its end; no shell reads them. One that is not on the list of \
+allowed programs is refused."""
+
+
+_RESULT = record(
+    {
+        "status": {"enum": ["success", "error", "timeout"]},
+        "output": string("What it printed."),
+        "error": string("What it printed on stderr, or why it was not run."),
+        "exitCode": {"type": ["integer", "null"]},
+        "code": string("Why not, if there is more to say than exitCode does."),
+        "signal": {"type": "string"},
+        "metadata": {
+            "type": "object",
+            "properties": {
+                name: {"type": "integer"} for name in ("duration_ms", "output_size_bytes", "error_size_bytes")
+            },
+        },
+    },
+    ("status", "output", "error", "exitCode"),
+)
+
+
+def definition(*, longest_ms: float = TIMEOUT_MS, sandbox: "Profile | None" = None) -> "dict[str, Any]":
+    """Return the tool: `name`, `description`, `annotations`, and `parameters` and `output_schema`.
+
+    `longest_ms` is how long a command may run; `sandbox` confines it.
+    """
+    fields = {
+        "command": string("The name of the program, such as git."),
+        "args": strings('Its arguments, such as ["status", "--short"].'),
+        "timeout": integer(
+            f"End it after so many milliseconds (at most {longest_ms:.0f}, the default; more is lowered).", 0
+        ),
+        "cwd": string("Folder to run it in; by default the workspace."),
+    }
+    return define("execute_command", _ABOUT, fields, ("command",), _RESULT, command_hints(sandbox))
+
+
 _SCHEMA = definition()["parameters"]
 _SCHEMA["properties"]["timeout"] = {"type": "number", "minimum": 0}
 _SCHEMA["properties"]["cwd"] = {}  # a caller in Python may have a path
@@ -56,7 +97,7 @@ class ToolHandler:
     ) -> None:
         self._executor = executor
         self.command_timeout_ms = milliseconds("command_timeout_ms", command_timeout_ms) or TIMEOUT_MS
-        self._roots = Workspaces(roots) if roots else None
+        self._roots = Workspace(*roots) if roots else None
         self._tool = definition(longest_ms=self.command_timeout_ms, sandbox=executor.config.sandbox)
 
     @property
@@ -77,7 +118,7 @@ class ToolHandler:
         longest = self.command_timeout_ms
         within, began = longest / 1000 + MARGIN, monotonic()
         try:
-            asked = check(name, self._tool["parameters"], arguments, _WORDING)
+            asked = check(name, self._tool["parameters"], arguments)
             if self._roots is not None:
                 asked["cwd"] = self._roots.resolve(asked.get("cwd") or ".", "cwd")
             asked["timeout"] = min(asked.get("timeout") or longest, longest)
@@ -126,7 +167,7 @@ class ToolHandler:
             raise ToolTypeError(f"Unknown tool: {tool!r}; there is {known}", TOOL_NOT_FOUND, {"tool": tool})
         if hasattr(args, "items"):
             args = {name: value for name, value in args.items() if value is not None}
-        asked = check(tool, _SCHEMA, args, _WORDING)
+        asked = check(tool, _SCHEMA, args)
         asked["timeout"] = asked.get("timeout") or self.command_timeout_ms
         return {**asked, "on_limit": "queue"}
 

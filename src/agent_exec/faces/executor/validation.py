@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from agent_exec.policy.verdict import Verdict
 
 _BLANKS = " \t\r\n"
-_BLACKLISTED = "Command is blacklisted"
 _NOT_WHITELISTED = "Command not in whitelist"
 _VALID = CommandValidationResult(True)
 
@@ -31,52 +30,43 @@ def checked(command: object, args: "Iterable[str] | None") -> "tuple[str, tuple[
     return command, words
 
 
-def words_of(command: str, args: "tuple[str, ...]") -> "tuple[str, ...]":
-    """Return the words that run, which are the words that are judged.
+def validate(
+    command: str, args: "tuple[str, ...]", policy: "Policy", cwd: str | None, *, guards: bool
+) -> "tuple[CommandValidationResult, tuple[str, ...]]":
+    """Return whether the policy allows a command in this folder, and the words that run.
 
     A command with blanks is split as a shell would, and nothing in it is
-    expanded. Raise ValueError if that cannot be done.
+    expanded. The words that run are the words that are judged.
     """
-    if not any(blank in command for blank in _BLANKS):
-        return (command, *args)
-    import shlex
+    words = (command, *args)
+    if any(blank in command for blank in _BLANKS):
+        import shlex
 
-    return (*shlex.split(command), *args)
-
-
-def validate(
-    words: "tuple[str, ...]", policy: "Policy", cwd: str | None, *, guards: bool
-) -> CommandValidationResult:
-    """Return whether the policy allows these words in this folder."""
+        try:
+            words = (*shlex.split(command), *args)
+        except ValueError as error:
+            return _refusal(f"{_NOT_WHITELISTED}: it cannot be read, {error}", str(error)), ()
     if not words or not words[0]:
-        return _unlisted("there is no command in it")
+        return _refusal(_NOT_WHITELISTED, "there is no command in it"), words
     verdict = policy.judge(words, facts_here(words, cwd))
-    denied = next((one for one in verdict.findings if one.kind == "deny"), None)
-    if denied is not None:
-        return CommandValidationResult(False, _BLACKLISTED, COMMAND_BLACKLISTED, denied.reason or denied.text)
+    for one in verdict.findings:
+        if one.kind == "deny":
+            return _refusal("Command is blacklisted", one.reason or one.text, COMMAND_BLACKLISTED), words
     if not _listed(words, verdict, policy):
-        return _unlisted(f"{words[0]} is not whitelisted")
-    if guards:
-        risky = next((one for one in verdict.findings if one.kind != "allow"), None)
-        if risky is not None:
-            why = f"{risky.text}: {risky.reason}"
-            return CommandValidationResult(False, f"{_NOT_WHITELISTED}: {why}", COMMAND_NOT_WHITELISTED, why)
-    return _VALID
+        return _refusal(_NOT_WHITELISTED, f"{words[0]} is not whitelisted"), words
+    for one in verdict.findings if guards else ():
+        if one.kind != "allow":
+            why = f"{one.text}: {one.reason}"
+            return _refusal(f"{_NOT_WHITELISTED}: {why}", why), words
+    return _VALID, words
 
 
-def unreadable(why: object) -> CommandValidationResult:
-    """Return the refusal of a command that cannot be split into words."""
-    return CommandValidationResult(
-        False, f"{_NOT_WHITELISTED}: it cannot be read, {why}", COMMAND_NOT_WHITELISTED, str(why)
-    )
-
-
-def _unlisted(reason: str) -> CommandValidationResult:
-    return CommandValidationResult(False, _NOT_WHITELISTED, COMMAND_NOT_WHITELISTED, reason)
+def _refusal(error: str, reason: str, code: str = COMMAND_NOT_WHITELISTED) -> CommandValidationResult:
+    return CommandValidationResult(False, error, code, reason)
 
 
 def _listed(words: "tuple[str, ...]", verdict: "Verdict", policy: "Policy") -> bool:
-    """Return True if a rule allows the command itself, which is the first finding."""
+    """True if a rule allows the command itself, which is the first finding."""
     first = verdict.findings[0]
     is_path = "/" in words[0] or "\\" in words[0]
     if first.kind == "allow" and first.rule is not None and not is_path:
@@ -92,7 +82,7 @@ def _listed(words: "tuple[str, ...]", verdict: "Verdict", policy: "Policy") -> b
 
 
 def _writes(rule: "Rule", path: str) -> bool:
-    """Return True if a rule names this path, or matches every command."""
+    """True if a rule names this path, or matches every command."""
     if not rule.prefix:
         return True
     token = rule.prefix[0]

@@ -5,8 +5,8 @@ import os
 from agent_exec.faces import answers, defaults
 from agent_exec.faces.jobtools.definitions import TOOLS, UNTIL, definitions
 from agent_exec.model.errors import AgentExecError, JobNotFound
-from agent_exec.requests.folders import Workspaces
-from agent_exec.tools.schema import Wording, check
+from agent_exec.requests.folders import Workspace
+from agent_exec.tools.schema import check
 from agent_exec.tools.tool import json_result, watch
 
 TYPE_CHECKING = False
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from agent_exec.model.choices import Stream
     from agent_exec.sandbox.profile import Profile
     from agent_exec.tools.tool import Result
-
-_WORDING = Wording()
 
 
 class JobTools:
@@ -45,7 +43,7 @@ class JobTools:
         usual: float | None = None,
     ) -> None:
         self.jobs = jobs
-        self.workspaces = Workspaces(roots)
+        self.workspaces = Workspace(*roots)
         self._sandbox = sandbox
         self._free = sandbox is not None and sandbox.name == "full-access"
         self._longest = longest
@@ -84,7 +82,7 @@ class JobTools:
         """Call a tool; what goes wrong is an answer too."""
         try:
             schema = next(tool["parameters"] for tool in self.definitions() if tool["name"] == name)
-            answer = self._tools[name](check(name, schema, arguments, _WORDING), call)
+            answer = self._tools[name](check(name, schema, arguments), call)
         except AgentExecError as error:
             answer = answers.refusal(error)
         except OSError as error:

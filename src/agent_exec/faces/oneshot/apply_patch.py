@@ -31,13 +31,11 @@ _DEFINITION = {
 def _act(context: "Context", asked: "Arguments") -> "dict[str, Any]":
     from agent_exec.patch.answer import told, verify, verify_confined
 
-    if context.sandbox is not None and context.sandbox.name != "full-access":
-        from agent_exec.sandbox.sandbox import shared_sandbox
-
-        plan = shared_sandbox().look(context.sandbox, context.ours)
+    plan = context.dispatcher.plan()
+    if plan is not None:
         changes = verify_confined(asked["patch"], cwd=asked["cwd"], plan=plan)
     else:
-        changes = verify(asked["patch"], cwd=asked["cwd"], inside=list(context.roots.roots))
+        changes = verify(asked["patch"], cwd=asked["cwd"], inside=list(context.workspace.roots))
     stdin = asked["patch"].encode("utf-8", "surrogateescape")
     judge(context, ("apply_patch",), asked["cwd"], stdin, changes.paths)
     done = told(changes, changes.commit())

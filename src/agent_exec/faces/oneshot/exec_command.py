@@ -2,8 +2,6 @@
 
 from time import time_ns
 
-from agent_exec.engine.engine import run_command
-from agent_exec.faces.oneshot.cut import bytes_for, cut
 from agent_exec.faces.oneshot.definitions import BOUNDS, MAX_OUTPUT_CHARS, TIMEOUT_MS, TOOL_DEFINITIONS
 from agent_exec.faces.oneshot.secure import ToolError, secure_tool
 from agent_exec.model.command import Command
@@ -11,19 +9,19 @@ from agent_exec.model.errors import CommandNotExecutable, CommandNotFound, Inval
 from agent_exec.model.limits import Limits
 from agent_exec.model.output import Head
 from agent_exec.requests.shells import resolve_command
+from agent_exec.tools.hints import reads_only
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from agent_exec.faces.oneshot.secure import Arguments, Context
-    from agent_exec.model.outcome import Outcome
-    from agent_exec.sandbox.plan.ours import Ours
-    from agent_exec.sandbox.profile import Profile
 
 GRACE = 0.5
 TIMED_OUT = 124
+WIDEST = 4
+"""How many bytes a character takes at most."""
 _DEFINITION = TOOL_DEFINITIONS["exec_command"]
 _DEFAULTS = {
     name: field["default"]
@@ -33,6 +31,7 @@ _DEFAULTS = {
 
 
 def execute(
+    context: "Context",
     command: "Sequence[str]",
     cwd: str,
     *,
@@ -41,18 +40,12 @@ def execute(
     stdin: bytes | None = None,
     timeout_ms: int = TIMEOUT_MS,
     max_output_chars: int = MAX_OUTPUT_CHARS,
-    sandbox: "Profile | None" = None,
-    ours: "Ours | None" = None,
-    run: "Callable[..., Outcome] | None" = None,
 ) -> "dict[str, Any]":
     """Run a command, by an `argv` of its own if it has one, and return the nine fields of the contract.
 
-    What other tools are built on. The environment is ours unless it is
-    given. Nothing of the command is left when this returns or raises. In a
-    sandbox, `ours` are files that it may not change and folders that it may
-    not see, by default this program's own, and there is a tenth field,
-    `sandbox`, with what it was kept from. `run` is who runs it, if not the
-    caller's own thread.
+    The environment is ours unless it is given. Nothing of the command is left
+    when this returns or raises. In a sandbox there is a tenth field,
+    `sandbox`: what the command was kept from.
     """
     asked = Command(
         command if argv is None else argv,
@@ -60,23 +53,15 @@ def execute(
         env=env,
         stdin=stdin,
         limits=Limits(timeout_ms / 1000, GRACE),
-        keep=Head(bytes_for(max_output_chars)),
+        keep=Head(WIDEST * max_output_chars),
     )
     began = time_ns() // 1_000_000
-    told = {}
-    if sandbox is None:
-        outcome = (run or run_command)(asked)
-    else:
-        from agent_exec.faces.sandbox import run_confined
-        from agent_exec.sandbox.plan.ours import ours as usual
-
-        outcome, block = run_confined(asked, sandbox, cwd=cwd, ours=ours or usual(), run=run)
-        told = {"sandbox": block}
+    outcome, guard = context.dispatcher.run(asked, context.cancelled)
     ended = time_ns() // 1_000_000
     stdout, stdout_truncated = cut(outcome.stdout, outcome.stdout_observed, max_output_chars)
     stderr, stderr_truncated = cut(outcome.stderr, outcome.stderr_observed, max_output_chars)
     timed_out = outcome.timed_out
-    return {
+    told: dict[str, Any] = {
         "cwd": cwd,
         "command": list(command),
         "exit_code": TIMED_OUT if timed_out else outcome.exit_code,
@@ -86,8 +71,23 @@ def execute(
         "stderr_truncated": stderr_truncated,
         "timed_out": timed_out,
         "duration_ms": max(0, ended - began),  # the clock may have been set back
-        **told,
     }
+    if guard is not None:
+        from agent_exec.sandbox.report.report import block
+
+        told["sandbox"] = block(guard.plan, outcome, cwd)
+    return told
+
+
+def cut(kept: bytes, observed: int, characters: int) -> tuple[str, bool]:
+    """Return the first characters of a stream, and True if there were more.
+
+    A character is a code point; invalid UTF-8 becomes U+FFFD. Of the stream,
+    WIDEST bytes for each character were kept: if they were cut, perhaps
+    within a character, then all that were asked for lie before the cut.
+    """
+    text = kept.decode("utf-8", "replace")
+    return text[:characters], len(text) > characters or observed > len(kept)
 
 
 def _check(asked: "Arguments") -> "Arguments":
@@ -109,15 +109,13 @@ def _act(context: "Context", asked: "Arguments") -> "dict[str, Any]":
     argv = resolve_command(asked["command"], asked["shell_mode"], context.shell)
     try:
         return execute(
+            context,
             asked["command"],
             asked["cwd"],
             argv=argv,
             stdin=asked["stdin"],
             timeout_ms=min(asked["timeout_ms"], context.longest_ms),
             max_output_chars=asked["max_output_chars"],
-            sandbox=context.sandbox,
-            ours=context.ours,
-            run=context.run,
         )
     except (CommandNotFound, CommandNotExecutable) as error:
         if asked["shell_mode"] == "direct":
@@ -132,9 +130,8 @@ def _act(context: "Context", asked: "Arguments") -> "dict[str, Any]":
 
 
 def _may_write(context: "Context") -> bool:
-    """Return True if a command may write: the kernel does not prevent it."""
-    confined = context.sandbox is not None and context.sandbox.name == "read-only"
-    return not (confined or context.exec_in_read_only)
+    """True if a command may write: the kernel does not prevent it."""
+    return not (reads_only(context.sandbox) or context.exec_in_read_only)
 
 
 EXEC_COMMAND = secure_tool(

@@ -116,15 +116,7 @@ def _git(
     context: "Context", words: "tuple[str, ...]", cwd: str, env: "dict[str, str]", *, none: int = 0
 ) -> "dict[str, Any]":
     """Run git; `none` is the exit code by which it says that there is nothing."""
-    told = execute(
-        (*_GIT, *words),
-        cwd,
-        env=env,
-        max_output_chars=MOST_OUTPUT_CHARS,
-        sandbox=context.sandbox,  # the folder may be another by the time that git enters it
-        ours=context.ours,
-        run=context.run,
-    )
+    told = execute(context, (*_GIT, *words), cwd, env=env, max_output_chars=MOST_OUTPUT_CHARS)
     if told["timed_out"]:
         raise ToolError(
             "INTERNAL", f"git {words[0]} took more than 30 seconds; try again, or use exec_command"

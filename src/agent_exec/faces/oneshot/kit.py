@@ -14,11 +14,11 @@ from agent_exec.faces.oneshot.git_status import GIT_STATUS_SUMMARY
 from agent_exec.faces.oneshot.secure import PERMISSIONS, WRITE_SCOPES, Context, Tool, refusal
 from agent_exec.model.cancel import check_cancel
 from agent_exec.model.errors import InvalidArgument
-from agent_exec.requests.folders import Workspace, Workspaces
-from agent_exec.requests.opening import IN_FORCE, open_door
+from agent_exec.requests.dispatch import Dispatcher
+from agent_exec.requests.folders import Workspace
+from agent_exec.requests.opening import IN_FORCE
 from agent_exec.requests.shells import POSIX_SHELLS, POWERSHELLS, shell_for, shell_name
 from agent_exec.tools.export import copied, export
-from agent_exec.tools.runner import Runner
 from agent_exec.tools.schema import shown
 from agent_exec.tools.tool import json_result
 
@@ -36,9 +36,6 @@ if TYPE_CHECKING:
     from agent_exec.sandbox.profile import Profile
     from agent_exec.tools.tool import Result
 
-SLOTS = 1024
-"""How many commands of calls that can be cancelled run at once; more of them wait."""
-
 ToolCatalog: "Mapping[str, Tool]" = {tool.name: tool for tool in (EXEC_COMMAND, GIT_STATUS_SUMMARY)}
 """The tools that every kit has, in their order."""
 
@@ -51,13 +48,12 @@ class Toolkit:
     call at once. A server calls it as a toolset: `definitions`, `call`.
     """
 
-    __slots__ = ("_context", "_runner", "_tools")
+    __slots__ = ("_context", "_tools")
     name = "oneshot"
 
     def __init__(self, context: Context, tools: "Mapping[str, Tool]") -> None:
         self._context = context
         self._tools = tools
-        self._runner = Runner(SLOTS, "these tools are closed; nothing was run")
 
     def __repr__(self) -> str:
         return f"<Toolkit {self.workspace_root!r} {self.write_scope}>"
@@ -75,7 +71,7 @@ class Toolkit:
     @property
     def instructions(self) -> str:
         """The text about all tools for a model."""
-        context, (first, *others) = self._context, self._context.roots.roots
+        context, (first, *others) = self._context, self._context.workspace.roots
         more = f" (or {', '.join(others)}, where cwd says so)" if others else ""
         box = context.sandbox
         confined = (
@@ -133,10 +129,7 @@ class Toolkit:
             )
         context = self._context
         if cancelled is not None:
-            runner = self._runner
-            context = context.replace(
-                run=lambda command, sandbox=None: runner.run(command, cancelled, sandbox=sandbox)
-            )
+            context = context.replace(cancelled=cancelled)
         return tool.call(context, arguments)
 
     def call(self, name: str, arguments: "dict[str, Any]", call: "Cancel") -> "Result":
@@ -146,7 +139,7 @@ class Toolkit:
 
     def close(self) -> None:
         """End what runs for calls that can be cancelled, wait until it is gone, and take no more of them."""
-        self._runner.close()
+        self._context.dispatcher.close()
 
     def allowed_tools(self) -> "list[Definition]":
         """Return the definitions of the tools that the policy allows, in order."""
@@ -205,27 +198,24 @@ def create_agent_toolkit(
     permissions, default = _checked_policy(policy)
     if not isinstance(write_scope, str) or write_scope not in WRITE_SCOPES:
         raise InvalidArgument(f"write_scope must be one of {', '.join(WRITE_SCOPES)}; got {write_scope!r}")
-    gate, protected = open_door(
+    dispatcher = Dispatcher(
         rules,
         approver,
         approval_policy,
         gate=gate,
-        sandbox=_checked_sandbox(sandbox),
+        sandbox=sandbox,
         own=_checked_paths("own", own),
+        hidden=_checked_paths("hidden", hidden),
     )
     context = Context(
-        Workspace(root),
-        Workspaces((root, *_checked_paths("roots", roots))),
-        permissions=permissions,
-        default_policy=default,
-        write_scope=write_scope,
-        gate=gate,
-        shell=_checked_shell(shell),
-        exec_in_read_only=bool(exec_in_read_only),
-        sandbox=sandbox,
-        own=protected,
-        hidden=_checked_paths("hidden", hidden),
-        longest_ms=LONGEST_TIMEOUT_MS if longest is None else min(int(longest * 1000), LONGEST_TIMEOUT_MS),
+        Workspace(root, *_checked_paths("roots", roots)),
+        permissions,
+        default,
+        write_scope,
+        _checked_shell(shell),
+        bool(exec_in_read_only),
+        LONGEST_TIMEOUT_MS if longest is None else min(int(longest * 1000), LONGEST_TIMEOUT_MS),
+        dispatcher,
     )
     return Toolkit(context, _joined(tools))
 
@@ -266,15 +256,6 @@ def _checked_paths(name: str, paths: "Sequence[str | os.PathLike[str]]") -> "tup
     if isinstance(paths, str | bytes) or not all(isinstance(path, str | os.PathLike) for path in paths):
         raise InvalidArgument(f"{name} must be a list of paths; got {paths!r}")
     return tuple(os.path.abspath(path) for path in paths)
-
-
-def _checked_sandbox(sandbox: "Profile | None") -> "Profile | None":
-    if sandbox is not None:
-        from agent_exec.sandbox.profile import Profile
-
-        if not isinstance(sandbox, Profile):
-            raise InvalidArgument(f"sandbox must be a Profile; got {sandbox!r}")
-    return sandbox
 
 
 def _checked_shell(shell: "Sequence[str] | None") -> "tuple[str, ...]":

@@ -20,10 +20,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from agent_exec.faces.oneshot.definitions import Definition
-    from agent_exec.model.outcome import Outcome
-    from agent_exec.requests.folders import Workspace, Workspaces
-    from agent_exec.requests.gate import Gate
-    from agent_exec.sandbox.plan.ours import Ours
+    from agent_exec.model.cancel import Cancel
+    from agent_exec.requests.dispatch import Dispatcher
+    from agent_exec.requests.folders import Workspace
     from agent_exec.sandbox.profile import Profile
 
     Answer = dict[str, Any]
@@ -54,57 +53,28 @@ class ToolError(Exception):
 class Context(Value):
     """What a kit knows, for its tools: where they may work, what is allowed, and through which shell.
 
-    Relative paths start from `workspace`, and none leads out of `roots`. No
-    confined command may change the files `own` or see the folders `hidden`.
-    No command runs longer than `longest_ms`. `run` stands in the place of
-    `run_command` in a call that can be cancelled.
+    Relative paths start from the root of `workspace`, and none leads out of
+    its roots. No command runs longer than `longest_ms`; those of a call that
+    can be cancelled end when `cancelled` is set.
     """
 
-    __slots__ = tuple(
-        "workspace roots permissions default_policy write_scope gate shell exec_in_read_only sandbox own"
-        " hidden longest_ms run".split()
-    )
-
-    def __init__(
-        self,
-        workspace: "Workspace",
-        roots: "Workspaces",
-        *,
-        permissions: "Mapping[str, str]",
-        default_policy: str,
-        write_scope: str,
-        gate: "Gate",
-        shell: "tuple[str, ...]",
-        exec_in_read_only: bool,
-        sandbox: "Profile | None" = None,
-        own: "tuple[str, ...]" = (),
-        hidden: "tuple[str, ...]" = (),
-        longest_ms: int,
-        run: "Callable[..., Outcome] | None" = None,
-    ) -> None:
-        self.workspace = workspace
-        self.roots = roots
-        self.permissions = permissions
-        self.default_policy = default_policy
-        self.write_scope = write_scope
-        self.gate = gate
-        self.shell = shell
-        self.exec_in_read_only = exec_in_read_only
-        self.sandbox = sandbox
-        self.own = own
-        self.hidden = hidden
-        self.longest_ms = longest_ms
-        self.run = run
+    workspace: "Workspace"
+    permissions: "Mapping[str, str]"
+    default_policy: str
+    write_scope: str
+    shell: "tuple[str, ...]"
+    exec_in_read_only: bool
+    longest_ms: int
+    dispatcher: "Dispatcher"
+    cancelled: "Cancel | None" = None
 
     @property
-    def ours(self) -> "Ours":
-        """The files that no confined command may change, and the folders that none may see."""
-        from agent_exec.sandbox.plan.ours import ours
-
-        return ours(self.own, self.hidden)
+    def sandbox(self) -> "Profile | None":
+        """The profile that confines every command."""
+        return self.dispatcher.sandbox
 
     def allows(self, name: str) -> bool:
-        """Return True if the policy allows a tool."""
+        """True if the policy allows a tool."""
         return self.permissions.get(name, self.default_policy) == "allow"
 
 
@@ -131,7 +101,18 @@ _WORDING = _Wording()
 
 
 class Tool:
-    """A tool that can be called only through the steps; `secure_tool` makes it."""
+    """A tool that joins a kit, `create_agent_toolkit(..., tools=[tool])`, and is called through the steps.
+
+    `definition` is flat: name, description, parameters. `act(context,
+    arguments)` does the work and returns the data of the answer; it raises
+    ToolError to answer with a code of its own. `path` names the argument that
+    is a path in the workspace: `act` gets it real, absolute and inside, and
+    the root if it was left out. `writes` is true if the tool may write, which
+    a read-only scope denies. `check` returns the arguments as they should be,
+    or raises InvalidArgument. `words` returns the command that the tool would
+    run, for the rules to judge. The arguments are valid by `parameters`, in
+    which `bounds` replaces keywords of single ones that models are not shown.
+    """
 
     __slots__ = ("_act", "_check", "_free", "_path", "_schema", "_words", "_writes", "definition", "name")
 
@@ -139,16 +120,29 @@ class Tool:
         self,
         definition: "Definition",
         act: "Callable[[Context, Arguments], Any]",
-        path: str | None,
-        writes: "bool | Callable[[Context], bool]",
-        check: "Callable[[Arguments], Arguments] | None",
-        words: "Callable[[Arguments], Sequence[str]] | None",
-        bounds: "Mapping[str, Any] | None",
+        *,
+        path: str | None = None,
+        writes: "bool | Callable[[Context], bool]" = False,
+        check: "Callable[[Arguments], Arguments] | None" = None,
+        words: "Callable[[Arguments], Sequence[str]] | None" = None,
+        bounds: "Mapping[str, Any] | None" = None,
     ) -> None:
+        for name, kind in (("name", str), ("description", str), ("parameters", dict)):
+            if not isinstance(definition, dict) or not isinstance(definition.get(name), kind):
+                raise InvalidArgument(
+                    'a definition must be {"name": "...", "description": "...", "parameters": {"type": '
+                    f'"object", "properties": {{...}}}}}}; its {name} is missing or no {kind.__name__}'
+                )
         self.definition: Definition = copied(definition)
         self.name: str = self.definition["name"]
         parameters = self.definition["parameters"]
-        fields = parameters["properties"]
+        fields = parameters.get("properties")
+        if not isinstance(fields, dict):
+            raise InvalidArgument("a definition's parameters must have properties, if only {}")
+        if path is not None and path not in fields:
+            raise InvalidArgument(f"path must name one of the tool's parameters; there is no {path!r}")
+        if not callable(act):
+            raise InvalidArgument(f"act must be callable as act(context, arguments); got {act!r}")
         self._free = [name for name in fields if name != path] if bounds is None else FREE
         stricter = {name: {**fields[name], **bound} for name, bound in (bounds or {}).items()}
         self._schema = {**parameters, "properties": {**fields, **stricter}}
@@ -178,7 +172,8 @@ class Tool:
                 "POLICY_DENIED", f"[Security Policy] Access denied for tool: {self.name}", tool=self.name
             )
         asked = self._shape(arguments)
-        real = None if self._path is None else context.workspace.real(asked[self._path])
+        workspace = context.workspace
+        real = None if self._path is None else workspace.real(asked[self._path])
         if self._words is not None:
             judge(context, self._words(asked), real, asked.get("stdin") or b"")
         if context.write_scope == READ_ONLY and (
@@ -192,11 +187,11 @@ class Tool:
                 write_scope=context.write_scope,
             )
         if self._path is not None and real is not None:
-            if not context.roots.holds(real):
+            if not workspace.holds(real):
                 raise ToolError(
                     "SANDBOX_VIOLATION",
                     f"[Sandbox Violation] {self._path} {asked[self._path]!r} is outside of workspace "
-                    f"{', '.join(map(repr, context.roots.roots))}. Choose a path below it",
+                    f"{', '.join(map(repr, workspace.roots))}. Choose a path below it",
                     argument=self._path,
                     path=asked[self._path],
                 )
@@ -215,42 +210,7 @@ class Tool:
         return asked if self._check is None else self._check(asked)
 
 
-def secure_tool(
-    definition: "Definition",
-    act: "Callable[[Context, Arguments], Any]",
-    *,
-    path: str | None = None,
-    writes: "bool | Callable[[Context], bool]" = False,
-    check: "Callable[[Arguments], Arguments] | None" = None,
-    words: "Callable[[Arguments], Sequence[str]] | None" = None,
-    bounds: "Mapping[str, Any] | None" = None,
-) -> Tool:
-    """Make a tool that joins a kit: `create_agent_toolkit(..., tools=[tool])`.
-
-    `definition` is flat: name, description, parameters. `act(context,
-    arguments)` does the work and gives the data of the answer; it raises
-    ToolError to answer with a code of its own. `path` names the argument that
-    is a path in the workspace: `act` gets it real, absolute and inside, and
-    the root if it was left out. `writes` says that the tool may write, which
-    a read-only scope denies. `check` gives the arguments as they should be,
-    or raises InvalidArgument. `words` gives the command that the tool would
-    run, for the rules to judge. The arguments are valid by `parameters`, in
-    which `bounds` replaces keywords of single ones that models are not shown.
-    """
-    for name, kind in (("name", str), ("description", str), ("parameters", dict)):
-        if not isinstance(definition, dict) or not isinstance(definition.get(name), kind):
-            raise InvalidArgument(
-                'a definition must be {"name": "...", "description": "...", "parameters": {"type": "object", '
-                f'"properties": {{...}}}}}}; its {name} is missing or no {kind.__name__}'
-            )
-    properties = definition["parameters"].get("properties")
-    if not isinstance(properties, dict):
-        raise InvalidArgument("a definition's parameters must have properties, if only {}")
-    if path is not None and path not in properties:
-        raise InvalidArgument(f"path must name one of the tool's parameters; there is no {path!r}")
-    if not callable(act):
-        raise InvalidArgument(f"act must be callable as act(context, arguments); got {act!r}")
-    return Tool(definition, act, path, writes, check, words, bounds)
+secure_tool = Tool
 
 
 def refusal(
@@ -276,7 +236,7 @@ def judge(
 ) -> None:
     """Have the rules judge a command; its input is shown to the approver."""
     try:
-        context.gate.admit(words, cwd, stdin=stdin, writes=writes)
+        context.dispatcher.gate.admit(words, cwd, stdin=stdin, writes=writes)
     except (CommandDenied, ApprovalRequired) as error:
         raise ToolError("POLICY_DENIED", f"[Security Policy] {error.message}", **error.details) from error
     except InvalidArgument as error:  # the approver's answer is invalid, not the caller's request

@@ -3,7 +3,6 @@
 import os
 from time import monotonic
 
-from agent_exec.engine.engine import Engine
 from agent_exec.faces.session.admission import admit, can_escalate, escalates, let_out
 from agent_exec.faces.session.answer import Answer, new_chunk_id
 from agent_exec.faces.session.failures import (
@@ -30,7 +29,7 @@ from agent_exec.model.errors import AgentExecError, ApprovalRequired, CommandDen
 from agent_exec.model.limits import Limits
 from agent_exec.model.output import Head
 from agent_exec.requests import shells, variables
-from agent_exec.requests.folders import Workspaces
+from agent_exec.requests.folders import Workspace
 from agent_exec.sessions.registry import Registry
 from agent_exec.sessions.session import Session, told
 from agent_exec.sessions.transcript import Taken, Transcript
@@ -45,9 +44,7 @@ if TYPE_CHECKING:
     from agent_exec.model.cancel import Cancel
     from agent_exec.patch.answer import Applied
     from agent_exec.patch.apply import Changes
-    from agent_exec.requests.gate import Gate
-    from agent_exec.sandbox.profile import Profile
-    from agent_exec.sandbox.report.guard import Guard
+    from agent_exec.requests.dispatch import Dispatcher
 
 INTERRUPT = b"\x03"
 GRACE = 2.0
@@ -59,9 +56,8 @@ _MOST_SHELLS = 100
 class Sessions:
     """The sessions of one server, and the terms on which they run; any thread may call.
 
-    Their output goes to `folder`. No confined command may see what is below
-    `hidden`, by default that folder, or change the files `own`. `jobs` is
-    the folder of the jobs that sessions can become. Nothing starts outside of
+    Their output goes to `folder`. `dispatcher` judges and confines their
+    commands. `jobs` is the folder of the jobs that sessions can become. Nothing starts outside of
     `roots`, if there are any. No call waits longer than `longest` seconds.
     """
 
@@ -70,11 +66,8 @@ class Sessions:
         workspace: str,
         folder: str,
         terms: "Terms",
-        gate: "Gate",
+        dispatcher: "Dispatcher",
         *,
-        sandbox: "Profile | None" = None,
-        own: "Sequence[str]" = (),
-        hidden: "Sequence[str]" = (),
         policy: variables.EnvironmentPolicy | None = None,
         jobs: str | None = None,
         limit: int = 64,
@@ -83,21 +76,20 @@ class Sessions:
         longest: float | None = None,
     ) -> None:
         self.workspace = workspace
-        self._roots = Workspaces((workspace, *roots)) if roots else None
+        self._roots = Workspace(workspace, *roots) if roots else None
         self._longest = longest
         self.terms = terms
         self.registry = Registry(folder, limit)
         self._pipelines = Pipelines(folder)
         self._shells: dict[str | None, shells.Shell] = {}
         self._built: dict[bool, tuple[Mapping[str, str], Variables]] = {}
-        self._gate = gate
-        self.sandbox = sandbox
-        self._own = tuple(own)
-        self._hidden = (folder, *hidden)
+        self._dispatcher = dispatcher
+        self._gate = dispatcher.gate
+        self.sandbox = dispatcher.sandbox
         self._policy = policy or variables.QUIET
         self.jobs = jobs
         self._environ = dict(os.environ if environ is None else environ)
-        self._engine = Engine(slots=limit + 64)
+        self._engine = dispatcher.engine
         self._login: dict[shells.Shell, dict[str, str]] = {}
 
     def execute(self, asked: "ExecArguments", cancelled: "Cancel | None" = None) -> Answer:
@@ -218,7 +210,7 @@ class Sessions:
         left = self.registry.close()
         for session in left:
             session.stop()
-        self._engine.close()
+        self._dispatcher.close()
         for session in left:
             if session.run.guard is not None and not session.job:
                 session.run.guard.look()
@@ -303,7 +295,7 @@ class Sessions:
             separate=asked.separate_streams,
         )
         try:
-            guard = self._guard() if confined else None
+            guard = self._dispatcher.guard(self._engine.spawner) if confined else None
             session.plan = None if guard is None else guard.plan
             session.start(self._engine, guard)
         except AgentExecError as error:
@@ -444,20 +436,11 @@ class Sessions:
                 notes.append(human(found))
         return notes
 
-    def _guard(self) -> "Guard | None":
-        """Return what confines the next command, None if nothing does."""
-        if self.sandbox is None:
-            return None
-        from agent_exec.sandbox.plan.ours import ours
-        from agent_exec.sandbox.sandbox import shared_sandbox
-
-        return shared_sandbox().guard(self.sandbox, self._engine.spawner, ours(self._own, self._hidden))
-
     def _verify(self, text: str, cwd: str) -> "Changes":
         """Return what a patch would do, if it writes only where commands may."""
         from agent_exec.patch.answer import verify, verify_confined
 
-        guard = self._guard()
+        guard = self._dispatcher.guard(self._engine.spawner)
         if guard is not None and guard.plan.backend:
             return verify_confined(text, cwd=cwd, plan=guard.plan)
         roots = self._roots.roots if self._roots is not None else (self.workspace,)

@@ -16,7 +16,8 @@ from agent_exec.model.output import unfinished
 from agent_exec.model.visible import visible
 from agent_exec.patch.journal import recover
 from agent_exec.places import here
-from agent_exec.requests.opening import IN_FORCE, open_door
+from agent_exec.requests.dispatch import Dispatcher
+from agent_exec.requests.opening import IN_FORCE
 from agent_exec.tools.tool import Call, Result
 
 TYPE_CHECKING = False
@@ -217,19 +218,25 @@ def open_tools(
     With `roots`, commands start and patches apply in these folders or the
     workspace, and nowhere else. No call waits longer than `longest` seconds.
     """
-    gate, protected = open_door(rules, approver, approval_policy, gate=gate, sandbox=sandbox, own=own)
     recover()
     storage = Storage()
     try:
+        dispatcher = Dispatcher(
+            rules,
+            approver,
+            approval_policy,
+            gate=gate,
+            sandbox=sandbox,
+            own=own,
+            hidden=(storage.folder, storage.above, *(() if jobs is None else (jobs,))),
+            slots=limit + 64,
+        )
         sessions = Sessions(
             os.path.realpath(workspace or here()),
             storage.folder,
             terms or USUAL,
-            gate,
-            sandbox=sandbox,
+            dispatcher,
             limit=limit,
-            own=protected,
-            hidden=[storage.above, *(() if jobs is None else (jobs,))],
             jobs=None if jobs is None else os.path.abspath(jobs),
             roots=roots,
             longest=longest,
