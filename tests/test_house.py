@@ -229,7 +229,7 @@ def test_boxes_are_planned_in_one_place() -> None:
             if isinstance(node, ast.Call) and (name := called_name(node.func)) in callers:
                 callers[name].add(str(module.relative_to(SOURCE)))
     assert callers["make_plan"] == {"sandbox/sandbox.py"}
-    assert callers["snapshot"] - {"faces/slash/finding.py", "faces/slash/scroll.py"} <= {
+    assert callers["snapshot"] - {"faces/slash/view.py"} <= {
         "sandbox/report/changes.py",
         "sandbox/report/guard.py",
     }

@@ -14,9 +14,8 @@ from textual.pilot import Pilot
 
 from agent_exec.apps.shell.app import ShellApp
 from agent_exec.apps.shell.settings import Settings
-from agent_exec.faces.slash.parser import ShellCommandRequest
+from agent_exec.faces.slash.line import ShellCommandRequest, joined
 from agent_exec.faces.slash.permission import ShellPermission
-from agent_exec.faces.slash.splitting import joined
 from agent_exec.faces.slash.view import ShellOutputView
 from bench import proc
 from bench.worker import require, serve

@@ -8,11 +8,10 @@ import os
 import sys
 from time import perf_counter, sleep
 
-from agent_exec.faces.slash.core import SlashCore
-from agent_exec.faces.slash.execution import ShellExecution
+from agent_exec.faces.slash.core import ShellExecution, SlashCore
+from agent_exec.faces.slash.line import joined
 from agent_exec.faces.slash.permission import ShellPermission
-from agent_exec.faces.slash.scroll import Scroll
-from agent_exec.faces.slash.splitting import joined
+from agent_exec.faces.slash.view import Scroll
 from bench import proc
 from bench.worker import require, serve
 

@@ -10,9 +10,7 @@ import pytest
 from agent_exec.apps.shell import background_read as aside
 from agent_exec.apps.shell.app import ShellApp
 from agent_exec.apps.shell.panes import commandline, filepane, previewpane
-from agent_exec.faces.slash.completion import SlashCandidates, candidates
-from agent_exec.faces.slash.listing import Listing, listing
-from agent_exec.faces.slash.preview import Preview, preview
+from agent_exec.faces.slash.files import Listing, Preview, SlashCandidates, candidates, listing, preview
 from apps.shell.driving import MakeApp, Person, use
 
 

@@ -14,8 +14,8 @@ import pytest
 from agent_exec.apps.shell.app import ShellApp
 from agent_exec.apps.shell.jobs.joblist import JobList, JobRow
 from agent_exec.apps.shell.settings import Settings
-from agent_exec.faces.slash.parser import ShellCommandRequest
-from agent_exec.faces.slash.result import ShellExecutionResult
+from agent_exec.faces.slash.line import ShellCommandRequest
+from agent_exec.faces.slash.view import ShellExecutionResult
 from agent_exec.policy.rule import Rule
 from agent_exec.policy.verdict import Verdict
 from agent_exec.requests.gate import Request
@@ -79,7 +79,8 @@ async def searched(person: Person) -> None:
     await person.press("home", "/")
     await person.type("file 3")
     await person.press("enter")
-    await person.until(lambda: person.main.pane.lines.finder.found is not None)
+    lines = person.main.pane.lines
+    await person.until(lambda: lines.search is not None and lines.search.found is not None)
 
 
 async def beside(person: Person) -> None:

@@ -117,16 +117,18 @@ def test_search_finds_the_next_and_the_one_before(app: ShellApp) -> None:
         await person.type("50")
         await person.press("enter")
         lines = person.main.pane.lines
-        assert lines.finder.found is not None
-        assert lines.finder.found.number == 49
+        search = lines.search
+        assert search is not None
+        assert search.found is not None
+        assert search.found.number == 49
         assert "50" in person.output
         await person.press("n")
-        assert lines.finder.found.number == 149
+        assert search.found.number == 149
         await person.press("n")
-        assert lines.finder.found.number == 49
+        assert search.found.number == 49
         await person.until(lambda: "from the other end" in person.told)
         await person.press("N")
-        assert lines.finder.found.number == 149
+        assert search.found.number == 149
         await person.press("/")
         await person.type("nowhere")
         await person.press("enter")

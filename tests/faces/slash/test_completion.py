@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from agent_exec.faces.slash import completion
-from agent_exec.faces.slash.completion import SlashCandidates, candidates
+from agent_exec.faces.slash import files
 from agent_exec.faces.slash.core import SlashCore
-from agent_exec.faces.slash.splitting import split
+from agent_exec.faces.slash.files import SlashCandidates, candidates
+from agent_exec.faces.slash.line import split
 from faces.slash.typed import run, texts
 
 
@@ -137,7 +137,7 @@ def test_s21_huge_folders_are_bounded(folder: Path, monkeypatch: pytest.MonkeyPa
     found = candidates("/shell f", str(folder))
     assert (len(found.items), found.more, found.items[0].text) == (200, True, "f000")
     assert not candidates("/shell f29", str(folder)).more
-    monkeypatch.setattr(completion, "LOOKED_AT", 5)
+    monkeypatch.setattr(files, "LOOKED_AT", 5)
     found = candidates("/shell f", str(folder))
     assert (len(found.items), found.more) == (5, True)
 

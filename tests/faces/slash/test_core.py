@@ -9,14 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from agent_exec.faces.slash.commands import COMMANDS, SlashCommandSubmitted
-from agent_exec.faces.slash.core import SlashCore
-from agent_exec.faces.slash.execution import ShellExecution
+from agent_exec.faces.slash.core import MOST_WAITING, ShellExecution, SlashCore
 from agent_exec.faces.slash.feedback import SlashFeedback
 from agent_exec.faces.slash.guard import NO_SHELL, AllowedShell
 from agent_exec.faces.slash.history import History
+from agent_exec.faces.slash.line import COMMANDS, SlashCommandSubmitted
 from agent_exec.faces.slash.permission import ShellPermission
-from agent_exec.faces.slash.turns import MOST_WAITING
 from agent_exec.policy.policy import Policy
 from agent_exec.policy.rule import Rule
 from agent_exec.requests.gate import Gate, Request
@@ -286,7 +284,7 @@ def test_an_impatient_person_ends_the_patience_of_closing(folder: Path, nothing_
 import os, signal, time
 from agent_exec.faces.slash.core import SlashCore
 from agent_exec.faces.slash.permission import ShellPermission
-from agent_exec.faces.slash.turns import MOST_WAITING
+from agent_exec.faces.slash.core import MOST_WAITING
 core = SlashCore(ShellPermission(True, env={{{name!r}: {value!r}, "PATH": os.environ["PATH"]}}), grace=600)
 execution = core.submit("/shell ./deaf", {str(folder)!r}).execution
 while not len(core.view): time.sleep(0.001)
@@ -389,7 +387,7 @@ def test_nothing_outlives_a_program_that_does_not_close(folder: Path, nothing_le
 import os, sys, time
 from agent_exec.faces.slash.core import SlashCore
 from agent_exec.faces.slash.permission import ShellPermission
-from agent_exec.faces.slash.turns import MOST_WAITING
+from agent_exec.faces.slash.core import MOST_WAITING
 core = SlashCore(ShellPermission(True, env={{{name!r}: {value!r}, "PATH": os.environ["PATH"]}}))
 core.submit("/shell ./deaf", {str(folder)!r})
 core.submit("/shell touch made", {str(folder)!r})
@@ -406,7 +404,7 @@ def test_a_machine_without_resources_is_told_and_got_over(folder: Path) -> None:
 import os, resource
 from agent_exec.faces.slash.core import SlashCore
 from agent_exec.faces.slash.permission import ShellPermission
-from agent_exec.faces.slash.turns import MOST_WAITING
+from agent_exec.faces.slash.core import MOST_WAITING
 def run():
     execution = core.submit("/shell echo hi", {str(folder)!r}).execution
     assert execution.wait(60)

@@ -3,8 +3,7 @@
 import os
 from pathlib import Path
 
-from agent_exec.faces.slash.listing import Entry, Listing, listing
-from agent_exec.faces.slash.preview import Preview, preview
+from agent_exec.faces.slash.files import Entry, Listing, Preview, listing, preview
 
 
 def test_a_folder_is_listed_folders_first(folder: Path) -> None:

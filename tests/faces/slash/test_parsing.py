@@ -8,17 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_exec.faces.slash.commands import COMMANDS, SlashCommandSubmitted, parse_slash
 from agent_exec.faces.slash.feedback import STATUSES, BottomBar, SlashFeedback, SlashRefused
 from agent_exec.faces.slash.guard import AllowedShell, ShellExecutionGuard
-from agent_exec.faces.slash.parser import (
+from agent_exec.faces.slash.line import (
+    COMMANDS,
     FORBIDDEN_TEXT,
     LONGEST_LINE,
     ShellCommandParser,
     ShellCommandRequest,
+    SlashCommandSubmitted,
     is_japanese,
+    joined,
+    parse_slash,
+    quote,
+    split,
+    words_in,
 )
-from agent_exec.faces.slash.splitting import joined, quote, split, words_in
 from agent_exec.model.errors import InvalidArgument
 
 OPERATORS = [

@@ -3,12 +3,10 @@
 from pathlib import Path
 from typing import Any, Protocol
 
-from agent_exec.faces.slash.core import SlashCore
-from agent_exec.faces.slash.execution import ShellExecution
+from agent_exec.faces.slash.core import ShellExecution, SlashCore
 from agent_exec.faces.slash.feedback import SlashFeedback
 from agent_exec.faces.slash.permission import ShellPermission
-from agent_exec.faces.slash.result import ShellExecutionResult
-from agent_exec.faces.slash.view import ShellOutputView
+from agent_exec.faces.slash.view import ShellExecutionResult, ShellOutputView
 
 FORBIDDEN = SlashFeedback("連結演算子は禁止 (joining operators are forbidden)", "Error")
 

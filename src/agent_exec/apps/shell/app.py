@@ -17,10 +17,8 @@ from agent_exec.apps.shell.panes.dialogs import Approval, Confirm
 from agent_exec.apps.shell.panes.textscreen import SESSIONS, TextScreen, help_text
 from agent_exec.apps.shell.settings import Settings, theme_named
 from agent_exec.faces.jobs import open_jobs
-from agent_exec.faces.slash.core import SlashCore
-from agent_exec.faces.slash.display import clipped
-from agent_exec.faces.slash.execution import ShellExecution
-from agent_exec.faces.slash.feedback import SlashFeedback
+from agent_exec.faces.slash.core import ShellExecution, SlashCore
+from agent_exec.faces.slash.feedback import SlashFeedback, clipped
 from agent_exec.faces.slash.history import History
 from agent_exec.model.errors import AgentExecError
 from agent_exec.requests.opening import open_gate

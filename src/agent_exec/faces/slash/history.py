@@ -4,12 +4,18 @@ import errno
 import os
 import stat
 import sys
+from contextlib import contextmanager
+from io import FileIO
 from time import monotonic, sleep
 
-from agent_exec.faces.slash.display import shown
+from agent_exec.faces.slash.feedback import shown
 from agent_exec.host import FileLock
 from agent_exec.model.jsonline import dump, load
 from agent_exec.places import make_folder, write_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MOST = 1000
 """How many lines are kept."""
@@ -17,19 +23,16 @@ MOST = 1000
 LONGEST = 32_000
 _PATIENCE = 0.2
 _LARGEST = 1 << 26
-_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 class History:
     """Typed lines, the oldest first; each is written to the file at once, if there is one.
 
     Several programs may share a file: each sees what others wrote when it
-    starts, and none loses a line of another's. What cannot be read in it is
-    passed over, and goes when the file is next made shorter. Without a file,
-    or if it cannot be used, lines are kept in memory, and `problem` says why.
+    starts, and none loses a line of another's. A line that cannot be parsed is
+    skipped, and goes when the file is next shortened. Without a file, or if
+    it cannot be used, lines are kept in memory, and `problem` says why.
     """
-
-    __slots__ = ("_path", "lines", "most", "problem")
 
     def __init__(self, path: str | None = None, most: int = MOST) -> None:
         self._path = path
@@ -39,19 +42,24 @@ class History:
         if path is not None:
             try:
                 make_folder(os.path.dirname(os.path.abspath(path)))
-                self.lines = self._read()
+                if os.path.lexists(path):
+                    self.lines, long = self._read(path)
+                    if long:
+                        self._shorten(path)
             except OSError as error:
                 self._fail(error)
 
     def add(self, line: str) -> None:
-        """Keep a line, unless it is empty, too long, not safe to be shown, or the same as the last."""
+        """Keep a line, unless it is empty, too long, not safe to show, or the same as the last."""
         if not _is_line(line) or (self.lines and self.lines[-1] == line):
             return
         self.lines.append(line)
         del self.lines[: -self.most]
         if self._path is not None and not self.problem:
             try:
-                self._append(self._path, line)
+                with _locked(self._path), _opened(self._path, "ab+") as file:
+                    torn = file.tell() and (file.seek(-1, os.SEEK_END), file.read(1))[1] != b"\n"
+                    file.write((b"\n" if torn else b"") + dump(line).encode() + b"\n")
             except OSError as error:
                 self._fail(error)
 
@@ -59,56 +67,23 @@ class History:
         """Return a way back from the newest line, for one edit of the command line."""
         return Walk(tuple(self.lines))
 
-    def _read(self) -> list[str]:
-        assert self._path is not None
-        try:
-            fd = os.open(self._path, os.O_RDONLY | _FLAGS)
-        except FileNotFoundError:
-            return []
-        try:
-            _private(fd)
-            size = os.fstat(fd).st_size
-            os.lseek(fd, max(0, size - _LARGEST), os.SEEK_SET)
-            data = _all(fd)
-        finally:
-            os.close(fd)
+    def _read(self, path: str) -> tuple[list[str], bool]:
+        """Return the newest lines of the file, and whether it is much longer than them."""
+        with _opened(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            file.seek(max(0, size - _LARGEST))
+            data = file.readall()
         found = [line for raw in data.split(b"\n") if (line := _line(raw))]
-        if data.count(b"\n") > 2 * self.most or size > _LARGEST // 2:
-            self._shorten(self._path)
-        return found[-self.most :]
-
-    def _append(self, path: str, line: str) -> None:
-        """Write one line in one piece, after a whole one."""
-        lock = FileLock(f"{path}.lock")
-        _take(lock)  # without it, a line that is written while another makes the file shorter may be lost
-        try:
-            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _FLAGS, 0o600)
-            try:
-                _private(fd)
-                size = os.fstat(fd).st_size
-                torn = size > 0 and _last_byte(fd, size) != b"\n"
-                os.write(fd, (b"\n" if torn else b"") + dump(line).encode() + b"\n")
-            finally:
-                os.close(fd)
-        finally:
-            lock.release()
+        return found[-self.most :], data.count(b"\n") > 2 * self.most or size > _LARGEST // 2
 
     def _shorten(self, path: str) -> None:
-        """Write the newest lines into a new file, and put it in the place of the old one."""
-        lock = FileLock(f"{path}.lock")
-        if not _take(lock):
-            return  # another time
+        """Replace the file by one with the newest lines; not now if another program holds the lock."""
         try:
-            fd = os.open(path, os.O_RDONLY | _FLAGS)
-            try:
-                lines = [line for raw in _all(fd).split(b"\n") if (line := _line(raw))]
-            finally:
-                os.close(fd)
-            write_file(path, "".join(f"{dump(line)}\n" for line in lines[-self.most :]).encode())
+            with _locked(path) as ours:
+                if ours:
+                    write_file(path, "".join(f"{dump(line)}\n" for line in self._read(path)[0]).encode())
         except OSError:
             pass  # another time
-        finally:
-            lock.release()
 
     def _fail(self, error: OSError) -> None:
         self.problem = f"the history is not kept: {error.strerror}: {self._path}"
@@ -116,8 +91,6 @@ class History:
 
 class Walk:
     """The way through the history, away from a line that is being typed."""
-
-    __slots__ = ("_draft", "_lines", "_place")
 
     def __init__(self, lines: "tuple[str, ...]") -> None:
         self._lines = lines
@@ -141,7 +114,7 @@ class Walk:
 
 
 def _line(raw: bytes) -> str:
-    """Return the typed line that is written so; nothing if it cannot be read."""
+    """Return the typed line of a line of the file; nothing if it cannot be parsed."""
     try:
         value = load(raw.decode())
     except (ValueError, RecursionError):
@@ -154,31 +127,30 @@ def _is_line(text: str) -> bool:
     return bool(text.strip()) and len(text) <= LONGEST and shown(text, LONGEST) == text
 
 
-def _take(lock: FileLock) -> bool:
-    """Take a lock that others hold for a moment; say whether we have it."""
+@contextmanager
+def _locked(path: str) -> "Iterator[bool]":
+    """Lock the file against other programs while it is written; False if the lock is not freed in time.
+
+    Without it, a line that is written while another program shortens the file may be lost.
+    """
+    lock = FileLock(f"{path}.lock")
     until = monotonic() + _PATIENCE
-    while not lock.acquire():
-        if monotonic() > until:
-            return False
+    while not (ours := lock.acquire()) and monotonic() <= until:
         sleep(0.002)
-    return True
+    try:
+        yield ours
+    finally:
+        lock.release()
 
 
-def _private(fd: int) -> None:
-    """Have a file of ours be for us alone; raise OSError for what is no file."""
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        raise OSError(errno.EINVAL, "it is no file")
-    if sys.platform != "win32" and os.fstat(fd).st_mode & 0o077:
-        os.fchmod(fd, 0o600)
-
-
-def _last_byte(fd: int, size: int) -> bytes:
-    os.lseek(fd, size - 1, os.SEEK_SET)
-    return os.read(fd, 1)
-
-
-def _all(fd: int) -> bytes:
-    parts = []
-    while part := os.read(fd, 1 << 20):
-        parts.append(part)
-    return b"".join(parts)
+@contextmanager
+def _opened(path: str, mode: str) -> "Iterator[FileIO]":
+    """Open the file, private to its owner; raise OSError for anything but a regular file."""
+    wait = getattr(os, "O_NONBLOCK", 0)  # for no pipe
+    with FileIO(path, mode, opener=lambda path, flags: os.open(path, flags | wait, 0o600)) as file:
+        mode_now = os.fstat(file.fileno()).st_mode
+        if not stat.S_ISREG(mode_now):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        if sys.platform != "win32" and mode_now & 0o077:
+            os.fchmod(file.fileno(), 0o600)
+        yield file

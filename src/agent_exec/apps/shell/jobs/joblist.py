@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime
 
-from agent_exec.faces.slash.display import shown
-from agent_exec.faces.slash.splitting import joined
+from agent_exec.faces.slash.feedback import shown
+from agent_exec.faces.slash.line import joined
 from agent_exec.model.value import Value
 
 TYPE_CHECKING = False

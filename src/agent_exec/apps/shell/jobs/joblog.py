@@ -1,9 +1,8 @@
 """The output of a job, read as it grows into a view such as commands have."""
 
 from agent_exec.apps.shell.jobs.joblist import moment
-from agent_exec.faces.slash.parser import ShellCommandRequest
-from agent_exec.faces.slash.result import ShellExecutionResult
-from agent_exec.faces.slash.view import ShellOutputView
+from agent_exec.faces.slash.line import ShellCommandRequest
+from agent_exec.faces.slash.view import ShellExecutionResult, ShellOutputView
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

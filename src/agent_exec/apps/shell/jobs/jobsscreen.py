@@ -17,7 +17,7 @@ from agent_exec.apps.shell.panes.listpane import ListPane
 from agent_exec.apps.shell.panes.outputlines import OutputLines
 from agent_exec.apps.shell.panes.outputpane import OutputPane
 from agent_exec.apps.shell.panes.rows import shortened
-from agent_exec.faces.slash.display import cells
+from agent_exec.faces.slash.feedback import cells
 from agent_exec.model.errors import AgentExecError
 
 TYPE_CHECKING = False

@@ -7,8 +7,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from agent_exec.apps.shell.panes.rows import row
-from agent_exec.faces.slash.completion import SlashCandidates
-from agent_exec.faces.slash.display import cells
+from agent_exec.faces.slash.feedback import cells
+from agent_exec.faces.slash.files import SlashCandidates
 
 ROWS = 8
 """How many candidates are seen at once."""

@@ -9,9 +9,9 @@ from textual.widgets import Input
 
 from agent_exec.apps.shell.background_read import Aside
 from agent_exec.apps.shell.panes.candidatelist import CandidateList
-from agent_exec.faces.slash.commands import command_named
-from agent_exec.faces.slash.completion import SlashCandidates, candidates
-from agent_exec.faces.slash.display import shown
+from agent_exec.faces.slash.feedback import shown
+from agent_exec.faces.slash.files import SlashCandidates, candidates
+from agent_exec.faces.slash.line import command_named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
-from agent_exec.faces.slash.display import shown
+from agent_exec.faces.slash.feedback import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _now() -> float:
 
 def approval_lines(request: "Request") -> list[str]:
     """Return what is asked, each line safe to be shown."""
-    from agent_exec.faces.slash.splitting import joined
+    from agent_exec.faces.slash.line import joined
 
     command = request.command if isinstance(request.command, str) else joined(request.command)
     lines = [f"$ {shown(command)}"]

@@ -10,8 +10,8 @@ from textual.message import Message
 from agent_exec.apps.shell.background_read import Aside
 from agent_exec.apps.shell.panes.listpane import ListPane
 from agent_exec.apps.shell.panes.rows import homely, shortened_front
-from agent_exec.faces.slash.display import shown
-from agent_exec.faces.slash.listing import Entry, Listing, listing
+from agent_exec.faces.slash.feedback import shown
+from agent_exec.faces.slash.files import Entry, Listing, listing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,9 +9,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from agent_exec.apps.shell.panes.rows import row
-from agent_exec.faces.slash.finding import Finder, Search
-from agent_exec.faces.slash.scroll import Scroll
-from agent_exec.faces.slash.view import OutputLine, OutputSnapshot, ShellOutputView
+from agent_exec.faces.slash.view import Found, OutputLine, OutputSnapshot, Scroll, Search, ShellOutputView
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +65,7 @@ class OutputLines(Widget, can_focus=True):
         super().__init__(id=id)
         self.view = view
         self.scroll = Scroll(view)
-        self.finder = Finder()
+        self.search: Search | None = None
         self.frames = 0
         """How many times it has been drawn."""
         self._window = OutputSnapshot(-1, -1, 0, 0, ())
@@ -91,7 +89,7 @@ class OutputLines(Widget, can_focus=True):
         """Take the lines that are in sight, and have them drawn if they are others than before."""
         scroll = self.scroll
         self._sized()
-        state = (self.view.version, scroll.top, scroll.column, scroll.follow, self.size, self.finder.search)
+        state = (self.view.version, scroll.top, scroll.column, scroll.follow, self.size, self.search)
         if state == self._drawn:
             return
         self._drawn = state
@@ -114,17 +112,19 @@ class OutputLines(Widget, can_focus=True):
             return Strip.blank(width, base)
         return row(self._pieces(self._window.lines[place], base), width, base, self.scroll.column)
 
-    def search(self, text: str) -> None:
+    def look_for(self, text: str) -> None:
         """Look for a text from the first line in sight on."""
         if text:
-            self._found(self.finder.begin(self.view, Search(text), self.scroll.top) is not None)
+            self.search = Search(text)
+            self.action_again(False)
 
     def action_again(self, opposite: bool) -> None:
         """Look for the next one, or for the one before."""
-        if self.finder.search is None:
+        search = self.search
+        if search is None:
             self.post_message(self.Looked("nothing is looked for; press / and type some text", found=False))
             return
-        self._found(self.finder.again(self.view, self.scroll.top, opposite=opposite) is not None)
+        self._found(search, search.find(self.view, self.scroll.top, backwards=opposite))
 
     def action_move(self, lines: int) -> None:
         """Go down by so many lines."""
@@ -171,16 +171,14 @@ class OutputLines(Widget, can_focus=True):
         """Take as many lines as there is room for."""
         self.draw()
 
-    def _found(self, found: bool) -> None:
-        search, place = self.finder.search, self.finder.found
-        assert search is not None
-        if found and place is not None:
-            self.scroll.show(place.number)
-            self._reach(place.start, place.end)
-            told = "looked through from the other end" if place.wrapped else ""
+    def _found(self, search: Search, found: Found | None) -> None:
+        if found is not None:
+            self.scroll.show(found.number)
+            self._reach(found.start, found.end)
+            told = "looked through from the other end" if found.wrapped else ""
         else:
             told = f"not found: {search.text}"
-        self.post_message(self.Looked(told, found=found))
+        self.post_message(self.Looked(told, found=found is not None))
         self._drawn = ()
         self.draw()
 
@@ -211,7 +209,7 @@ class OutputLines(Widget, can_focus=True):
         pieces: list[tuple[str, Style]] = []
         if self.app.no_color:
             pieces.append((_STDERR if line.stream == "stderr" else _STDOUT, style))
-        search = self.finder.search
+        search = self.search
         place = 0
         for start, end in search.spans(line.text) if search is not None else ():
             mark = self.get_component_rich_style("output--found", partial=True)

@@ -96,7 +96,7 @@ class OutputPane(Vertical):
         """Look for what was typed."""
         event.stop()
         self._end_search()
-        self.lines.call_later(self.lines.search, event.value)  # its messages are its own, and come through
+        self.lines.call_later(self.lines.look_for, event.value)  # its messages are its own, and come through
 
     def on_search_line_given_up(self, event: SearchLine.GivenUp) -> None:
         """Go back to the lines."""

@@ -10,9 +10,9 @@ from textual.widget import Widget
 
 from agent_exec.apps.shell.background_read import Aside
 from agent_exec.apps.shell.panes.rows import row, shortened
-from agent_exec.faces.slash.display import cells, shown
-from agent_exec.faces.slash.preview import Preview, preview
-from agent_exec.faces.slash.scroll import SIDEWAYS
+from agent_exec.faces.slash.feedback import cells, shown
+from agent_exec.faces.slash.files import Preview, preview
+from agent_exec.faces.slash.view import SIDEWAYS
 
 
 class PreviewPane(Widget, can_focus=True):

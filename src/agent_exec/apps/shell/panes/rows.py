@@ -4,7 +4,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from agent_exec.faces.slash.display import cells
+from agent_exec.faces.slash.feedback import cells
 from agent_exec.model.paths import inside
 
 TYPE_CHECKING = False

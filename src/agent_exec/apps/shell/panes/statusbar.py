@@ -9,8 +9,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from agent_exec.apps.shell.panes.rows import homely, row, shortened, shortened_front, wrapped
-from agent_exec.faces.slash.display import cells, shown
-from agent_exec.faces.slash.feedback import BottomBar, SlashFeedback
+from agent_exec.faces.slash.feedback import BottomBar, SlashFeedback, cells, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

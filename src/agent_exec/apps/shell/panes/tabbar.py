@@ -9,7 +9,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from agent_exec.apps.shell.panes.rows import row, shortened
-from agent_exec.faces.slash.display import cells, shown
+from agent_exec.faces.slash.feedback import cells, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

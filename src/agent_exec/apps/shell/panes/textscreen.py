@@ -9,7 +9,7 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from agent_exec.faces.slash.commands import COMMANDS
+from agent_exec.faces.slash.line import COMMANDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
