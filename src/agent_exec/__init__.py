@@ -87,7 +87,7 @@ if TYPE_CHECKING:
     from agent_exec.model.lines import Lines
     from agent_exec.model.outcome import Outcome
     from agent_exec.model.output import Head, HeadTail, Keep, Tail, Text
-    from agent_exec.patch.answer import apply_patch as apply_patch
+    from agent_exec.patch.apply import apply_patch as apply_patch
     from agent_exec.policy.facts import Facts
     from agent_exec.policy.policy import Policy
     from agent_exec.policy.rule import Rule
@@ -281,7 +281,7 @@ _MOVED = {
     "ToolCatalog": "faces.oneshot.kit",
     "ToolError": "faces.oneshot.secure",
     "ToolHandler": "faces.executor.toolhandler",
-    "apply_patch": "patch.answer",
+    "apply_patch": "patch.apply",
     "create_agent_toolkit": "faces.oneshot.kit",
     "open_jobs": "faces.jobs",
     "open_tools": "faces.session.tools",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         ShellMode,
         WriteScope,
     )
-    from agent_exec.patch.answer import Applied, apply_patch
+    from agent_exec.patch.apply import Applied, apply_patch
     from agent_exec.patch.errors import PatchError
 
 __all__ = [
@@ -46,7 +46,7 @@ _HOMES = {
     "APPLY_PATCH": "faces.oneshot.apply_patch",
     "TOOL_DEFINITIONS": "faces.oneshot.definitions",
     "Answer": "model.choices",
-    "Applied": "patch.answer",
+    "Applied": "patch.apply",
     "Arguments": "model.choices",
     "Context": "faces.oneshot.secure",
     "Definition": "model.choices",
@@ -59,7 +59,7 @@ _HOMES = {
     "ToolError": "faces.oneshot.secure",
     "Toolkit": "faces.oneshot.kit",
     "WriteScope": "model.choices",
-    "apply_patch": "patch.answer",
+    "apply_patch": "patch.apply",
     "create_agent_toolkit": "faces.oneshot.kit",
     "secure_tool": "faces.oneshot.secure",
 }

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_exec.patch.answer import Applied, apply_patch, verify
-from agent_exec.patch.apply import plan
+from agent_exec.patch.apply import Applied, apply_patch, plan, verify
 from agent_exec.patch.errors import MalformedPatch, PatchError, UnfitPatch
 from agent_exec.patch.grammar import parse
 from patch.trees import contents, make, tree, wrapped

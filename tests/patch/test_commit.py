@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agent_exec.logs import folders
-from agent_exec.patch.answer import apply_patch, verify
+from agent_exec.patch.apply import apply_patch, verify
 from agent_exec.patch.errors import PatchNotUndone, PatchNotWritten, UnfitPatch
 from patch.trees import PATCH, Tree, filled, tree, wrapped
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agent_exec import open_tools
-from agent_exec.patch.answer import apply_patch
+from agent_exec.patch.apply import apply_patch
 from agent_exec.patch.errors import PatchNotWritten, PatchRejected
 from agent_exec.patch.journal import journals, recover
 from agent_exec.sandbox.plan.ours import own_folders
@@ -48,13 +48,13 @@ APPLY = """
 import sys
 sys.path[:0] = sys.argv[3:]
 from pathlib import Path
-from agent_exec.patch.answer import apply_patch
+from agent_exec.patch.apply import apply_patch
 apply_patch(Path(sys.argv[2]).read_text(), cwd=sys.argv[1])
 """
 STOP = """
 import os, sys
 sys.path[:0] = sys.argv[4:]
-from agent_exec.patch.answer import apply_patch
+from agent_exec.patch.apply import apply_patch
 replace, count = os.replace, 0
 def stopping(*args, **kwargs):
     global count

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_exec.patch.answer import apply_patch
+from agent_exec.patch.apply import apply_patch
 from agent_exec.patch.journal import recover
 from patch.trees import PATCH, Tree, filled, left_journals, tree, wrapped
 from support import python
@@ -33,7 +33,7 @@ def as_somebody(root: Path, text: str) -> subprocess.CompletedProcess[str]:
     code = """
 import os, sys
 sys.path[:0] = sys.argv[3:]
-from agent_exec.patch.answer import apply_patch  # while we may read it
+from agent_exec.patch.apply import apply_patch  # while we may read it
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
 try:
     print(apply_patch(sys.argv[2], cwd=sys.argv[1]).text)
@@ -88,7 +88,7 @@ FULL = """
 import sys
 sys.path[:0] = sys.argv[1:]
 from pathlib import Path
-from agent_exec.patch.answer import apply_patch
+from agent_exec.patch.apply import apply_patch
 from patch.trees import make, tree, wrapped
 root = make(Path("/mnt"), {"a": "a\\n" * 20000, "b": "b\\n"})
 before = tree(root)
@@ -121,7 +121,7 @@ READ_ONLY = """
 import subprocess, sys
 sys.path[:0] = sys.argv[1:]
 from pathlib import Path
-from agent_exec.patch.answer import apply_patch
+from agent_exec.patch.apply import apply_patch
 from patch.trees import make, tree, wrapped
 root = make(Path("/mnt"), {"a": "a\\n", "ro/b": "b\\n"})
 subprocess.run("mount --bind /mnt/ro /mnt/ro && mount -o remount,ro,bind /mnt/ro", shell=True, check=True)
@@ -149,7 +149,7 @@ def test_a_folder_that_is_mounted_read_only() -> None:
 KILLED = """
 import os, sys
 sys.path[:0] = sys.argv[4:]
-from agent_exec.patch.answer import verify
+from agent_exec.patch.apply import verify
 changes = verify(sys.argv[2], cwd=sys.argv[1])
 count = 0
 def between(call):
@@ -202,7 +202,7 @@ INTERRUPTED = """
 import random, shutil, signal, sys
 sys.path[:0] = sys.argv[3:]
 from pathlib import Path
-from agent_exec.patch.answer import verify
+from agent_exec.patch.apply import verify
 from patch.trees import filled, tree
 dice = random.Random(int(sys.argv[1]))
 root = Path(sys.argv[2])

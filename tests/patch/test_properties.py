@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_exec.patch.answer import apply_patch
+from agent_exec.patch.apply import apply_patch
 from agent_exec.patch.errors import MalformedPatch
 from agent_exec.patch.grammar import AddFile, Chunk, DeleteFile, Hunk, Patch, UpdateFile, parse
 from patch.trees import contents, make, render

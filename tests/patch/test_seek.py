@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_exec.patch.seek import Seeker, fold
+from agent_exec.patch.lines import Seeker, fold
 
 CASES = [
     # name, lines, wanted, start, at_end, found

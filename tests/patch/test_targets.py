@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_exec.patch.answer import apply_patch
-from agent_exec.patch.apply import plan
+from agent_exec.patch.apply import apply_patch, plan
 from agent_exec.patch.errors import PatchError, PatchRejected
 from agent_exec.patch.grammar import parse
 from patch.trees import contents, make, tree, wrapped

@@ -1,25 +1,40 @@
-"""From a patch to the changes it makes: every file read, every chunk placed, nothing written yet."""
+"""A patch verified and applied: every file read and every chunk placed first, then all changes or none."""
 
+import os
 import stat
 
 from agent_exec.logs.folders import Folders
+from agent_exec.model.paths import inside as lies_inside
 from agent_exec.model.value import Value
-from agent_exec.patch.commit import Remove, Write, commit
-from agent_exec.patch.errors import UnfitPatch
-from agent_exec.patch.grammar import AddFile, DeleteFile
+from agent_exec.patch.commit import Change, commit
+from agent_exec.patch.errors import MalformedPatch, PatchRejected, UnfitPatch
+from agent_exec.patch.grammar import AddFile, DeleteFile, parse
+from agent_exec.patch.journal import journals, recover
 from agent_exec.patch.lines import rewritten
-from agent_exec.patch.targets import Targets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import os
     from collections.abc import Sequence
 
     from agent_exec.patch.grammar import Patch, UpdateFile
+    from agent_exec.sandbox.plan.plan import Plan
+
+_GITS = (".git", "git~1")
+_UNSEEN = dict.fromkeys((*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF))
+"""Characters that macOS does not see in a name."""
+
+
+class Applied(Value):
+    """The changes that a patch made: paths as the patch has them, and the same as text."""
+
+    added: tuple[str, ...]
+    modified: tuple[str, ...]
+    deleted: tuple[str, ...]
+    text: str
 
 
 class Changes(Value):
-    """What a patch would do, verified: paths as the patch has them, and the files themselves.
+    """The changes that a patch would make, verified: paths as the patch has them, and the files themselves.
 
     Files that would come out as they are, are not among them.
     """
@@ -27,24 +42,80 @@ class Changes(Value):
     added: tuple[str, ...]
     modified: tuple[str, ...]
     deleted: tuple[str, ...]
-    writes: tuple[Write, ...]
-    removes: tuple[Remove, ...]
+    changes: tuple[Change, ...]
 
     @property
     def paths(self) -> tuple[str, ...]:
         """The real paths of all files that would be written or removed."""
-        return (*(write.path for write in self.writes), *(remove.path for remove in self.removes))
+        return tuple(change.path for change in self.changes)
 
     def commit(self) -> tuple[str, ...]:
         """Make all changes or none: see `commit.commit`."""
-        return commit(self.writes, self.removes)
+        return commit(self.changes)
+
+    def apply(self) -> Applied:
+        """Make all changes or none; return them as models expect to read them."""
+        left = self.commit()
+        kinds = (("A", self.added), ("M", self.modified), ("D", self.deleted))
+        lines = [f"{kind} {path}\n" for kind, paths in kinds for path in paths]
+        text = (
+            "".join(("Success. Updated the following files:\n", *lines))
+            if lines
+            else "No files were modified.\n"
+        )
+        text += "".join(f"Could not remove {name}, an old file; remove it by hand.\n" for name in left)
+        return Applied(self.added, self.modified, self.deleted, text)
+
+
+def apply_patch(
+    text: str, *, cwd: str, inside: "Sequence[str] | None" = None, protected: "Sequence[str]" = ()
+) -> Applied:
+    """Apply a patch to the files below `cwd`, all of it or nothing; raise a PatchError if it cannot be.
+
+    With `inside`, only files in these folders may be touched; never those in `protected`, or in any `.git`.
+    """
+    return verify(text, cwd=cwd, inside=inside, protected=protected).apply()
+
+
+def verify(
+    text: str, *, cwd: str, inside: "Sequence[str] | None" = None, protected: "Sequence[str]" = ()
+) -> Changes:
+    """Return the changes that a patch would make; nothing is written yet.
+
+    The changes of a patch whose process was killed are undone first.
+    """
+    recover()
+    try:
+        return plan(parse(text), cwd, inside=inside, protected=protected)
+    except (MalformedPatch, UnfitPatch) as error:
+        raise type(error)(f"apply_patch verification failed: {error.message}", **error.details) from None
+
+
+def verify_confined(text: str, *, cwd: str, plan: "Plan") -> Changes:
+    """Return the changes that a patch would make, within a plan; raise PatchRejected elsewhere.
+
+    A path that would be removed again after a command is rejected as well.
+    """
+    from agent_exec.sandbox.plan.protections import would_be_obeyed
+
+    roots = [root.path for root in plan.roots]
+    kept = (*plan.protected, *plan.missing, *plan.masks, *plan.absent)
+    changes = verify(text, cwd=cwd, inside=roots, protected=kept)
+    written = [change.path for change in changes.changes if change.data is not None]
+    if found := would_be_obeyed(plan.profile, written, roots):
+        raise PatchRejected(
+            f"patch rejected: {found} would be obeyed by programs on this machine, and is protected; a person"
+            " can let a name stay: --unprotect NAME, or `unprotect` in the profile",
+            path=found,
+        )
+    return changes
 
 
 def plan(
     patch: "Patch", root: str, *, inside: "Sequence[str] | None" = None, protected: "Sequence[str]" = ()
 ) -> Changes:
     """Verify a patch against the files below `root`; raise UnfitPatch or PatchRejected."""
-    planner = _Planner(Targets(root, inside, protected))
+    planner = _Planner(_Targets(root, inside, protected))
     try:
         return planner.plan(patch)
     finally:
@@ -52,14 +123,13 @@ def plan(
 
 
 class _Planner:
-    """What is known so far of the changes of one patch."""
+    """The changes of one patch, as far as they are known."""
 
-    def __init__(self, targets: Targets) -> None:
+    def __init__(self, targets: "_Targets") -> None:
         self.folders = Folders()
         self._targets = targets
         self._taken: set[str] = set()
-        self._writes: list[Write] = []
-        self._removes: list[Remove] = []
+        self._changes: list[Change] = []
         self._listed: dict[str, list[str]] = {"A": [], "M": [], "D": []}
 
     def plan(self, patch: "Patch") -> Changes:
@@ -71,42 +141,35 @@ class _Planner:
             if isinstance(hunk, AddFile):
                 self._add(hunk)
             elif isinstance(hunk, DeleteFile):
-                self._delete(hunk)
+                self._remove(self._claim(self._targets.name(hunk.path), hunk.path), hunk.path)
+                self._listed["D"].append(hunk.path)
             else:
                 self._update(hunk)
         added, modified, deleted = (tuple(self._listed[kind]) for kind in "AMD")
-        return Changes(added, modified, deleted, tuple(self._writes), tuple(self._removes))
+        return Changes(added, modified, deleted, tuple(self._changes))
 
     def _add(self, hunk: AddFile) -> None:
         real = self._claim(self._targets.file(hunk.path), hunk.path)
         data = "".join(f"{line}\n" for line in hunk.lines).encode("utf-8", "surrogateescape")
-        before, old = self._present(real, hunk.path)
+        before, old = self._read(real, hunk.path, missing=True)
         if old is None or before != data:
-            self._writes.append(Write(real, hunk.path, data, old=old, like=old))
+            self._changes.append(Change(real, hunk.path, old, data, like=old))
             self._listed["A"].append(hunk.path)
-
-    def _delete(self, hunk: DeleteFile) -> None:
-        name = self._claim(self._targets.name(hunk.path), hunk.path)
-        self._remove(name, hunk.path)
-        self._listed["D"].append(hunk.path)
 
     def _update(self, hunk: "UpdateFile") -> None:
         real = self._claim(self._targets.file(hunk.path), hunk.path)
-        try:
-            before, state = self.folders.read(real)
-        except OSError as error:
-            raise _unread(hunk.path, error) from None
+        before, state = self._read(real, hunk.path)
         data = rewritten(before, hunk.chunks, hunk.path) if hunk.chunks else before
         move_to = hunk.move_to
         moved = real if move_to is None else self._targets.file(move_to)
         if move_to is None or moved == real:
             if data != before:
-                self._writes.append(Write(real, hunk.path, data, old=state, like=state))
+                self._changes.append(Change(real, hunk.path, state, data, like=state))
                 self._listed["M"].append(hunk.path)
             return
         self._claim(moved, move_to)
-        _, old = self._present(moved, move_to)
-        self._writes.append(Write(moved, move_to, data, old=old, like=state))
+        _, old = self._read(moved, move_to, missing=True)
+        self._changes.append(Change(moved, move_to, old, data, like=state))
         name = self._targets.name(hunk.path)
         if name != real:
             self._claim(name, hunk.path)
@@ -119,26 +182,94 @@ class _Planner:
         self._taken.add(real)
         return real
 
-    def _present(self, real: str, shown: str) -> "tuple[bytes, os.stat_result | None]":
-        """Return the file that will be overwritten, if there is one."""
+    def _read(self, real: str, shown: str, *, missing: bool = False) -> "tuple[bytes, os.stat_result | None]":
+        """Return a file's content and state; the state is None for a file that may be missing, and is."""
         try:
             return self.folders.read(real)
-        except FileNotFoundError:
-            return b"", None
         except OSError as error:
-            raise _unread(shown, error) from None
+            if missing and isinstance(error, FileNotFoundError):
+                return b"", None
+            raise _unread(shown, error.strerror) from None
 
     def _remove(self, name: str, shown: str) -> None:
         try:
             state = self.folders.state(name)
         except OSError as error:
-            raise _unread(shown, error) from None
+            raise _unread(shown, error.strerror) from None
         if state is None:
-            raise UnfitPatch(f"Failed to read {shown}: No such file or directory")
+            raise _unread(shown, "No such file or directory")
         if stat.S_ISDIR(state.st_mode):
-            raise UnfitPatch(f"Failed to read {shown}: Is a directory")
-        self._removes.append(Remove(name, shown, state))
+            raise _unread(shown, "Is a directory")
+        self._changes.append(Change(name, shown, state))
 
 
-def _unread(shown: str, error: OSError) -> UnfitPatch:
-    return UnfitPatch(f"Failed to read {shown}: {error.strerror}")
+class _Targets:
+    """The folder that a patch's paths are relative to, and the paths that it may change.
+
+    Nothing below the folder may be a link that leads out of it, and nothing
+    that is written is a `.git` or lies in one, however deep, whether it is
+    there already or not: git obeys what is in it. With `inside`, what is
+    written must lie in one of these folders; it lies in none of `protected`,
+    and is not a journal of ours, which says what is restored where.
+    Names are compared without regard to case.
+    """
+
+    def __init__(self, root: str, inside: "Sequence[str] | None", protected: "Sequence[str]") -> None:
+        self._root = os.path.realpath(root)
+        if not os.path.isdir(self._root):
+            raise _unread(root, "there is no such directory")
+        self._inside = None if inside is None else [os.path.realpath(self._join(path)) for path in inside]
+        kept = [self._join(path) for path in (*protected, *journals())]
+        self._protected = [
+            way.casefold() for path in kept for way in (os.path.normpath(path), os.path.realpath(path))
+        ]
+
+    def file(self, path: str) -> str:
+        """Return the real path of a file to be written, through links; raise PatchRejected if forbidden."""
+        return self._allowed(path, self._real(self._join(path), path))
+
+    def name(self, path: str) -> str:
+        """Return the real path of a name to be removed, a link itself; raise PatchRejected likewise."""
+        self.file(path)
+        parent, name = os.path.split(self._join(path).rstrip(os.sep))
+        if name in ("", os.curdir, os.pardir):
+            raise _unread(path, "it is a directory")
+        return self._allowed(path, os.path.join(self._real(parent, path), name))
+
+    def _join(self, path: str) -> str:
+        return os.path.join(self._root, path)
+
+    def _real(self, joined: str, path: str) -> str:
+        try:
+            return os.path.realpath(joined)
+        except (OSError, ValueError):
+            raise _unread(path, "no file can have this name") from None
+
+    def _allowed(self, path: str, real: str) -> str:
+        plain = os.path.normpath(self._join(path))
+        allowed = self._inside
+        if lies_inside(plain, self._root) and not lies_inside(real, self._root):
+            reason = "a link on its way leads out of the working directory"
+        elif allowed is not None and not any(lies_inside(real, root) for root in allowed):
+            reason = f"it would be {real}, and only {', '.join(allowed) or 'nothing'} may be written"
+        elif any(lies_inside(real.casefold(), kept) for kept in self._protected):
+            reason = "it is protected"
+        elif _in_repository(real) or _in_repository(plain):
+            reason = "it is protected, as all of a .git is; let git change it"
+        else:
+            return real
+        message = f"patch rejected: writing outside of the project; {path}: {reason}"
+        raise PatchRejected(message, path=path, real=real)
+
+
+def _in_repository(path: str) -> bool:
+    """True if a name on a path is one by which some system knows a .git."""
+    lowered = path.casefold()
+    if ".git" not in lowered and "git~" not in lowered and path.isascii():
+        return False
+    names = lowered.translate(_UNSEEN).replace(os.sep, "/").split("/")
+    return any(name.partition(":")[0].rstrip(". ") in _GITS for name in names)
+
+
+def _unread(shown: str, reason: str | None) -> UnfitPatch:
+    return UnfitPatch(f"Failed to read {shown}: {reason}")

@@ -1,13 +1,13 @@
 """All changes of a patch, or none.
 
 Every new content is written beside its target first, and every old file gets
-a second, hidden name. Then all targets change, one rename each. Whatever
-fails, an interrupt too, is undone from a journal in which each step is noted
-before it is taken, and whose every entry may be done twice. When the last
-target has changed the patch is applied; the hidden names are taken away.
+a second, hidden name. Then all targets change, one rename each. After any
+failure, also an interrupt, the changes are undone from a list in which each
+step is noted before it is taken, and whose every entry may be done twice. When
+the last target has changed the patch is applied; the hidden names are removed.
 
 A process that is killed by force cannot undo. Every file then is its old or
-its new self, whole; what is half done, and the hidden files, named .patch-*,
+its new self, whole; half-done changes, and the hidden files, named .patch-*,
 are undone by the next patch: see `journal.py`.
 """
 
@@ -18,58 +18,53 @@ import stat
 from agent_exec.logs.folders import Folders, same
 from agent_exec.model.value import Value
 from agent_exec.patch.errors import PatchNotUndone, PatchNotWritten, UnfitPatch
-from agent_exec.patch.journal import Journal, hidden
+from agent_exec.patch.journal import Journal, hidden, identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    Entry = tuple[Callable[..., object], tuple[object, ...], str, str | None]  # step, path, hidden name
+    Undo = tuple[Callable[..., object], tuple[object, ...], str, str | None]  # step, path, hidden name
 
 _TRIES = 3
 _NO_LINKS = (errno.EPERM, errno.ENOSYS, errno.EMLINK, errno.EOPNOTSUPP, getattr(errno, "ENOTSUP", 0))
 
 
-class Write(Value):
-    """A file is to have this content; `like` is whose mode it gets, `old` what is there now."""
+class Change(Value):
+    """A file to be written with `data` and the mode of `like`, or without data, a name to be removed.
+
+    `shown` is its path in the patch, `old` the state of the file that is there now.
+    """
 
     path: str
     shown: str
-    data: bytes
-    old: os.stat_result | None = None
+    old: os.stat_result | None
+    data: bytes | None = None
     like: os.stat_result | None = None
 
 
-class Remove(Value):
-    """A name is to be taken away; `old` is what has it now."""
+def commit(changes: "Sequence[Change]") -> tuple[str, ...]:
+    """Make all changes and return the hidden names that could not be removed; or change nothing and raise.
 
-    path: str
-    shown: str
-    old: os.stat_result
-
-
-def commit(writes: "Sequence[Write]", removes: "Sequence[Remove]") -> tuple[str, ...]:
-    """Make all changes and return the hidden names that could not be taken away; or change nothing and raise.
-
-    A file that changed since it was planned is an UnfitPatch, a refusal of
-    the system a PatchNotWritten. After a KeyboardInterrupt all is done or
-    nothing is, as if it had come after or before.
+    Raise UnfitPatch for a file that changed since it was planned, and
+    PatchNotWritten if the system refuses. After a KeyboardInterrupt all is
+    done or nothing is, as if it had come after or before.
     """
-    if not writes and not removes:
+    if not changes:
         return ()
-    work = _Work(writes, removes)
+    work = _Work(changes)
     try:
         try:
             work.change()
             left = work.settle()
         except BaseException as error:
             kept = work.settle()
-            if kept and not work.applied:
-                raise _failure(work.shown, error, kept) from error
-            if work.interrupt is not None:
+            if work.applied:
+                kept = {}
+            if work.interrupt is not None and not kept:
                 raise work.interrupt from error
-            if isinstance(error, OSError):
-                raise _failure(work.shown, error, {}) from error
+            if kept or isinstance(error, OSError):
+                raise _failure(work.shown, error, kept) from error
             raise
         if work.interrupt is not None:
             raise work.interrupt
@@ -80,73 +75,77 @@ def commit(writes: "Sequence[Write]", removes: "Sequence[Remove]") -> tuple[str,
 
 def _failure(shown: str, error: BaseException, kept: "dict[str, str | None]") -> PatchNotWritten:
     reason = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+    message = f"Failed to write file {shown}: {reason};"
     if not kept:
-        return PatchNotWritten(f"Failed to write file {shown}: {reason}; no file was changed", path=shown)
-    told = ", ".join(f"{path} (kept in {name})" if name else f"{path} (new)" for path, name in kept.items())
-    return PatchNotUndone(
-        f"Failed to write file {shown}: {reason}; these could not be put back: {told}", path=shown, kept=kept
-    )
+        return PatchNotWritten(f"{message} no file was changed", path=shown)
+    named = ", ".join(f"{path} (kept in {name})" if name else f"{path} (new)" for path, name in kept.items())
+    return PatchNotUndone(f"{message} these could not be put back: {named}", path=shown, kept=kept)
 
 
 class _Work:
-    """One attempt, and the journal of it."""
+    """One attempt, and the steps that undo it."""
 
-    def __init__(self, writes: "Sequence[Write]", removes: "Sequence[Remove]") -> None:
+    def __init__(self, changes: "Sequence[Change]") -> None:
         self.folders = Folders(make=True)
-        self.shown = ""  # what is being worked on
-        self._writes = writes
-        self._removes = removes
-        self._changes = [(one.path, one.old) for one in writes] + [(one.path, one.old) for one in removes]
-        self._numbers = {path: number for number, (path, _) in enumerate(self._changes)}
-        self._lasting = Journal()  # for the next process, if this one is killed
-        self._clean = False  # whether no hidden name is left
-        self._journal: list[Entry] = [(self._unmake_folders, (), "new folders", None)]
-        self._spare: list[str] = []  # hidden names of old files
+        self.shown = ""  # the path that is being changed
         self.applied = False
         self.interrupt: BaseException | None = None  # one that came when there was no stopping
+        self._changes = sorted(changes, key=lambda change: change.data is None)  # names are removed last
+        self._numbers = {change.path: number for number, change in enumerate(self._changes)}
+        self._journal = Journal()  # for the next process, if this one is killed
+        self._undo: list[Undo] = [(self._unmake_folders, (), "new folders", None)]
+        self._spare: list[str] = []  # hidden names of old files
+        self._clean = False  # True if no hidden name is left
 
     def change(self) -> None:
-        writes, removes, lasting = self._writes, self._removes, self._lasting
-        self.shown = lasting.path
-        lasting.open()
-        lasting.begin(self._changes, self._missing())
-        staged = [self._stage(write) for write in writes]
-        for remove in removes:
-            self.shown = remove.shown
-            _expect(self.folders.state(remove.path), remove.old, remove.shown)
-        for write in writes:
-            if write.old is not None:
-                self._back_up(write)
-        self.shown = lasting.path
-        lasting.staged(made for _, made in staged)
-        for write, (name, made) in zip(writes, staged, strict=True):
-            self._put(write, name, made)
-        for remove in removes:
-            self._take_away(remove)
-        self.shown = lasting.path
-        self._journal.append((lasting.undone, (), lasting.path, None))
-        lasting.done()
-        # All is done: from here on the old files are given up instead of put back.
-        self._journal = [(self._drop, (name,), name, name) for name in self._spare]
+        writes = [change for change in self._changes if change.data is not None]
+        self.shown = self._journal.path
+        self._journal.open()
+        self._journal.write(
+            changes=[(change.path, identity(change.old)) for change in self._changes],
+            folders=self._missing_folders(writes),
+        )
+        made = {write.path: self._stage(write) for write in writes}
+        for change in self._changes:
+            self.shown = change.shown
+            if change.data is None:
+                _expect(change, self.folders.state(change.path))
+            elif change.old is not None:
+                self._hide(change, self._link)
+        self.shown = self._journal.path
+        self._journal.write(made=list(map(identity, made.values())))
+        for change in self._changes:
+            self.shown = change.shown
+            if change.data is None:
+                self._hide(change, self.folders.rename)
+                continue
+            if change.old is None:
+                self._undo.append((self._unmake, (change.path, made[change.path]), change.path, None))
+            self.folders.rename(self._hidden(change, "new"), change.path)
+        self.shown = self._journal.path
+        self._undo.append((self._unmark, (), self._journal.path, None))
+        self._journal.write(done=True)
+        # All is done: from here on the old files are removed instead of restored.
+        self._undo = [(self._drop, (name,), name, name) for name in self._spare]
         self.applied = True
 
     def close(self) -> None:
-        """Let go of the folders, and of the journal, which stays if a hidden name does."""
+        """Close the folders, and the journal, which stays if a hidden name does."""
         self.folders.close()
-        self._lasting.close(keep=not self._clean)
+        self._journal.close(keep=not self._clean)
 
     def settle(self) -> "dict[str, str | None]":
-        """Do what the journal says, the last entry first, in spite of interrupts and of what passes.
+        """Take the noted steps, the last one first, in spite of interrupts and of errors that pass.
 
-        Gives what could not be done: the path, and the hidden name of its old file.
+        Return those that failed: the path, and the hidden name of its old file.
         """
         self.folders.make = False
         failed: dict[str, str | None] = {}
         tries = 0
         while True:
             try:
-                while self._journal:
-                    step, arguments, path, name = self._journal[-1]
+                while self._undo:
+                    step, arguments, path, name = self._undo[-1]
                     try:
                         step(*arguments)
                     except OSError:
@@ -155,58 +154,48 @@ class _Work:
                             continue
                         failed[path] = name
                     tries = 0
-                    self._journal.pop()
+                    self._undo.pop()
                 self._clean = not failed
                 return failed
             except KeyboardInterrupt as interrupt:
                 self.interrupt = interrupt
 
-    def _stage(self, write: Write) -> tuple[str, os.stat_result]:
+    def _stage(self, write: Change) -> os.stat_result:
         """Write the new content beside the target."""
         self.shown = write.shown
         now = self.folders.state(write.path)
         if now is not None and write.old is not None and stat.S_ISREG(now.st_mode):
             now = self.folders.writable(write.path)
-        _expect(now, write.old, write.shown)
-        name = self._hidden(write.path, "new")
-        self._journal.append((self._drop, (name,), name, None))
-        return name, self.folders.create(name, write.data, write.like)
+        _expect(write, now)
+        name = self._hidden(write, "new")
+        self._undo.append((self._drop, (name,), name, None))
+        return self.folders.create(name, write.data or b"", write.like)
 
-    def _back_up(self, write: Write) -> None:
-        """Give the old file a second name; where there are no such, its only one."""
-        self.shown = write.shown
-        name = self._hidden(write.path, "old")
+    def _hide(self, change: Change, name_it: "Callable[[str, str], None]") -> None:
+        """Give the old file a hidden name."""
+        name = self._hidden(change, "old")
         self._spare.append(name)
-        self._journal.append((self._restore, (write.path, name), write.path, name))
+        self._undo.append((self._restore, (change.path, name), change.path, name))
+        name_it(change.path, name)
+        _expect(change, self.folders.state(name))
+
+    def _link(self, path: str, name: str) -> None:
+        """Give a file a second name; on a file system without hard links, its only one."""
         try:
-            self.folders.link(write.path, name)
+            self.folders.link(path, name)
         except OSError as error:
             if error.errno not in _NO_LINKS:
                 raise
-            self.folders.rename(write.path, name)
-        _expect(self.folders.state(name), write.old, write.shown)
+            self.folders.rename(path, name)
 
-    def _put(self, write: Write, name: str, made: os.stat_result) -> None:
-        self.shown = write.shown
-        if write.old is None:
-            self._journal.append((self._unmake, (write.path, made), write.path, None))
-        self.folders.rename(name, write.path)
-
-    def _take_away(self, remove: Remove) -> None:
-        self.shown = remove.shown
-        name = self._hidden(remove.path, "old")
-        self._spare.append(name)
-        self._journal.append((self._restore, (remove.path, name), remove.path, name))
-        self.folders.rename(remove.path, name)
-
-    # Whether a thing is there is asked first: where nothing may be written, what is missing is refused too.
+    # Ask first whether a file exists: where nothing may be written, removing a missing one is refused too.
 
     def _drop(self, path: str) -> None:
         if self.folders.state(path) is not None:
             self.folders.unlink(path)
 
     def _restore(self, path: str, name: str) -> None:
-        if self.folders.state(name) is not None:  # else it was not taken, or is back already
+        if self.folders.state(name) is not None:  # else it was not hidden, or is back already
             self.folders.rename(name, path)
             self._drop(name)  # both were names of one file still: then a rename does nothing
 
@@ -220,17 +209,24 @@ class _Work:
                 if self.folders.state(made[-1]) is not None:
                     self.folders.rmdir(made[-1])
             except OSError as error:
-                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # else somebody uses it now
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # else another process uses it now
                     raise
             made.pop()
 
-    def _hidden(self, path: str, kind: str) -> str:
-        return hidden(path, self._lasting.token, self._numbers[path], kind)
+    def _unmark(self) -> None:
+        """Note, if possible, that targets are changed back: a `done` that failed may be there anyway."""
+        try:
+            self._journal.write(done=False)
+        except OSError:
+            pass
 
-    def _missing(self) -> list[str]:
+    def _hidden(self, change: Change, kind: str) -> str:
+        return hidden(change.path, self._journal.token, self._numbers[change.path], kind)
+
+    def _missing_folders(self, writes: "Sequence[Change]") -> list[str]:
         """Return the folders that have to be made, the outer before the inner."""
         found: set[str] = set()
-        for write in self._writes:
+        for write in writes:
             folder = os.path.dirname(write.path)
             while folder not in found and not os.path.lexists(folder):
                 found.add(folder)
@@ -238,6 +234,6 @@ class _Work:
         return sorted(found)
 
 
-def _expect(now: os.stat_result | None, planned: os.stat_result | None, shown: str) -> None:
-    if not same(now, planned):
-        raise UnfitPatch(f"{shown} was changed by somebody else; read it again and make a new patch")
+def _expect(change: Change, now: os.stat_result | None) -> None:
+    if not same(now, change.old):
+        raise UnfitPatch(f"{change.shown} was changed by somebody else; read it again and make a new patch")

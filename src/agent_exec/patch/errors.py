@@ -1,13 +1,4 @@
-"""What can be wrong with a patch.
-
-PatchError
-  MalformedPatch          the text is no patch; details: line
-  UnfitPatch              the files are not as the patch expects them
-  PatchRejected           a target lies where nothing may be written
-  ImplicitPatch           a bare patch was given as a command
-  PatchNotWritten         the machine said no; every file is as it was
-    PatchNotUndone          the machine said no, and no again when files were put back; details: kept
-"""
+"""The errors of patches; PatchNotUndone is a PatchNotWritten, and all are a PatchError."""
 
 from agent_exec.model.errors import AgentExecError
 
@@ -19,7 +10,7 @@ class PatchError(AgentExecError):
 
 
 class MalformedPatch(PatchError):
-    """The text is no patch."""
+    """The text is not a patch; details: line."""
 
     code = "patch_malformed"
 
@@ -43,13 +34,13 @@ class ImplicitPatch(PatchError):
 
 
 class PatchNotWritten(PatchError):
-    """The machine said no; every file is as it was."""
+    """The system refused a write; every file is as it was."""
 
     code = "patch_not_written"
 
 
 class PatchNotUndone(PatchNotWritten):
-    """The machine said no, and no again when files were put back.
+    """The system refused a write, and then to restore files.
 
     The detail `kept` maps each path that is not as it was to the hidden file
     that holds its old content, or to None where a new file could not be removed.

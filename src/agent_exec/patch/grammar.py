@@ -1,4 +1,4 @@
-"""The patch format: its text read into hunks, as forgivingly as models have come to expect.
+"""The patch format: its text parsed into hunks, as leniently as models have come to expect.
 
     *** Begin Patch
     *** Environment ID: <id>            optional
@@ -36,19 +36,18 @@ END_OF_FILE = "*** End of File"
 
 _WRAPPERS = ("<<EOF", "<<'EOF'", '<<"EOF"')
 _SIGNS = (" ", "-", "+")
-_EMPTY: "Edit" = (" ", "")
 _HEADERS = "'*** Add File: {path}', '*** Delete File: {path}', '*** Update File: {path}'"
 
 
 class AddFile(Value):
-    """A file with these lines is to be there."""
+    """A file to be made, or replaced, with these lines."""
 
     path: str
     lines: "tuple[str, ...]"
 
 
 class DeleteFile(Value):
-    """A file is to be gone."""
+    """A file to be removed."""
 
     path: str
 
@@ -69,14 +68,9 @@ class Chunk(Value):
         """The lines that are there before."""
         return tuple(line for sign, line in self.edits if sign != "+")
 
-    @property
-    def new(self) -> "tuple[str, ...]":
-        """The lines that are there after."""
-        return tuple(line for sign, line in self.edits if sign != "-")
-
 
 class UpdateFile(Value):
-    """A file is to be changed, and perhaps to get another name."""
+    """A file to be changed, and renamed if `move_to` is given."""
 
     path: str
     move_to: str | None
@@ -87,14 +81,14 @@ Hunk = AddFile | DeleteFile | UpdateFile
 
 
 class Patch(Value):
-    """What a patch asks for; `environment` is the id it names, for whoever has several."""
+    """A parsed patch; `environment` is the id that it names, for callers that have several."""
 
     hunks: "tuple[Hunk, ...]"
     environment: str | None = None
 
 
 def parse(text: str) -> Patch:
-    """Read a patch; raise MalformedPatch if it is none."""
+    """Return a parsed patch; raise MalformedPatch if the text is not one."""
     try:
         text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -108,7 +102,7 @@ def parse(text: str) -> Patch:
         raise MalformedPatch(f"invalid patch: The first line of the patch must be '{BEGIN}'", line=number)
     if lines[last - 1].strip() != END:
         raise MalformedPatch(f"invalid patch: The last line of the patch must be '{END}'", line=last)
-    return _Reader(lines, first + 1, last - 1).patch()
+    return _Reader([*lines[: last - 1], END], first + 1).patch()
 
 
 def _trimmed(lines: list[str], first: int, last: int) -> tuple[int, int]:
@@ -120,74 +114,70 @@ def _trimmed(lines: list[str], first: int, last: int) -> tuple[int, int]:
 
 
 class _Reader:
-    """The lines between the markers, and how far they have been read."""
+    """The lines of a patch, of which the last is END, and the number of the next one."""
 
-    def __init__(self, lines: list[str], at: int, end: int) -> None:
+    def __init__(self, lines: list[str], at: int) -> None:
         self._lines = lines
         self._at = at
-        self._end = end
+
+    @property
+    def _next(self) -> str:
+        return self._lines[self._at]
 
     def patch(self) -> Patch:
-        environment = self._environment()
+        environment: str | None = None
+        while (line := self._next.strip()).startswith(ENVIRONMENT):
+            if environment is not None:
+                self._fail("Environment ID is given twice; give it once, below the first line")
+            environment = line[len(ENVIRONMENT) :].strip()
+            if not environment:
+                self._fail("Environment ID is empty; name an environment or leave the line out")
+            self._at += 1
         hunks: list[Hunk] = []
-        while self._at < self._end:
-            line = self._lines[self._at].strip()
-            if line:
-                hunks.append(self._hunk(line))
+        while self._at < len(self._lines) - 1:
+            if self._next.strip():
+                hunks.append(self._hunk())
             else:
                 self._at += 1
         return Patch(tuple(hunks), environment)
 
-    def _environment(self) -> str | None:
-        found: str | None = None
-        while self._at < self._end and (line := self._lines[self._at].strip()).startswith(ENVIRONMENT):
-            if found is not None:
-                self._fail("Environment ID is given twice; give it once, below the first line")
-            found = line[len(ENVIRONMENT) :].strip()
-            if not found:
-                self._fail("Environment ID is empty; name an environment or leave the line out")
-            self._at += 1
-        return found
+    def _hunk(self) -> "Hunk":
+        header = self._at
+        if path := self._path(ADD):
+            while self._next.startswith("+"):
+                self._at += 1
+            return AddFile(path, tuple(line[1:] for line in self._lines[header + 1 : self._at]))
+        if path := self._path(DELETE):
+            return DeleteFile(path)
+        if path := self._path(UPDATE):
+            move_to = self._path(MOVE)
+            chunks: list[Chunk] = []
+            while not _marks(self._next):
+                if self._next:
+                    chunks.append(self._chunk(needs_marker=bool(chunks)))
+                else:
+                    self._at += 1
+            if not chunks and move_to is None:
+                self._at = header
+                self._fail(f"Update file hunk for path '{path}' is empty")
+            return UpdateFile(path, move_to, tuple(chunks))
+        return self._fail(
+            f"'{self._next.strip()}' is not a valid hunk header. Valid hunk headers: {_HEADERS}"
+        )
 
-    def _hunk(self, line: str) -> "Hunk":
-        if line.startswith(ADD):
-            return self._add(self._path(line, ADD))
-        if line.startswith(DELETE):
-            return DeleteFile(self._path(line, DELETE))
-        if line.startswith(UPDATE):
-            return self._update(self._path(line, UPDATE))
-        return self._fail(f"'{line}' is not a valid hunk header. Valid hunk headers: {_HEADERS}")
-
-    def _path(self, line: str, marker: str) -> str:
+    def _path(self, marker: str) -> str | None:
+        """Return the path behind a marker, and go on to the next line; None if the marker is not there."""
+        line = self._next.strip()
+        if not line.startswith(marker):
+            return None
         path = line[len(marker) :].strip()
         if "\0" in path:
             self._fail(f"no path can be {path!r}")
         self._at += 1
         return path
 
-    def _add(self, path: str) -> AddFile:
-        begun = self._at
-        while self._at < self._end and self._lines[self._at].startswith("+"):
-            self._at += 1
-        return AddFile(path, tuple(line[1:] for line in self._lines[begun : self._at]))
-
-    def _update(self, path: str) -> UpdateFile:
-        header = self._at - 1
-        move_to = None
-        if self._at < self._end and (line := self._lines[self._at].strip()).startswith(MOVE):
-            move_to = self._path(line, MOVE)
-        chunks: list[Chunk] = []
-        while self._at < self._end and not _marks(self._lines[self._at]):
-            if self._lines[self._at]:
-                chunks.append(self._chunk(bool(chunks)))
-            else:
-                self._at += 1
-        if not chunks and move_to is None:
-            self._fail(f"Update file hunk for path '{path}' is empty", header)
-        return UpdateFile(path, move_to, tuple(chunks))
-
     def _chunk(self, needs_marker: bool) -> Chunk:
-        line = self._lines[self._at]
+        line = self._next
         context = None
         if line.startswith("@@ ") or line.rstrip() == "@@":
             context = line[3:] if line[3:].strip() else None
@@ -195,48 +185,35 @@ class _Reader:
         elif needs_marker:
             self._fail(f"Expected update hunk to start with a @@ context marker, got: '{line}'")
         edits = self._edits()
-        if not edits and not (context is not None and self._next().startswith("@@")):
-            self._fail_empty()
-        at_end = bool(edits) and _marks(self._next()) and self._next().strip() == END_OF_FILE
+        line = self._next
+        if not edits and (context is None or not line.startswith("@@")):
+            if _marks(line):
+                self._fail("Update hunk does not contain any lines")
+            self._fail(
+                f"Unexpected line found in update hunk: '{line}'. "
+                "Every line should start with ' ' (context line), '+' (added line), or '-' (removed line)"
+            )
+        at_end = bool(edits) and line.strip() == END_OF_FILE
         self._at += at_end
         return Chunk(context, edits, at_end)
 
     def _edits(self) -> "tuple[Edit, ...]":
         edits: list[Edit] = []
         blank = 0  # how many of the last lines are empty, without the space that a line of the file has
-        while self._at < self._end:
-            line = self._lines[self._at]
-            if line[:1] in _SIGNS:
-                edits.append((line[0], line[1:]))
-                blank = 0
-            elif not line:
-                edits.append(_EMPTY)
-                blank += 1
-            else:
-                break
+        while not self._next or self._next[0] in _SIGNS:
+            edits.append((self._next[:1] or " ", self._next[1:]))
+            blank = 0 if self._next else blank + 1
             self._at += 1
         if all(sign == "+" for sign, _ in edits[: len(edits) - blank]):
             # Lines are only added, and these are to part the hunks: as context they would say nothing.
             del edits[len(edits) - blank :]
         return tuple(edits)
 
-    def _next(self) -> str:
-        return self._lines[self._at] if self._at < self._end else END
-
-    def _fail_empty(self) -> "NoReturn":
-        line = self._next()
-        if _marks(line):
-            self._fail("Update hunk does not contain any lines")
-        self._fail(
-            f"Unexpected line found in update hunk: '{line}'. "
-            "Every line should start with ' ' (context line), '+' (added line), or '-' (removed line)"
-        )
-
-    def _fail(self, message: str, at: int | None = None) -> "NoReturn":
-        number = (self._at if at is None else at) + 1
+    def _fail(self, message: str) -> "NoReturn":
+        number = self._at + 1
         raise MalformedPatch(f"invalid hunk at line {number}, {message}", line=number)
 
 
 def _marks(line: str) -> bool:
-    """True if a line is a marker and none of the file's."""
+    """True if a line is a marker, not a line of the file."""
     return line[:1] not in _SIGNS and line.lstrip().startswith("***")

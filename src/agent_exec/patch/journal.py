@@ -16,7 +16,6 @@ from agent_exec.places import STATE, make_folder, place, sessions_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
     from typing import Any
 
 _BLOCK = 1 << 20
@@ -55,24 +54,17 @@ class Journal:
             self._lock = FileLock(os.path.join(journals()[1], self.token))
             self._acquire()
 
-    def begin(self, changes: "Iterable[tuple[str, os.stat_result | None]]", folders: "Sequence[str]") -> None:
-        """Note each path with what is there now, and the folders that are to be made."""
-        self._write(changes=[(path, identity(old)) for path, old in changes], folders=folders)
+    def write(self, **fields: object) -> None:
+        """Add a line.
 
-    def staged(self, made: "Iterable[os.stat_result]") -> None:
-        """Note the new files, in the order of the changes: from here on, targets change."""
-        self._write(made=[identity(one) for one in made])
-
-    def done(self) -> None:
-        """Note that all targets have changed."""
-        self._write(done=True)
-
-    def undone(self) -> None:
-        """Note, if possible, that targets are changed back: a `done` that failed may be there anyway."""
-        try:
-            self._write(done=False)
-        except OSError:
-            pass
+        `changes` are the paths with their old identities, `folders` those that
+        are to be made, `made` the new files in the order of the changes: once
+        that is written, targets change. `done` says whether all have changed.
+        """
+        data = memoryview(f"\n{dump(fields)}\n".encode())  # the line before may have been cut short
+        while data:
+            data = data[os.write(self._lock.fd, data) :]
+        os.fsync(self._lock.fd)
 
     def close(self, *, keep: bool) -> None:
         """Let go of the journal, and remove it unless something is left to be cleaned up."""
@@ -91,12 +83,6 @@ class Journal:
         while not os.fstat(self._lock.fd).st_nlink:  # taken for one that was left, before it was locked
             self._lock.release()
             self._lock.acquire(wait=True)
-
-    def _write(self, **fields: object) -> None:
-        data = memoryview(f"\n{dump(fields)}\n".encode())  # the line before may have been cut short
-        while data:
-            data = data[os.write(self._lock.fd, data) :]
-        os.fsync(self._lock.fd)
 
 
 def recover() -> None:

@@ -1,75 +1,58 @@
-"""A file's text as lines that keep their own endings, and chunks applied to them.
+"""A file's text as lines that keep their own endings, and chunks found in them and applied.
 
 What a patch calls unchanged is left as it is, even where it was matched
 loosely. An added line ends as the one it stands for, else as its neighbour.
-The last line of a changed file has an ending. Bytes that are no UTF-8 are kept.
+The last line of a changed file has an ending. Bytes that are not UTF-8 are kept.
 """
 
+import re
+
 from agent_exec.patch.errors import UnfitPatch
-from agent_exec.patch.seek import Seeker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from agent_exec.patch.grammar import Chunk, Edit
 
-    Lines = tuple[list[str], list[str]]  # texts, endings
-
 _BOM = "\ufeff"
+_FOLDED = {
+    **dict.fromkeys((*range(0x2010, 0x2016), 0x2212), "-"),
+    **dict.fromkeys(range(0x2018, 0x201C), "'"),
+    **dict.fromkeys(range(0x201C, 0x2020), '"'),
+    **dict.fromkeys((0xA0, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000), " "),
+    0x2026: "...",
+    0xFEFF: "",
+}
 
 
 def rewritten(data: bytes, chunks: "Sequence[Chunk]", shown: str) -> bytes:
-    """Return a file's bytes with the chunks applied; raise UnfitPatch if they do not fit."""
-    text = data.decode("utf-8", "surrogateescape")
-    mark = _BOM if text.startswith(_BOM) else ""
-    failure: UnfitPatch | None = None
-    for lines in _readings(text.removeprefix(mark)):
-        try:
-            changed = _apply(lines, chunks, shown)
-        except UnfitPatch as unfit:
-            failure = failure or unfit
-        else:
-            return (mark + changed).encode("utf-8", "surrogateescape")
-    assert failure is not None
-    raise failure
+    """Return a file's bytes with the chunks applied; raise UnfitPatch if they do not fit.
 
-
-def _readings(text: str) -> "Iterator[Lines]":
-    """Return the ways to read a text: a lone CR ends a line if nothing else does, or if nothing else fits."""
+    A lone CR ends a line if nothing else does, or if nothing else fits.
+    """
+    whole = data.decode("utf-8", "surrogateescape")
+    text = whole.removeprefix(_BOM)
     lone = "\r" in text and "\n" not in text
-    yield _split(text, lone)
-    if not lone and "\r" in text.replace("\r\n", ""):
-        yield _split(text, True)
+    try:
+        changed = _apply(text, lone, chunks, shown)
+    except UnfitPatch as unfit:
+        if lone or "\r" not in text.replace("\r\n", ""):
+            raise
+        try:
+            changed = _apply(text, True, chunks, shown)
+        except UnfitPatch:
+            raise unfit from None
+    return (whole[: len(whole) - len(text)] + changed).encode("utf-8", "surrogateescape")
 
 
-def _split(text: str, lone: bool) -> "Lines":
-    texts = text.split("\n")
-    ends = ["\n"] * (len(texts) - 1) + [""]
-    if "\r" in text:
-        for number, line in enumerate(texts[:-1]):
-            if line.endswith("\r"):
-                texts[number], ends[number] = line[:-1], "\r\n"
-        if lone:
-            texts, ends = _split_further(texts, ends)
-    if not texts[-1]:
-        del texts[-1], ends[-1]
+def _apply(text: str, lone: bool, chunks: "Sequence[Chunk]", shown: str) -> str:
+    pieces = re.split(r"(\r\n|\n|\r)" if lone else r"(\r?\n)", text)
+    texts, ends = pieces[::2], pieces[1::2]
+    if texts[-1]:
+        ends.append(ends[-1] if ends else "\n")
     else:
-        ends[-1] = ends[-2] if len(ends) > 1 else "\n"
-    return texts, ends
-
-
-def _split_further(texts: list[str], ends: list[str]) -> "Lines":
-    finer: Lines = ([], [])
-    for line, end in zip(texts, ends, strict=True):
-        pieces = line.split("\r")
-        finer[0].extend(pieces)
-        finer[1].extend(["\r"] * (len(pieces) - 1) + [end])
-    return finer
-
-
-def _apply(lines: "Lines", chunks: "Sequence[Chunk]", shown: str) -> str:
-    texts, ends = lines
+        del texts[-1]
     made: list[str] = []
     at = 0
     for start, edits in _placed(texts, chunks, shown):
@@ -78,7 +61,8 @@ def _apply(lines: "Lines", chunks: "Sequence[Chunk]", shown: str) -> str:
         freed: list[str] = []  # endings of removed lines that no added line has taken yet
         for sign, line in edits:
             if sign == "+":
-                made.append(line + (freed.pop(0) if freed else _neighbour(ends, at)))
+                neighbour = ends[max(at - 1, 0)] if ends else "\n"
+                made.append(line + (freed.pop(0) if freed else neighbour))
                 continue
             if sign == " ":
                 made.append(texts[at] + ends[at])
@@ -88,10 +72,6 @@ def _apply(lines: "Lines", chunks: "Sequence[Chunk]", shown: str) -> str:
             at += 1
     made.extend(map(str.__add__, texts[at:], ends[at:]))
     return "".join(made)
-
-
-def _neighbour(ends: list[str], at: int) -> str:
-    return ends[max(at - 1, 0)] if ends else "\n"
 
 
 def _placed(texts: list[str], chunks: "Sequence[Chunk]", shown: str) -> "list[tuple[int, Sequence[Edit]]]":
@@ -107,27 +87,24 @@ def _placed(texts: list[str], chunks: "Sequence[Chunk]", shown: str) -> "list[tu
                 raise UnfitPatch(f"Failed to find context '{chunk.context}' in {shown}")
             begun, at = found, found + 1
         edits: Sequence[Edit] = chunk.edits
-        old = chunk.old
-        found = _found(seeker, old, at, begun, chunk.at_end) if old else None
-        if found is None and old and not old[-1]:
-            edits, old = _without_last(edits), old[:-1]
-            found = _found(seeker, old, at, begun, chunk.at_end) if old else None
-        if not old:
-            if edits:
-                anchored = chunk.context is not None and not chunk.at_end
-                placed.append((at if anchored else len(texts), edits))
-            continue
-        if found is None:
-            raise UnfitPatch(f"Failed to find expected lines in {shown}:\n" + "\n".join(chunk.old))
-        placed.append((found, edits))
-        at = found + len(old)
-    return sorted(placed, key=_start)
-
-
-def _found(seeker: Seeker, old: "tuple[str, ...]", at: int, begun: int, at_end: bool) -> int | None:
-    """Find lines after the context, else from the context on: many repeat it as their first line."""
-    found = seeker.find(old, at, at_end)
-    return seeker.find(old, begun, at_end) if found is None and begun < at else found
+        old = expected = chunk.old
+        found = None
+        while old and found is None:
+            # After the context, else from the context on: many repeat it as their first line.
+            found = seeker.find(old, at, chunk.at_end)
+            if found is None and begun < at:
+                found = seeker.find(old, begun, chunk.at_end)
+            if found is None:
+                if old[-1] or old is not expected:
+                    raise UnfitPatch(f"Failed to find expected lines in {shown}:\n" + "\n".join(expected))
+                edits, old = _without_last(edits), old[:-1]
+        if found is not None:
+            placed.append((found, edits))
+            at = found + len(old)
+        elif edits:
+            anchored = chunk.context is not None and not chunk.at_end
+            placed.append((at if anchored else len(texts), edits))
+    return sorted(placed, key=lambda place: place[0])
 
 
 def _without_last(edits: "Sequence[Edit]") -> "Sequence[Edit]":
@@ -137,5 +114,46 @@ def _without_last(edits: "Sequence[Edit]") -> "Sequence[Edit]":
     return (*edits[:last], *([("+", "")] if wanted else []), *edits[last + 1 :])
 
 
-def _start(place: "tuple[int, object]") -> int:
-    return place[0]
+def fold(line: str) -> str:
+    """Return a line with plain dashes, quotes and spaces, stripped."""
+    return line.translate(_FOLDED).strip()
+
+
+_PASSES: "tuple[Callable[[str], str], ...]" = (str, str.rstrip, str.strip, fold)
+
+
+class Seeker:
+    """The lines of one file, to be searched many times: exactly, then without blanks and typography."""
+
+    def __init__(self, lines: "Sequence[str]") -> None:
+        self._seen: list[list[str]] = [list(lines)]
+
+    def find(self, wanted: "Sequence[str]", start: int = 0, at_end: bool = False) -> int | None:
+        """Return where these lines are, at `start` or after; None if nowhere.
+
+        An exact match anywhere is better than a loose one before it. With
+        `at_end` the last lines are tried first, loosely too.
+        """
+        last = len(self._seen[0]) - len(wanted)
+        if last < start or not wanted:
+            return None if wanted else start
+        for first in (last, start) if at_end else (start,):
+            for number, change in enumerate(_PASSES):
+                if number == len(self._seen):
+                    self._seen.append([change(line) for line in self._seen[0]])
+                found = _search(self._seen[number], [change(line) for line in wanted], first, last)
+                if found is not None:
+                    return found
+        return None
+
+
+def _search(lines: list[str], wanted: list[str], start: int, last: int) -> int | None:
+    while start <= last:
+        try:
+            start = lines.index(wanted[0], start, last + 1)
+        except ValueError:
+            return None
+        if lines[start : start + len(wanted)] == wanted:
+            return start
+        start += 1
+    return None

@@ -29,7 +29,7 @@ _DEFINITION = {
 
 
 def _act(context: "Context", asked: "Arguments") -> "dict[str, Any]":
-    from agent_exec.patch.answer import told, verify, verify_confined
+    from agent_exec.patch.apply import verify, verify_confined
 
     plan = context.dispatcher.plan()
     if plan is not None:
@@ -38,7 +38,7 @@ def _act(context: "Context", asked: "Arguments") -> "dict[str, Any]":
         changes = verify(asked["patch"], cwd=asked["cwd"], inside=list(context.workspace.roots))
     stdin = asked["patch"].encode("utf-8", "surrogateescape")
     judge(context, ("apply_patch",), asked["cwd"], stdin, changes.paths)
-    done = told(changes, changes.commit())
+    done = changes.apply()
     return {
         "added": list(done.added),
         "modified": list(done.modified),

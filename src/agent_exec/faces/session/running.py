@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     from agent_exec.faces.session.arguments import Condition, ExecArguments, WriteArguments
     from agent_exec.faces.session.terms import Terms
     from agent_exec.model.cancel import Cancel
-    from agent_exec.patch.answer import Applied
-    from agent_exec.patch.apply import Changes
+    from agent_exec.patch.apply import Applied, Changes
     from agent_exec.requests.dispatch import Dispatcher
 
 INTERRUPT = b"\x03"
@@ -197,13 +196,11 @@ class Sessions:
 
     def patch(self, text: str, workdir: str | None) -> "Applied":
         """Apply a patch below a folder of the workspace; return what it has done."""
-        from agent_exec.patch.answer import told
-
         cwd = self._folder(workdir)
         changes = self._verify(text, cwd)
         stdin = text.encode("utf-8", "surrogateescape")
         self._gate.admit(("apply_patch",), cwd, stdin=stdin, writes=changes.paths)
-        return told(changes, changes.commit())
+        return changes.apply()
 
     def close(self) -> None:
         """End every session, and wait until nothing of them is left."""
@@ -438,7 +435,7 @@ class Sessions:
 
     def _verify(self, text: str, cwd: str) -> "Changes":
         """Return what a patch would do, if it writes only where commands may."""
-        from agent_exec.patch.answer import verify, verify_confined
+        from agent_exec.patch.apply import verify, verify_confined
 
         guard = self._dispatcher.guard(self._engine.spawner)
         if guard is not None and guard.plan.backend:
