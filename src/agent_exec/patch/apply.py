@@ -115,7 +115,7 @@ def plan(
     patch: "Patch", root: str, *, inside: "Sequence[str] | None" = None, protected: "Sequence[str]" = ()
 ) -> Changes:
     """Verify a patch against the files below `root`; raise UnfitPatch or PatchRejected."""
-    planner = _Planner(_Targets(root, inside, protected))
+    planner = _Planner(root, inside, protected)
     try:
         return planner.plan(patch)
     finally:
@@ -123,25 +123,40 @@ def plan(
 
 
 class _Planner:
-    """The changes of one patch, as far as they are known."""
+    """The changes of one patch below `root`, as far as they are known.
 
-    def __init__(self, targets: "_Targets") -> None:
+    Nothing below the root may be a link that leads out of it, and nothing
+    that is written is a `.git` or lies in one, however deep, whether it is
+    there already or not: git obeys what is in it. With `inside`, what is
+    written must lie in one of these folders; it lies in none of `protected`,
+    and is not a journal of ours, which says what is restored where.
+    Names are compared without regard to case.
+    """
+
+    def __init__(self, root: str, inside: "Sequence[str] | None", protected: "Sequence[str]") -> None:
+        self._root = os.path.realpath(root)
+        if not os.path.isdir(self._root):
+            raise _unread(root, "there is no such directory")
+        self._inside = None if inside is None else [os.path.realpath(self._join(path)) for path in inside]
+        kept = [self._join(path) for path in (*protected, *journals())]
+        self._protected = [
+            real(path).casefold() for path in kept for real in (os.path.normpath, os.path.realpath)
+        ]
         self.folders = Folders()
-        self._targets = targets
         self._taken: set[str] = set()
         self._changes: list[Change] = []
         self._listed: dict[str, list[str]] = {"A": [], "M": [], "D": []}
 
     def plan(self, patch: "Patch") -> Changes:
         for hunk in patch.hunks:  # whether it is allowed comes first: nothing else is looked at
-            self._targets.file(hunk.path)
+            self._file(hunk.path)
             if not isinstance(hunk, AddFile | DeleteFile) and hunk.move_to is not None:
-                self._targets.file(hunk.move_to)
+                self._file(hunk.move_to)
         for hunk in patch.hunks:
             if isinstance(hunk, AddFile):
                 self._add(hunk)
             elif isinstance(hunk, DeleteFile):
-                self._remove(self._claim(self._targets.name(hunk.path), hunk.path), hunk.path)
+                self._remove(self._claim(self._name(hunk.path), hunk.path), hunk.path)
                 self._listed["D"].append(hunk.path)
             else:
                 self._update(hunk)
@@ -149,7 +164,7 @@ class _Planner:
         return Changes(added, modified, deleted, tuple(self._changes))
 
     def _add(self, hunk: AddFile) -> None:
-        real = self._claim(self._targets.file(hunk.path), hunk.path)
+        real = self._claim(self._file(hunk.path), hunk.path)
         data = "".join(f"{line}\n" for line in hunk.lines).encode("utf-8", "surrogateescape")
         before, old = self._read(real, hunk.path, missing=True)
         if old is None or before != data:
@@ -157,11 +172,11 @@ class _Planner:
             self._listed["A"].append(hunk.path)
 
     def _update(self, hunk: "UpdateFile") -> None:
-        real = self._claim(self._targets.file(hunk.path), hunk.path)
+        real = self._claim(self._file(hunk.path), hunk.path)
         before, state = self._read(real, hunk.path)
         data = rewritten(before, hunk.chunks, hunk.path) if hunk.chunks else before
         move_to = hunk.move_to
-        moved = real if move_to is None else self._targets.file(move_to)
+        moved = real if move_to is None else self._file(move_to)
         if move_to is None or moved == real:
             if data != before:
                 self._changes.append(Change(real, hunk.path, state, data, like=state))
@@ -170,7 +185,7 @@ class _Planner:
         self._claim(moved, move_to)
         _, old = self._read(moved, move_to, missing=True)
         self._changes.append(Change(moved, move_to, old, data, like=state))
-        name = self._targets.name(hunk.path)
+        name = self._name(hunk.path)
         if name != real:
             self._claim(name, hunk.path)
         self._remove(name, hunk.path)
@@ -202,35 +217,13 @@ class _Planner:
             raise _unread(shown, "Is a directory")
         self._changes.append(Change(name, shown, state))
 
-
-class _Targets:
-    """The folder that a patch's paths are relative to, and the paths that it may change.
-
-    Nothing below the folder may be a link that leads out of it, and nothing
-    that is written is a `.git` or lies in one, however deep, whether it is
-    there already or not: git obeys what is in it. With `inside`, what is
-    written must lie in one of these folders; it lies in none of `protected`,
-    and is not a journal of ours, which says what is restored where.
-    Names are compared without regard to case.
-    """
-
-    def __init__(self, root: str, inside: "Sequence[str] | None", protected: "Sequence[str]") -> None:
-        self._root = os.path.realpath(root)
-        if not os.path.isdir(self._root):
-            raise _unread(root, "there is no such directory")
-        self._inside = None if inside is None else [os.path.realpath(self._join(path)) for path in inside]
-        kept = [self._join(path) for path in (*protected, *journals())]
-        self._protected = [
-            way.casefold() for path in kept for way in (os.path.normpath(path), os.path.realpath(path))
-        ]
-
-    def file(self, path: str) -> str:
+    def _file(self, path: str) -> str:
         """Return the real path of a file to be written, through links; raise PatchRejected if forbidden."""
         return self._allowed(path, self._real(self._join(path), path))
 
-    def name(self, path: str) -> str:
+    def _name(self, path: str) -> str:
         """Return the real path of a name to be removed, a link itself; raise PatchRejected likewise."""
-        self.file(path)
+        self._file(path)
         parent, name = os.path.split(self._join(path).rstrip(os.sep))
         if name in ("", os.curdir, os.pardir):
             raise _unread(path, "it is a directory")

@@ -1,14 +1,13 @@
 """All changes of a patch, or none.
 
 Every new content is written beside its target first, and every old file gets
-a second, hidden name. Then all targets change, one rename each. After any
-failure, also an interrupt, the changes are undone from a list in which each
-step is noted before it is taken, and whose every entry may be done twice. When
-the last target has changed the patch is applied; the hidden names are removed.
+a second, hidden name. Then all targets change, one rename each. When the last
+one has changed the patch is applied, and the hidden names are removed. After
+any failure before, also an interrupt, the changes are undone by the journal.
 
 A process that is killed by force cannot undo. Every file then is its old or
 its new self, whole; half-done changes, and the hidden files, named .patch-*,
-are undone by the next patch: see `journal.py`.
+are undone by the next patch in the same way: see `journal.py`.
 """
 
 import errno
@@ -18,15 +17,12 @@ import stat
 from agent_exec.logs.folders import Folders, same
 from agent_exec.model.value import Value
 from agent_exec.patch.errors import PatchNotUndone, PatchNotWritten, UnfitPatch
-from agent_exec.patch.journal import Journal, hidden, identity
+from agent_exec.patch.journal import Journal, identity, settle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    Undo = tuple[Callable[..., object], tuple[object, ...], str, str | None]  # step, path, hidden name
-
-_TRIES = 3
 _NO_LINKS = (errno.EPERM, errno.ENOSYS, errno.EMLINK, errno.EOPNOTSUPP, getattr(errno, "ENOTSUP", 0))
 
 
@@ -83,155 +79,93 @@ def _failure(shown: str, error: BaseException, kept: "dict[str, str | None]") ->
 
 
 class _Work:
-    """One attempt, and the steps that undo it."""
+    """One attempt, and its journal."""
 
     def __init__(self, changes: "Sequence[Change]") -> None:
-        self.folders = Folders(make=True)
+        self._folders = Folders(make=True)
+        self._journal = Journal()
+        self._changes = sorted(changes, key=lambda change: change.data is None)  # names are removed last
+        self._clean = False  # True if no hidden name is left
         self.shown = ""  # the path that is being changed
         self.applied = False
         self.interrupt: BaseException | None = None  # one that came when there was no stopping
-        self._changes = sorted(changes, key=lambda change: change.data is None)  # names are removed last
-        self._numbers = {change.path: number for number, change in enumerate(self._changes)}
-        self._journal = Journal()  # for the next process, if this one is killed
-        self._undo: list[Undo] = [(self._unmake_folders, (), "new folders", None)]
-        self._spare: list[str] = []  # hidden names of old files
-        self._clean = False  # True if no hidden name is left
 
     def change(self) -> None:
+        """Make all changes; whatever is raised, `settle` is to be called then."""
         writes = [change for change in self._changes if change.data is not None]
         self.shown = self._journal.path
         self._journal.open()
         self._journal.write(
             changes=[(change.path, identity(change.old)) for change in self._changes],
-            folders=self._missing_folders(writes),
+            folders=_missing_folders(writes),
         )
-        made = {write.path: self._stage(write) for write in writes}
-        for change in self._changes:
+        made = [identity(self._stage(number, write)) for number, write in enumerate(writes)]
+        for number, change in enumerate(self._changes):
             self.shown = change.shown
             if change.data is None:
-                _expect(change, self.folders.state(change.path))
+                _expect(change, self._folders.state(change.path))
             elif change.old is not None:
-                self._hide(change, self._link)
+                self._link(number, change)
         self.shown = self._journal.path
-        self._journal.write(made=list(map(identity, made.values())))
-        for change in self._changes:
+        self._journal.write(made=made)
+        for number, change in enumerate(self._changes):
             self.shown = change.shown
             if change.data is None:
-                self._hide(change, self.folders.rename)
-                continue
-            if change.old is None:
-                self._undo.append((self._unmake, (change.path, made[change.path]), change.path, None))
-            self.folders.rename(self._hidden(change, "new"), change.path)
+                self._folders.rename(change.path, self._journal.hidden(number, "old"))
+            else:
+                self._folders.rename(self._journal.hidden(number, "new"), change.path)
         self.shown = self._journal.path
-        self._undo.append((self._unmark, (), self._journal.path, None))
         self._journal.write(done=True)
-        # All is done: from here on the old files are removed instead of restored.
-        self._undo = [(self._drop, (name,), name, name) for name in self._spare]
         self.applied = True
 
     def close(self) -> None:
         """Close the folders, and the journal, which stays if a hidden name does."""
-        self.folders.close()
+        self._folders.close()
         self._journal.close(keep=not self._clean)
 
     def settle(self) -> "dict[str, str | None]":
-        """Take the noted steps, the last one first, in spite of interrupts and of errors that pass.
-
-        Return those that failed: the path, and the hidden name of its old file.
-        """
-        self.folders.make = False
-        failed: dict[str, str | None] = {}
-        tries = 0
+        """Clean up, or undo the changes unless all are made, in spite of interrupts; return what failed."""
+        self._folders.make = False
         while True:
             try:
-                while self._undo:
-                    step, arguments, path, name = self._undo[-1]
-                    try:
-                        step(*arguments)
-                    except OSError:
-                        tries += 1
-                        if tries < _TRIES:
-                            continue
-                        failed[path] = name
-                    tries = 0
-                    self._undo.pop()
+                if not self.applied:
+                    self._journal.mark_undone(self._folders.made)
+                failed = settle(self._journal.said, self._journal.token, self._folders)
                 self._clean = not failed
                 return failed
             except KeyboardInterrupt as interrupt:
                 self.interrupt = interrupt
 
-    def _stage(self, write: Change) -> os.stat_result:
+    def _stage(self, number: int, write: Change) -> os.stat_result:
         """Write the new content beside the target."""
         self.shown = write.shown
-        now = self.folders.state(write.path)
+        now = self._folders.state(write.path)
         if now is not None and write.old is not None and stat.S_ISREG(now.st_mode):
-            now = self.folders.writable(write.path)
+            now = self._folders.writable(write.path)
         _expect(write, now)
-        name = self._hidden(write, "new")
-        self._undo.append((self._drop, (name,), name, None))
-        return self.folders.create(name, write.data or b"", write.like)
+        return self._folders.create(self._journal.hidden(number, "new"), write.data or b"", write.like)
 
-    def _hide(self, change: Change, name_it: "Callable[[str, str], None]") -> None:
-        """Give the old file a hidden name."""
-        name = self._hidden(change, "old")
-        self._spare.append(name)
-        self._undo.append((self._restore, (change.path, name), change.path, name))
-        name_it(change.path, name)
-        _expect(change, self.folders.state(name))
-
-    def _link(self, path: str, name: str) -> None:
-        """Give a file a second name; on a file system without hard links, its only one."""
+    def _link(self, number: int, write: Change) -> None:
+        """Give the old file a second name; on a file system without hard links, its only one."""
+        name = self._journal.hidden(number, "old")
         try:
-            self.folders.link(path, name)
+            self._folders.link(write.path, name)
         except OSError as error:
             if error.errno not in _NO_LINKS:
                 raise
-            self.folders.rename(path, name)
+            self._folders.rename(write.path, name)
+        _expect(write, self._folders.state(name))
 
-    # Ask first whether a file exists: where nothing may be written, removing a missing one is refused too.
 
-    def _drop(self, path: str) -> None:
-        if self.folders.state(path) is not None:
-            self.folders.unlink(path)
-
-    def _restore(self, path: str, name: str) -> None:
-        if self.folders.state(name) is not None:  # else it was not hidden, or is back already
-            self.folders.rename(name, path)
-            self._drop(name)  # both were names of one file still: then a rename does nothing
-
-    def _unmake(self, path: str, made: os.stat_result) -> None:
-        if same(self.folders.state(path), made):
-            self._drop(path)
-
-    def _unmake_folders(self) -> None:
-        while made := self.folders.made:
-            try:
-                if self.folders.state(made[-1]) is not None:
-                    self.folders.rmdir(made[-1])
-            except OSError as error:
-                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # else another process uses it now
-                    raise
-            made.pop()
-
-    def _unmark(self) -> None:
-        """Note, if possible, that targets are changed back: a `done` that failed may be there anyway."""
-        try:
-            self._journal.write(done=False)
-        except OSError:
-            pass
-
-    def _hidden(self, change: Change, kind: str) -> str:
-        return hidden(change.path, self._journal.token, self._numbers[change.path], kind)
-
-    def _missing_folders(self, writes: "Sequence[Change]") -> list[str]:
-        """Return the folders that have to be made, the outer before the inner."""
-        found: set[str] = set()
-        for write in writes:
-            folder = os.path.dirname(write.path)
-            while folder not in found and not os.path.lexists(folder):
-                found.add(folder)
-                folder = os.path.dirname(folder)
-        return sorted(found)
+def _missing_folders(writes: "Sequence[Change]") -> list[str]:
+    """Return the folders that have to be made, the outer before the inner."""
+    found: set[str] = set()
+    for write in writes:
+        folder = os.path.dirname(write.path)
+        while folder not in found and not os.path.lexists(folder):
+            found.add(folder)
+            folder = os.path.dirname(folder)
+    return sorted(found)
 
 
 def _expect(change: Change, now: os.stat_result | None) -> None:

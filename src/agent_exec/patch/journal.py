@@ -1,4 +1,4 @@
-"""A patch that was killed half-way is undone by the next one: a journal says how.
+"""The journal of a patch: by it, a patch that fails is undone, and one that was killed is, by the next patch.
 
 The journal names every file before the first is touched. It is locked for as
 long as its writer lives, and its last whole line says how far that has come.
@@ -16,9 +16,11 @@ from agent_exec.places import STATE, make_folder, place, sessions_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from typing import Any
 
 _BLOCK = 1 << 20
+_TRIES = 3
 
 
 def journals() -> tuple[str, str]:
@@ -26,23 +28,25 @@ def journals() -> tuple[str, str]:
     return place("patches", *STATE), os.path.join(sessions_folder(), "patches")
 
 
-def hidden(path: str, token: str, number: int, kind: str) -> str:
-    """Return the hidden name beside a target: of its content to be ("new"), or of the file it was ("old")."""
-    return os.path.join(os.path.dirname(path), f".patch-{token}-{number}.{kind}")
-
-
 class Journal:
-    """The journal of one patch that is being applied; `token` is in all its hidden names."""
+    """The journal of one patch that is being applied; `token` is in all its hidden names.
 
-    __slots__ = ("_lock", "token")
+    `said` has the fields that were written: `changes` are the paths with their
+    old identities, `folders` those that are to be made, `made` the new files
+    in the order of the changes: once that is written, targets change. `done`
+    says whether all have changed.
+    """
+
+    __slots__ = ("_lock", "said", "token")
 
     def __init__(self) -> None:
         self.token = os.urandom(6).hex()
+        self.said: dict[str, Any] = {}
         self._lock = FileLock(os.path.join(journals()[0], self.token))
 
     @property
     def path(self) -> str:
-        """Where it is."""
+        """The path of its file."""
         return self._lock.path
 
     def open(self) -> None:
@@ -55,19 +59,26 @@ class Journal:
             self._acquire()
 
     def write(self, **fields: object) -> None:
-        """Add a line.
-
-        `changes` are the paths with their old identities, `folders` those that
-        are to be made, `made` the new files in the order of the changes: once
-        that is written, targets change. `done` says whether all have changed.
-        """
+        """Add a line."""
+        self.said.update(fields)
         data = memoryview(f"\n{dump(fields)}\n".encode())  # the line before may have been cut short
         while data:
             data = data[os.write(self._lock.fd, data) :]
         os.fsync(self._lock.fd)
 
+    def mark_undone(self, made_folders: "Sequence[str]") -> None:
+        """Note, if possible, that targets are changed back: a `done` that failed may be there anyway."""
+        try:
+            self.write(done=False, folders=made_folders)
+        except OSError:
+            pass
+
+    def hidden(self, number: int, kind: str) -> str:
+        """Return the hidden name beside the target of a change: "new" for its content, "old" for its file."""
+        return _hidden(self.said["changes"][number][0], self.token, number, kind)
+
     def close(self, *, keep: bool) -> None:
-        """Let go of the journal, and remove it unless something is left to be cleaned up."""
+        """Close the journal, and remove it unless something is left to be cleaned up."""
         try:
             if not keep:
                 _remove(self._lock)
@@ -89,26 +100,91 @@ def recover() -> None:
     """Undo, or clean up after, every patch of this user whose process was killed."""
     for folder in journals():
         try:
-            if not _ours_alone(folder):
-                continue
-            names = os.listdir(folder)
+            names = os.listdir(folder) if _ours_alone(folder) else ()
         except OSError:
             continue
         for name in names:
             lock = FileLock(os.path.join(folder, name))
+            folders = Folders()
             try:
-                if name.isalnum() and lock.acquire():
-                    _settle(_read(lock.fd), name)
+                if name.isalnum() and lock.acquire() and not settle(_read(lock.fd), name, folders):
                     _remove(lock)
             except (OSError, ValueError, KeyError, TypeError):
                 continue  # not now, or not a journal
             finally:
+                folders.close()
                 lock.release()
+
+
+def settle(said: "dict[str, Any]", token: str, folders: Folders) -> "dict[str, str | None]":
+    """Remove the hidden files of a patch; unless it is done, first undo it where nothing was written since.
+
+    Return each path where that failed, with the hidden name of its old file.
+    All of this may be done twice.
+    """
+    failed: dict[str, str | None] = {}
+    undo = not said.get("done")
+    made = said.get("made", ())
+    for number, (path, was) in enumerate(said.get("changes", ())):
+        new, old = (_hidden(path, token, number, kind) for kind in ("new", "old"))
+        written = made[number] if number < len(made) else None
+        if not _done(_drop, folders, new):
+            failed[new] = None
+        if undo and not _done(_restore, folders, path, old, was, written):
+            failed[path] = old if was else None
+        elif not _done(_drop, folders, old):
+            failed[old] = old
+    for folder in reversed(said.get("folders", ())) if undo else ():
+        if not _done(_drop_folder, folders, folder):
+            failed[folder] = None
+    return failed
 
 
 def identity(state: os.stat_result | None) -> list[int] | None:
     """Return what tells a file from others, and from itself after it was written."""
     return None if state is None else [state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns]
+
+
+def _done(step: "Callable[..., object]", *arguments: object) -> bool:
+    """Take a step, again if the system refuses; True if that went well, or its folder is gone."""
+    for _ in range(_TRIES):
+        try:
+            step(*arguments)
+        except NotADirectoryError:
+            return True  # a file or a link is where its folder was
+        except OSError:
+            continue
+        return True
+    return False
+
+
+def _restore(folders: Folders, path: str, old: str, was: object, written: object) -> None:
+    now = identity(folders.state(path))
+    ours = written is not None and now == written
+    if was is None:
+        if ours:
+            folders.unlink(path)
+    elif (ours or now is None) and identity(folders.state(old)) == was:
+        folders.rename(old, path)
+
+
+def _drop(folders: Folders, path: str) -> None:
+    # Ask first whether a file exists: where nothing may be written, removing a missing one is refused too.
+    if folders.state(path) is not None:
+        folders.unlink(path)
+
+
+def _drop_folder(folders: Folders, path: str) -> None:
+    try:
+        if folders.state(path) is not None:
+            folders.rmdir(path)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # else another process uses it now
+            raise
+
+
+def _hidden(path: str, token: str, number: int, kind: str) -> str:
+    return os.path.join(os.path.dirname(path), f".patch-{token}-{number}.{kind}")
 
 
 def _ours_alone(folder: str) -> bool:
@@ -122,7 +198,7 @@ def _ours_alone(folder: str) -> bool:
 
 
 def _remove(lock: FileLock) -> None:
-    """Remove a journal that we have locked, and let go of it."""
+    """Remove a journal that we have locked, and unlock it."""
     for _ in range(2):  # where files that are open cannot be removed, it is the second time
         try:
             os.unlink(lock.path)
@@ -143,33 +219,3 @@ def _read(fd: int) -> "dict[str, Any]":
         except ValueError:
             continue  # empty, or cut short
     return said
-
-
-def _settle(said: "dict[str, Any]", token: str) -> None:
-    """Remove the old files of a patch that is done; else restore them where nothing was written since."""
-    folders = Folders()
-    undo = not said.get("done")
-    made = said.get("made", ())
-    try:
-        for number, (path, was) in enumerate(said.get("changes", ())):
-            new, old = (hidden(path, token, number, kind) for kind in ("new", "old"))
-            try:
-                if undo:
-                    now = identity(folders.state(path))
-                    written = number < len(made) and now == made[number]
-                    if was is not None and (written or now is None) and identity(folders.state(old)) == was:
-                        folders.rename(old, path)
-                    elif was is None and written:
-                        folders.unlink(path)
-                for name in (new, old):
-                    if folders.state(name) is not None:
-                        folders.unlink(name)
-            except NotADirectoryError:
-                continue  # a file or a link is where its folder was
-        for folder in reversed(said.get("folders", ())) if undo else ():
-            try:
-                folders.rmdir(folder)
-            except OSError:
-                continue  # somebody uses it, or it was never made
-    finally:
-        folders.close()
