@@ -45,7 +45,7 @@ OPENERS = {  # who opens files, and why no path of a model, a client or a comman
     "apps/mcp/transport/stdio_fds.py": "the null device",
     "requests/rulefile.py": "the operator's rules",
     "faces/jobtools/definitions.py": "a file of this package",
-    "faces/session/masked_failures.py": "names of ours, in our own folder",
+    "faces/session/shelling.py": "names of ours, in our own folder",
     "faces/slash/history.py": "the user's own history",
     "faces/slash/permission.py": "the user's own settings",
     "faces/verbs.py": "a file of this package",
@@ -98,7 +98,7 @@ def test_imports_point_down_only() -> None:
         ("utils.py", "", "every room is named"),
         (
             "faces/oneshot/more.py",
-            "from agent_exec.faces.session import terms",
+            "from agent_exec.faces.session import definitions",
             "faces are strangers to each other",
         ),
         ("apps/utils.py", "", "apps are strangers to each other"),

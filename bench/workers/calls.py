@@ -6,7 +6,7 @@ from collections.abc import Callable
 from time import perf_counter
 
 import agent_exec
-from agent_exec.faces.session.terms import Terms
+from agent_exec.faces.session.definitions import Terms
 from bench.worker import require, serve
 from bench.workers.talk import Talk
 

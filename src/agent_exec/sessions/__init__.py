@@ -9,7 +9,7 @@ from agent_exec.model.lazy import loader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from agent_exec.faces.session.terms import Terms
+    from agent_exec.faces.session.definitions import Terms
     from agent_exec.faces.session.tools import SessionTools, open_tools
     from agent_exec.model.choices import Sink
     from agent_exec.tools.tool import Result
@@ -26,7 +26,7 @@ _HOMES = {
     "Result": "tools.tool",
     "SessionTools": "faces.session.tools",
     "Sink": "model.choices",
-    "Terms": "faces.session.terms",
+    "Terms": "faces.session.definitions",
     "open_tools": "faces.session.tools",
 }
 

@@ -5,10 +5,10 @@ from threading import Condition, Timer
 from time import monotonic, time
 
 from agent_exec.model.cancel import Cancel
-from agent_exec.model.errors import AgentExecError, InputClosed, InvalidState
+from agent_exec.model.errors import InputClosed, InvalidState
 from agent_exec.model.output import HeadTail, newest_line, unfinished
-from agent_exec.sessions.transcript import WINDOW
-from agent_exec.sessions.wanted import NOTHING
+from agent_exec.model.value import Value
+from agent_exec.sessions.transcript import WINDOW, View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,43 +22,47 @@ if TYPE_CHECKING:
     from agent_exec.model.choices import Sink, Stream
     from agent_exec.model.command import Command
     from agent_exec.model.outcome import Outcome
-    from agent_exec.sandbox.plan.plan import Plan
-    from agent_exec.sandbox.profile import Profile
     from agent_exec.sandbox.report.guard import Guard
     from agent_exec.sessions.matcher import Matcher
     from agent_exec.sessions.transcript import Taken, Transcript
-    from agent_exec.sessions.wanted import Wanted
 
 _STREAMS: "tuple[Stream, Stream]" = ("stdout", "stderr")
 _PIECE = 1 << 20
 _LINE = 500
-_FIRST_LOOK = 0.0002
-_AFTER_TYPING = 0.001
-_LAST_LOOK = 0.05
-"""How soon after a whole line, how soon after typing without an answer, and how often at last it is looked
-whether the program waits."""
-
+_FIRST_LOOK, _AFTER_TYPING, _LAST_LOOK = 0.0002, 0.001, 0.05
+"""When a look follows whether the program waits: after a whole line, after typing, and how often at last."""
 
 _looking = allocate_lock()
 """One look at a time: many threads that look at once keep each other from the interpreter."""
 
 
-class Ending:
-    """Why a wait has ended: "exit", "deadline", "output", "idle", "match", "port" or "input".
+class Wanted(Value):
+    """Conditions, of which the first to hold ends a wait, beside the end of the command.
 
-    With "input", `evidence` says how sure it is that the program waits for
-    some, and `echo` whether what is typed is shown.
+    `output` is any new output; `idle` is so many seconds without any; `ports` and `regexes`: one of
+    the ports is listened on at this machine, one of the expressions is found in what is new. With
+    `only_exit`, not even a program that waits for input ends the wait.
     """
 
-    __slots__ = ("cause", "echo", "evidence")
+    only_exit: bool = False
+    output: bool = False
+    idle: float | None = None
+    ports: tuple[int, ...] = ()
+    regexes: tuple[str, ...] = ()
 
-    def __init__(self, cause: str, evidence: str = "", *, echo: bool = True) -> None:
-        self.cause = cause
-        self.evidence = evidence
-        self.echo = echo
+
+NOTHING = Wanted()
 
 
-_EXIT, _DEADLINE = Ending("exit"), Ending("deadline")
+class Ending(Value):
+    """Why a wait has ended: "exit", "deadline", "output", "idle", "match", "port" or "input".
+
+    With "input", `evidence` is how sure that is, and `echo` whether what is typed is shown.
+    """
+
+    cause: str
+    evidence: str = ""
+    echo: bool = True
 
 
 class Session:
@@ -71,21 +75,22 @@ class Session:
         transcript: "Transcript",
         text: str,
         *,
+        render: str = "text",
         separate: bool = False,
     ) -> None:
         self.number = number
         self.command = command
-        self.text = text
-        """The command as it was asked for."""
+        self.text = text  # the command as it was asked for
         self.transcript = transcript
+        self.view = View(render, command.size.rows, command.size.columns, tty=command.tty)
         self.began = time()
         self.used = monotonic()
         self.outcome: Outcome | None = None
         self.error: BaseException | None = None
-        self.job = ""
-        """What the command is called by who has it now, if that is another process."""
-        self.seen_to_end = False
-        """Whether somebody has been told of its end."""
+        self.job = ""  # the name of the job that has the command now
+        self.guard: Guard | None = None
+        self.seen_to_end = False  # whether an answer has reported the end
+        self._reported: list[dict[str, str]] = []
         self._streams = {name: HeadTail(WINDOW, WINDOW) for name in _STREAMS} if separate else None
         self._turn = Condition()
         self._in_turn = False
@@ -96,18 +101,19 @@ class Session:
         self._eyes: Gaze | None = None  # of a thread that has typed, and waits next
         self._matcher: Matcher | None = None
         self._chunks = 0
-        self._heeded = False  # whether somebody may have to be woken by output
+        self._heeded = False  # whether output may have to wake a thread
         self._printed = self._typed = monotonic()
         self._ends_line = True
         self._look_at = 0.0
         self._idle: Timer | None = None
 
-    def start(self, engine: "Engine", sandbox: "Profile | Plan | Guard | None" = None) -> None:
+    def start(self, engine: "Engine", guard: "Guard | None" = None) -> None:
         """Start the command; raise what can be seen to be wrong with it."""
         self._engine = engine
+        self.guard = guard
         command = self.command.replace(on_output=self._print, on_event=self._note)
-        with self._changed:  # whoever tells of the spawn must find the run
-            self._run = engine.start(command, sandbox=sandbox)
+        with self._changed:  # the callback that reports the spawn must find the run
+            self._run = engine.start(command, sandbox=guard)
         self._run.future.add_done_callback(self._end)
 
     @property
@@ -146,8 +152,8 @@ class Session:
     def hand_over(self, give: "Callable[[HandOver], str]") -> None:
         """Have another process take the command over: `give` sees to that, and says what it is called there.
 
-        The session has ended then, and keeps what it has read. If `give`
-        raises, it goes on as if nothing had happened.
+        The session has ended then, and keeps what it has read. If `give` raises, it goes on as if
+        nothing had happened.
         """
         from agent_exec.engine.handoff import HandOver
 
@@ -159,6 +165,20 @@ class Session:
             raise
         self.job = name
         handing.finish(InvalidState(f"this command is job {name} now", job_id=name))
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Give its terminal another size."""
+        if not self.ended:
+            self.run.resize(rows, columns)
+        self.view.resize(rows, columns)
+
+    def changes(self) -> "list[dict[str, str]]":
+        """Return what became of protected paths and was not reported before; see `Guard.look`."""
+        if self.guard is None or self.job:
+            return []
+        new = [told for change in self.guard.look() if (told := change.to_json()) not in self._reported]
+        self._reported += new
+        return new
 
     def printed(self) -> "Iterator[tuple[int, bytes]]":
         """Return all that is kept of its output, in pieces with their offsets."""
@@ -218,16 +238,23 @@ class Session:
         with self._turn:
             self._turn.notify_all()
 
-    def wait(self, seconds: float, wanted: "Wanted" = NOTHING, cancel: "Cancel | None" = None) -> Ending:
+    def wait(self, seconds: float, wanted: Wanted = NOTHING, cancel: "Cancel | None" = None) -> Ending:
         """Wait for the command's end, a condition of the caller's, or a program that waits for input.
 
         After so many seconds, or once `cancel` is set, the cause is "deadline".
         """
         cancel = cancel or Cancel()
+        deadline = monotonic() + seconds
         with cancel.calling(self._wake):
-            return self._wait(monotonic() + seconds, wanted, cancel)
+            if not wanted.regexes:
+                return self._wait(deadline, wanted, cancel)
+            try:
+                self._look_for(wanted.regexes)
+                return self._wait(deadline, wanted, cancel)
+            finally:
+                self._look_for(())
 
-    def _wait(self, deadline: float, wanted: "Wanted", cancel: Cancel) -> Ending:
+    def _wait(self, deadline: float, wanted: Wanted, cancel: Cancel) -> Ending:
         pause, chunks = _FIRST_LOOK, -1
         eyes: Gaze | None = None
         reads = False  # whether this very thread reads what is printed
@@ -235,9 +262,9 @@ class Session:
             while True:
                 with self._changed:
                     now = monotonic()
-                    ending = self._ending(wanted, late=now >= deadline or cancel.is_set())
-                    if ending is not None:
-                        return ending
+                    late = now >= deadline or cancel.is_set()
+                    if cause := self._cause(wanted) or ("deadline" if late else ""):
+                        return Ending(cause)
                     if self._chunks != chunks:
                         chunks, pause = self._chunks, _FIRST_LOOK
                     gaze = None if wanted.only_exit else self._gaze
@@ -268,16 +295,16 @@ class Session:
             if eyes is not None:
                 eyes.leave()
 
-    def look_for(self, regex: str | None, *others: str) -> None:
-        """Have patterns looked for in what is new, until others are, or None; any of them ends a wait."""
+    def _look_for(self, regexes: tuple[str, ...]) -> None:
+        """Start to look for patterns in what is new, or stop if there are none."""
         former, self._matcher = self._matcher, None
         if former is not None:
             former.close()
-        if regex is not None and not self.ended:
+        if regexes and not self.ended:
             from agent_exec.sessions.matcher import Matcher
 
             assert self._engine is not None
-            matcher = Matcher(self._engine, (regex, *others), self._wake)
+            matcher = Matcher(self._engine, regexes, self._wake)
             with self._changed:
                 for piece in self.transcript.peek():
                     matcher.feed(piece)
@@ -340,7 +367,7 @@ class Session:
         if idle is not None:
             idle.join()
 
-    def _step(self, wanted: "Wanted") -> float:
+    def _step(self, wanted: Wanted) -> float:
         """Return how long nothing need be looked at, unless something is printed."""
         if wanted.ports:
             return _LAST_LOOK
@@ -348,16 +375,10 @@ class Session:
             return max(0.001, max(self._printed, self._typed) + wanted.idle - monotonic())
         return 3600.0
 
-    def _ending(self, wanted: "Wanted", *, late: bool) -> Ending | None:
-        """Return why a wait ends now, if it does: what can be seen without a look at the terminal."""
+    def _cause(self, wanted: Wanted) -> str:
+        """Return why a wait ends now, "" if it does not: what can be seen without a look at the terminal."""
         if self.ended:
-            return _EXIT
-        if found := self._holds(wanted):
-            return Ending(found)
-        return _DEADLINE if late else None
-
-    def _holds(self, wanted: "Wanted") -> str:
-        """Return which condition holds, "" if none does."""
+            return "exit"
         if wanted.output and self.transcript.waiting:
             return "output"
         if self._matcher is not None and self._matcher.matched:
@@ -380,7 +401,7 @@ class Session:
             found = gaze.look(unfinished=unfinished)
         if not found.evidence or self._chunks != chunks or self.ended:
             return None
-        return Ending("input", found.evidence, echo=found.echo)
+        return Ending("input", found.evidence, found.echo)
 
     # What follows is called by the engine's thread, or by the one that reads in its place.
 
@@ -428,10 +449,3 @@ class Session:
                 self._idle.cancel()
             self.transcript.end()
             self._changed.notify_all()
-
-
-def told(error: BaseException | None) -> str:
-    """Return what went wrong, for people; "" if nothing did."""
-    if error is None:
-        return ""
-    return error.message if isinstance(error, AgentExecError) else str(error)

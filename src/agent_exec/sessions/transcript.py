@@ -1,9 +1,8 @@
-"""All that a session has printed: what is new since it was last asked for, and any range of it again.
+"""All that a session has printed: what is new, any range of it again, and how its callers see it.
 
-The first bytes are in memory; more goes to the disk, bounded as the output of
-a job is. What the disk does not take is kept by its end, in memory. What is
-new is kept by its two ends, so that a flood costs no memory. What is not kept
-is known: `gaps` tells which ranges are gone.
+The first bytes are in memory; more goes to the disk, bounded as the output of a job is. What the
+disk does not take is kept by its end, in memory. What is new is kept by its two ends, so that a
+flood costs no memory.
 """
 
 import os
@@ -16,18 +15,19 @@ from agent_exec.places import make_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from agent_exec.model.choices import Stream
+    from agent_exec.terminal.plain import Plain
+    from agent_exec.terminal.screen import Screen
 
 IN_MEMORY = 1 << 16
 WINDOW = 1 << 19
-"""How much of each end is kept of what nobody has asked for yet."""
+"""How much of each end is kept of output that was not taken yet."""
 
 QUOTA = 1 << 26
 _APART = 0.01
 _MOST_MARKS = 20_000
-_PIECE = 1 << 20
+_PIECE = _REPLAYED = 1 << 20
 
 
 class Taken(Value):
@@ -43,28 +43,13 @@ class Taken(Value):
 class Transcript:
     """The output of one session; its owner sees to it that one thread at a time uses it."""
 
-    __slots__ = (
-        "_began",
-        "_folder",
-        "_held",
-        "_log",
-        "_marks",
-        "_memory",
-        "_new",
-        "_quota",
-        "_rest",
-        "_spilled",
-        "_taken",
-        "total",
-    )
-
     def __init__(self, folder: str, quota: int = QUOTA) -> None:
         self._folder = folder
         self._quota = quota
         self._memory = bytearray()  # the beginning, as far as it is not on the disk
         self._rest: Tail | None = None  # the end, once the disk did not take something
         self._spilled = False
-        self._held = 0  # bytes of an unfinished character that were taken back
+        self._held = 0  # bytes of an unfinished character that wait for the rest of it
         self._log: LogWriter | None = None
         self._new = HeadTail(WINDOW, WINDOW)
         self._began = monotonic()
@@ -122,7 +107,7 @@ class Transcript:
         start = min(max(0, start), self.total)
         if start < len(self._memory) or not self._spilled:
             return start, bytes(self._memory[start : start + most])
-        rest = self.total if self._rest is None else self.total - self._rest.kept
+        rest = self._rest_start
         for _ in range(3):
             log = Log(self._folder, "stdout")
             begin, end = log.piece(start)
@@ -135,14 +120,18 @@ class Transcript:
         start = max(start, rest)
         return start, b"" if self._rest is None else self._rest.value()[start - rest :][:most]
 
+    @property
+    def _rest_start(self) -> int:
+        """The offset from which on the end is in memory."""
+        return self.total if self._rest is None else self.total - self._rest.kept
+
     def gaps(self) -> list[tuple[int, int]]:
         """Return the ranges that are not kept, in order: too much has come, or the disk was full."""
         if not self._spilled:
             return []
-        rest = self.total if self._rest is None else self.total - self._rest.kept
         found: list[tuple[int, int]] = []
         at = len(self._memory)
-        for begin, end in sorted([*Log(self._folder, "stdout").pieces, (rest, self.total)]):
+        for begin, end in sorted([*Log(self._folder, "stdout").pieces, (self._rest_start, self.total)]):
             if at < begin:
                 found.append((at, begin))
             at = max(at, end)
@@ -188,12 +177,102 @@ class Transcript:
     def _spill(self) -> None:
         """Go on, on the disk; what it does not take of the beginning stays in memory."""
         self._spilled = True
-        stream: Stream = "stdout"
         try:
             make_folder(self._folder)
-            self._log = LogWriter(self._folder, stream, self._quota)
+            self._log = LogWriter(self._folder, "stdout", self._quota)
         except OSError:
             return
         self._log.write(bytes(self._memory))
         if not self._log.lost:
             self._memory.clear()
+
+
+class View:
+    """How callers see the output of one session: text, screen or raw; for one thread at a time."""
+
+    def __init__(self, render: str, rows: int, columns: int, *, tty: bool) -> None:
+        self.render = render
+        self.rows = rows
+        self.columns = columns
+        self._tty = tty
+        self._plain: Plain | None = None
+        self._screen: Screen | None = None
+        self._resized = False
+        self._shown = ""  # what the caller saw last of lines that may still change
+
+    @property
+    def application_keys(self) -> bool:
+        """True if the program wants the other form of cursor keys."""
+        return self._screen is not None and self._screen.application_keys
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Be of another size, from what is shown next on; any thread may call this."""
+        self.rows, self.columns = rows, columns
+        self._resized = True
+
+    def is_exact(self, render: str | None) -> bool:
+        """True if each byte that was printed is shown as it is."""
+        return not self._tty or (render or self.render) == "raw"
+
+    def show(self, taken: Taken, render: str | None, read: "Callable[[int, int], tuple[int, bytes]]") -> str:
+        """Return what is new as it is wanted; the screen is drawn from what `read` returns."""
+        text = self._text(taken) if self._tty else ""
+        if self._screen is not None:
+            if self._resized:
+                self._screen.resize(self.rows, self.columns)
+            self._screen.feed(taken.head)
+            self._screen.feed(taken.tail)
+        self._resized = False
+        if self.is_exact(render):
+            if not taken.omitted:
+                return (taken.head + taken.tail).decode(errors="replace")
+            head, tail = taken.head.decode(errors="replace"), taken.tail.decode(errors="replace")
+            return joined(head, tail, taken.omitted)
+        if (render or self.render) != "screen":
+            return text
+        if self._screen is None:
+            from agent_exec.terminal.screen import new_screen
+
+            self._screen = new_screen(self.rows, self.columns)
+            self._screen.feed(read(max(0, taken.end - _REPLAYED), min(taken.end, _REPLAYED))[1])
+        return self._screen.text()
+
+    def again(self, data: bytes) -> str:
+        """Return output that was shown before."""
+        if self.is_exact(None):
+            return data.decode(errors="replace")
+        from agent_exec.terminal.plain import Plain
+
+        plain = Plain(self.columns)
+        return plain.feed(data) + plain.finish()
+
+    def _text(self, taken: Taken) -> str:
+        """Return what is new as text; of a line shown unfinished, what was added, or all if it changed."""
+        plain = self._plain
+        if plain is None:
+            from agent_exec.terminal.plain import Plain
+
+            plain = self._plain = Plain(self.columns)
+        elif self._resized:
+            plain.resize(self.columns)
+        before = self._shown
+        text = plain.feed(taken.head)
+        if taken.omitted:
+            text = joined(text + plain.finish(), plain.feed(taken.tail), taken.omitted)
+        elif taken.tail:
+            text += plain.feed(taken.tail)
+        self._shown = plain.peek()
+        return (text + self._shown).removeprefix(before)
+
+
+def omission(count: int) -> str:
+    """Return the line that stands for bytes that are left out."""
+    return f"... {count} bytes omitted ..."
+
+
+def joined(head: str, tail: str, omitted: int) -> str:
+    """Return both ends of an output as one text; if bytes are missing between them, a line says how many."""
+    if not omitted:
+        return head + tail
+    before = "" if not head or head.endswith("\n") else "\n"
+    return f"{head}{before}{omission(omitted)}\n{tail}"

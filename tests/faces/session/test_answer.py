@@ -4,9 +4,8 @@ import pickle
 
 import pytest
 
-from agent_exec.faces.session import failures
-from agent_exec.faces.session.answer import Answer, new_chunk_id
-from agent_exec.faces.session.failures import ToolFailure
+from agent_exec.faces.session.answer import Answer
+from agent_exec.faces.session.failures import ToolFailure, failure, not_run
 
 FULL = Answer(
     chunk_id="a1b2c3",
@@ -130,62 +129,58 @@ def test_an_answer_is_a_value() -> None:
     assert FULL.replace(output="") != FULL
 
 
-def test_chunks_have_names() -> None:
-    """Reference §1.11: six lowercase hexadecimal digits."""
-    names = {new_chunk_id() for _ in range(50)}
-    assert len(names) > 40
-    assert all(len(name) == 6 and set(name) <= set("0123456789abcdef") for name in names)
-
-
 @pytest.mark.parametrize(
-    ("failure", "says"),
+    ("failed", "says"),
     [
-        (failures.unknown_session(1234), "write_stdin failed: Unknown process id 1234"),
-        (failures.unknown_session(5, "resize"), "resize failed: Unknown process id 5"),
         (
-            failures.stdin_closed(),
+            failure("unknown_session", tool="write_stdin", session_id=1234),
+            "write_stdin failed: Unknown process id 1234",
+        ),
+        (
+            failure("unknown_session", tool="resize", session_id=5),
+            "resize failed: Unknown process id 5",
+        ),
+        (
+            failure("stdin_closed", tool="write_stdin"),
             (
                 "write_stdin failed: stdin is closed for this session; "
                 "rerun exec_command with tty=true to keep stdin open"
             ),
         ),
-        (failures.write_failed(), "write_stdin failed: failed to write to stdin"),
-        (failures.process_failed("gone"), "write_stdin failed: Unified exec process failed: gone"),
+        (failure("write_failed", tool="write_stdin"), "write_stdin failed: failed to write to stdin"),
         (
-            failures.network_denied(),
-            (
-                "write_stdin failed: Unified exec process failed: "
-                "Network access was denied by the sandbox network proxy."
-            ),
+            failure("process_failed", tool="write_stdin", problem="gone"),
+            "write_stdin failed: Unified exec process failed: gone",
         ),
         (
-            failures.spawn_failed(["/bin/sh", "-c", "a b"], "no such folder"),
+            not_run("spawn_failed", ["/bin/sh", "-c", "a b"], "no such folder"),
             (
                 "exec_command failed for `/bin/sh -c 'a b'`: "
                 "Failed to create unified exec process: no such folder"
             ),
         ),
-        (failures.exec_failed(["ls"], "rejected by user"), "exec_command failed for `ls`: rejected by user"),
         (
-            failures.exec_failed(["a" * 5000], "no"),
+            not_run("exec_failed", ["ls", "{x}"], "rejected by {user}"),
+            "exec_command failed for `ls '{x}'`: rejected by {user}",
+        ),
+        (
+            not_run("exec_failed", ["a" * 5000], "no"),
             f"exec_command failed for `{'a' * 1000} … 3000 characters … {'a' * 1000}`: no",
         ),
-        (failures.missing_command_line(), "missing command line for unified exec request"),
-        (failures.foreign_path("file:///C:/x", "linux"), "file:///C:/x is not valid on linux"),
         (
-            failures.escalation_refused("never"),
+            failure("escalation_refused", policy="never"),
             (
                 "approval policy is never; reject command — "
                 "you cannot ask for escalated permissions if the approval policy is never"
             ),
         ),
-        (failures.aborted_exec(2.34), "Wall time: 2.3 seconds\naborted by user"),
-        (failures.aborted_write(2.36), "aborted by user after 2.4s"),
-        (failures.misread("x"), "failed to parse function arguments: x"),
+        (failure("aborted_exec", seconds=2.34), "Wall time: 2.3 seconds\naborted by user"),
+        (failure("aborted_write", seconds=2.36), "aborted by user after 2.4s"),
+        (failure("misread", problem="x"), "failed to parse function arguments: x"),
     ],
 )
-def test_what_a_model_is_told_of_failures(failure: ToolFailure, says: str) -> None:
+def test_what_a_model_is_told_of_failures(failed: ToolFailure, says: str) -> None:
     """Reference §1.12, and §1.3 and §1.9 for escalation and aborts."""
-    assert failure.message == str(failure) == says
-    assert failure.code == "tool_failed"
-    assert pickle.loads(pickle.dumps(failure)).message == says
+    assert failed.message == str(failed) == says
+    assert failed.code == "tool_failed"
+    assert pickle.loads(pickle.dumps(failed)).message == says

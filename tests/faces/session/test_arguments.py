@@ -7,23 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_exec.faces.session.arguments import (
-    Condition,
     ExecArguments,
-    PatchArguments,
-    ReadArguments,
-    ResizeArguments,
     WriteArguments,
+    parse,
     parse_exec,
     parse_id,
-    parse_list,
-    parse_patch,
     parse_read,
-    parse_resize,
     parse_write,
 )
+from agent_exec.faces.session.definitions import Terms
 from agent_exec.faces.session.failures import ToolFailure
-from agent_exec.faces.session.terms import Terms
 from agent_exec.model.errors import InvalidArgument
+from agent_exec.sessions.session import NOTHING, Wanted
 
 EXEC_FIELDS = (
     *("cmd", "workdir", "shell", "login", "tty", "yield_time_ms", "max_output_tokens"),
@@ -33,6 +28,20 @@ EXEC_FIELDS = (
 WRITE_FIELDS = ("session_id", "chars", "yield_time_ms", "max_output_tokens", "wait_for", "render", "keys")
 steady = settings(deadline=None, derandomize=True, max_examples=150)
 MISREAD = "failed to parse function arguments: "
+
+
+def parse_list(arguments: object) -> object:
+    return parse("list_sessions", arguments)
+
+
+def parse_resize(arguments: object) -> object:
+    return parse("resize", arguments)
+
+
+def parse_patch(arguments: object) -> object:
+    return parse("apply_patch", arguments)
+
+
 PARSERS = [parse_exec, parse_write, parse_read, parse_list, parse_id, parse_resize, parse_patch]
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
@@ -63,7 +72,7 @@ def test_only_cmd_is_needed() -> None:
         sandbox_permissions="use_default",
         justification=None,
         prefix_rule=None,
-        wait_for=(),
+        wait_for=NOTHING,
         render="text",
         timeout=None,
         idle_timeout=None,
@@ -106,7 +115,7 @@ def test_every_field_is_taken() -> None:
         sandbox_permissions="require_escalated",
         justification="May I?",
         prefix_rule=("make", "install"),
-        wait_for=(Condition("exit"), Condition("port", port=80)),
+        wait_for=Wanted(ports=(80,)),
         render="screen",
         timeout=60.0,
         idle_timeout=0.001,
@@ -231,37 +240,44 @@ def test_how_much_is_shown(asked: int | None, shown: int) -> None:
 @pytest.mark.parametrize(
     ("word", "condition"),
     [
-        ("exit", Condition("exit")),
-        ("output", Condition("output")),
-        ("idle:1", Condition("idle", seconds=0.001)),
-        ("idle:2500", Condition("idle", seconds=2.5)),
-        ("match:a:b", Condition("match", regex="a:b")),
-        ("match: $", Condition("match", regex=" $")),
-        ("port:1", Condition("port", port=1)),
-        ("port:65535", Condition("port", port=65535)),
+        ("exit", Wanted(only_exit=True)),
+        ("output", Wanted(output=True)),
+        ("idle:1", Wanted(idle=0.001)),
+        ("idle:2500", Wanted(idle=2.5)),
+        ("match:a:b", Wanted(regexes=("a:b",))),
+        ("match: $", Wanted(regexes=(" $",))),
+        ("port:1", Wanted(ports=(1,))),
+        ("port:65535", Wanted(ports=(65535,))),
     ],
 )
-def test_what_may_be_waited_for(word: str, condition: Condition) -> None:
+def test_what_may_be_waited_for(word: str, condition: Wanted) -> None:
     """Issue 6, better 1: `wait_for`."""
-    assert exec_of(wait_for=word).wait_for == (condition,)
-    assert write_of(wait_for=[word, "exit", word]).wait_for == tuple(
-        dict.fromkeys((condition, Condition("exit")))
-    )
-    if condition.regex:
-        assert condition.pattern().pattern == condition.regex
+    assert exec_of(wait_for=word).wait_for == condition
+    assert write_of(wait_for=[word, "exit", word]).wait_for == condition
+
+
+def test_any_of_many_conditions_ends_the_wait() -> None:
+    """Issue 6, better 1: only `exit` alone waits through a program that waits for input."""
+    words = ["idle:9", "match:a", "port:2", "output", "match:b", "idle:5", "port:1", "exit"]
+    wanted = Wanted(output=True, idle=0.005, ports=(2, 1), regexes=("a", "b"))
+    assert exec_of(wait_for=words).wait_for == wanted
+    assert exec_of(wait_for=[]).wait_for == exec_of().wait_for == NOTHING
 
 
 @pytest.mark.parametrize(
     "word",
     [
         *"exits exit: output:1 idle idle: idle:0 idle:-1 idle:1.5 idle:x match match: port:0".split(),
-        *("", "port:65536", "port:x", "port:", "idle:" + "9" * 30, 5, None, ["exit"], {}),
+        *("", "port:65536", 0, False, "port:x", "port:", "idle:" + "9" * 30, 5, None, ["exit"], {}),
     ],
 )
 def test_what_may_not_be_waited_for(word: object) -> None:
     """Issue 6, better 1: `wait_for`."""
     with pytest.raises(ToolFailure, match=f"^{MISREAD}`wait_for` must be one of"):
         exec_of(wait_for=[word])
+    if word is not None and not isinstance(word, list):
+        with pytest.raises(ToolFailure, match=f"^{MISREAD}`wait_for` must be one of"):
+            exec_of(wait_for=word)
 
 
 @pytest.mark.parametrize(
@@ -312,15 +328,12 @@ def test_write_stdin_has_defaults() -> None:
 
 def test_the_further_tools() -> None:
     """Issue 6, better 2 and 3."""
-    assert parse_read({"session_id": 5}) == ReadArguments(session_id=5, start=0, max_bytes=40_000)
-    assert parse_read({"session_id": 5, "from": 7, "max_bytes": 1 << 21}) == ReadArguments(
-        session_id=5, start=7, max_bytes=1 << 20
-    )
+    assert parse_read({"session_id": 5}) == (5, 0, 40_000)
+    assert parse_read({"session_id": 5, "from": 7, "max_bytes": 1 << 21}) == (5, 7, 1 << 20)
     assert parse_id({"session_id": 99_999}) == 99_999
-    assert parse_resize({"session_id": 5, "rows": 1, "columns": 2000}) == ResizeArguments(
-        session_id=5, rows=1, columns=2000
-    )
-    assert parse_patch({"input": "*** Begin", "workdir": ""}) == PatchArguments(input="*** Begin")
+    asked = {"session_id": 5, "rows": 1, "columns": 2000}
+    assert parse_resize(asked) == asked
+    assert parse_patch({"input": "*** Begin", "workdir": None}) == {"input": "*** Begin"}
     empty: list[object] = [None, {}, "", "{}", b" {} "]
     for nothing in empty:
         parse_list(nothing)
@@ -390,7 +403,7 @@ def test_whatever_is_given_is_taken_or_refused(parse: Any, data: st.DataObject) 
     asked = data.draw(st.dictionaries(names, json_values, max_size=6) | json_values)
     said = "taken"
     try:
-        parse(asked, Terms())
+        parse(asked)
     except ToolFailure as failure:
         said = failure.message
     assert 0 < len(said) < 600

@@ -8,19 +8,18 @@ import pytest
 
 from agent_exec.faces.session import arguments
 from agent_exec.faces.session.answer import Answer
-from agent_exec.faces.session.definitions import definitions
-from agent_exec.faces.session.terms import Terms
-from faces.session.test_arguments import EXEC_FIELDS, WRITE_FIELDS
+from agent_exec.faces.session.definitions import Terms, definitions
+from faces.session.test_arguments import EXEC_FIELDS, WRITE_FIELDS, parse_list, parse_patch, parse_resize
 
-TOOLS = {
+TOOLS: dict[str, Any] = {
     "exec_command": (arguments.parse_exec, EXEC_FIELDS, ["cmd"]),
     "write_stdin": (arguments.parse_write, WRITE_FIELDS, ["session_id"]),
     "read_output": (arguments.parse_read, ("session_id", "from", "max_bytes"), ["session_id"]),
-    "list_sessions": (arguments.parse_list, (), []),
+    "list_sessions": (parse_list, (), []),
     "kill_session": (arguments.parse_id, ("session_id",), ["session_id"]),
-    "resize": (arguments.parse_resize, ("session_id", "rows", "columns"), ["session_id", "rows", "columns"]),
+    "resize": (parse_resize, ("session_id", "rows", "columns"), ["session_id", "rows", "columns"]),
     "close_stdin": (arguments.parse_id, ("session_id",), ["session_id"]),
-    "apply_patch": (arguments.parse_patch, ("input", "workdir"), ["input"]),
+    "apply_patch": (parse_patch, ("input", "workdir"), ["input"]),
 }
 SAMPLES: dict[str, Any] = {
     "string": "text",

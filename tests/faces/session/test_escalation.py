@@ -7,7 +7,7 @@ from time import monotonic
 
 import pytest
 
-from agent_exec.faces.session import running, waiting
+from agent_exec.faces.session import running
 from agent_exec.policy.policy import Policy
 from agent_exec.policy.rule import Rule
 from agent_exec.requests.gate import Gate, Request
@@ -128,8 +128,7 @@ def test_the_time_of_an_approval_is_not_the_commands(
 ) -> None:
     """An hour passes while somebody is asked; the command still has its time to answer."""
     later = 0.0
-    for module in (running, waiting):
-        monkeypatch.setattr(module, "monotonic", lambda: monotonic() + later)
+    monkeypatch.setattr(running, "monotonic", lambda: monotonic() + later)
 
     def slow(_request: Request) -> str:
         nonlocal later

@@ -17,10 +17,10 @@ from shlex import quote
 import pytest
 
 import agent_exec
-from agent_exec.faces.session.rendering import View
 from agent_exec.faces.session.storage import Storage
 from agent_exec.faces.session.tools import open_tools
 from agent_exec.model.errors import InvalidArgument, StoreFailed
+from agent_exec.sessions.transcript import View
 from faces.session.calling import Caller, in_turn
 from support import descriptors, exists, peak_memory, processes_marked, wait_until
 

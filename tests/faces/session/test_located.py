@@ -12,8 +12,9 @@ from typing import Any
 import fastjsonschema
 import pytest
 
+from agent_exec.faces.session.answer import bytes_kept, cut_middle
 from agent_exec.faces.session.definitions import definitions
-from agent_exec.faces.session.truncate import bytes_kept, cut_middle, joined
+from agent_exec.sessions.transcript import joined
 from faces.session.calling import Caller
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="real shells of POSIX")

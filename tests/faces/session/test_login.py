@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_exec.faces.session.login import MARK, SCRIPT, as_nonlogin, capture
-from agent_exec.model.errors import LaunchFailed, Unsupported
+from agent_exec.faces.session.shelling import MARK, SCRIPT, capture
+from agent_exec.model.errors import LaunchFailed
 from agent_exec.requests.shells import POSIX_KINDS, Shell, find
 
 BASH = Shell("bash", "/bin/bash")
@@ -47,12 +47,6 @@ def test_a_shell_that_does_not_tell(told: bytes) -> None:
         capture(BASH, lambda _: told)
 
 
-def test_only_of_shells_with_such_words() -> None:
-    """Reference §1.4: Unix only."""
-    with pytest.raises(Unsupported, match=r"cmd\.exe"):
-        capture(Shell("cmd", "cmd.exe"), lambda _: b"")
-
-
 @pytest.mark.parametrize("kind", POSIX_KINDS)
 def test_real_shells_tell_through_noisy_profiles(kind: str, tmp_path: Path) -> None:
     """Reference §1.4: the login shell and its profile are run once."""
@@ -74,19 +68,3 @@ def test_real_shells_tell_through_noisy_profiles(kind: str, tmp_path: Path) -> N
     assert found["KEPT"] == "yes"
     assert found["HOME"] == str(tmp_path)
     assert not OF_THE_SHELL & set(found)
-
-
-@pytest.mark.parametrize(
-    ("argv", "words"),
-    [
-        (["/bin/bash", "-lc", "ls"], ["/bin/bash", "-c", "ls"]),
-        (["/bin/bash", "-c", "ls"], ["/bin/bash", "-c", "ls"]),
-        (["/bin/bash", "-c", "-lc"], ["/bin/bash", "-c", "-lc"]),
-        (["pwsh", "-Command", "ls"], ["pwsh", "-Command", "ls"]),
-        (["pwsh", "-NoProfile", "-Command", "ls"], ["pwsh", "-NoProfile", "-Command", "ls"]),
-        (["x", "-lc", "ls", "more"], ["x", "-lc", "ls", "more"]),
-    ],
-)
-def test_a_login_command_becomes_a_plain_one(argv: list[str], words: list[str]) -> None:
-    """Reference §1.4: `-lc` is rewritten when the environment is there already."""
-    assert as_nonlogin(tuple(argv)) == words

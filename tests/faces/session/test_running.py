@@ -13,10 +13,9 @@ from shlex import quote
 
 import pytest
 
-from agent_exec.faces.session.rendering import View
-from agent_exec.faces.session.terms import Terms
+from agent_exec.faces.session.definitions import Terms
 from agent_exec.model.cancel import Cancel
-from agent_exec.model.command import Command
+from agent_exec.model.command import Command, Terminal
 from agent_exec.policy.policy import Policy
 from agent_exec.policy.rule import Rule
 from agent_exec.requests.gate import Gate, Request
@@ -358,15 +357,15 @@ def _is_held(call: Caller, number: int) -> bool:
 
 def test_a_screen_shows_everything_once(tmp_path: Path) -> None:
     """Issue 6, better 4: what is printed while the screen is made is not drawn twice."""
-    command = Command(["true"], tty=True)
-    session = Session(1000, command, Transcript(str(tmp_path / "1000")), "true")
-    view = View("screen", 4, 20, tty=True)
+    command = Command(["true"], tty=True, size=Terminal(4, 20))
+    session = Session(1000, command, Transcript(str(tmp_path / "1000")), "true", render="screen")
+    view = session.view
     session.transcript.write(b"one ")
     taken = session.take()
     session.transcript.write(b"two ")
-    assert view.show(session, taken, None).strip() == "one"
-    assert view.show(session, session.take(), None).strip() == "one two"
-    assert view.show(session, session.take(), "raw") == ""
+    assert view.show(taken, None, session.read).strip() == "one"
+    assert view.show(session.take(), None, session.read).strip() == "one two"
+    assert view.show(session.take(), "raw", session.read) == ""
 
 
 def test_tools_whose_first_thread_could_not_be_started_work_later_and_close(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_exec.faces.session.terms import Terms
+from agent_exec.faces.session.definitions import Terms
 from faces.session.calling import ANSWER, Caller
 from support import processes_marked, wait_until
 
@@ -37,6 +37,7 @@ def test_the_text_of_an_answer(call: Caller) -> None:
     assert "session_id" not in result.structured
     assert f"Chunk ID: {result.structured['chunk_id']}\n" in result.text
     assert result.structured["original_token_count"] == 2
+    assert call.run("true")["chunk_id"] != result.structured["chunk_id"]
 
 
 def test_the_text_of_what_goes_on(call: Caller) -> None:

@@ -4,15 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_exec.faces.session.truncate import (
-    cut_middle,
-    joined,
-    line_count,
-    omission,
-    shown,
-    size_of,
-    token_count,
-)
+from agent_exec.faces.session.answer import cut_middle, shown, size_of, token_count
+from agent_exec.sessions.transcript import joined, omission
 
 steady = settings(deadline=None, derandomize=True, max_examples=200)
 texts = st.text(
@@ -113,7 +106,10 @@ def test_the_omission_takes_the_place_of_the_lines() -> None:
 @pytest.mark.parametrize(("text", "lines"), [("", 0), ("a", 1), ("a\n", 1), ("a\nb", 2), ("\n\n", 2)])
 def test_lines_are_counted(text: str, lines: int) -> None:
     """Reference §1.10: `Total output lines: L`."""
-    assert line_count(text) == lines
+    padded = text + "x" * 80
+    counted = lines + (text == "" or text.endswith("\n"))
+    assert f"\nTotal output lines: {counted}\n" in shown(padded, 1)
+    assert f"\nTotal output lines: {lines + 80}\n" in shown("x\n" * 80 + text, 1)
 
 
 def test_half_characters_do_no_harm() -> None:

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from agent_exec.faces.jobtools.tools import JobTools
-    from agent_exec.faces.session.rendering import Seen
     from agent_exec.faces.session.tools import SessionTools
     from agent_exec.model.choices import Stream
+    from agent_exec.sessions.session import Session
     from agent_exec.tools.tool import Toolset
 
 SCHEME = "agent-exec"
@@ -129,7 +129,7 @@ class Transcripts:
         session = self._find(name)
         return State(session.transcript.total, session.ended)
 
-    def _find(self, name: str) -> "Seen":
+    def _find(self, name: str) -> "Session":
         try:
             return self._sessions.find(_number(name), "read_output")
         except ToolFailure:

@@ -96,7 +96,7 @@ def _jobs(settings: Settings) -> "Toolset":
 
 
 def _session(settings: Settings) -> "Toolset":
-    from agent_exec.faces.session.terms import MOST_POLL_MS, Terms
+    from agent_exec.faces.session.definitions import MOST_POLL_MS, Terms
     from agent_exec.faces.session.tools import open_tools
 
     return open_tools(

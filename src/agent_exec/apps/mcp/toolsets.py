@@ -109,7 +109,7 @@ def _joined(parts: "Sequence[Toolset]") -> "dict[str, Toolset]":
 
 
 def _where(settings: Settings) -> str:
-    from agent_exec.faces.session.instructions import confined
+    from agent_exec.faces.session.definitions import confined
 
     first, *others = settings.roots
     more = f" (or {', '.join(others)}, where that is named)" if others else ""

@@ -1,44 +1,37 @@
-"""What a tool answers: a text for the model, and the same as an object."""
+"""What a tool answers: a text for the model and the same as an object, within a budget of tokens.
 
-from os import urandom
+Of output that is too long both ends are shown; what lies between is counted, and located in the
+transcript.
+"""
 
-from agent_exec.faces.session.omitted_ranges import without
 from agent_exec.model.value import Value
+from agent_exec.sessions.transcript import omission
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
-EXACT = "exact"
-LIKELY = "likely"
+    from agent_exec.sessions.transcript import Taken
 
+    Range = tuple[int, int]
 
-def new_chunk_id() -> str:
-    """Return a name for one answer: six hexadecimal digits."""
-    return urandom(3).hex()
-
-
-def gone(start: int, end: int) -> str:
-    """Return what is said of output that cannot be read any more."""
-    return f"bytes {start} to {end} of the output were not kept: there was too much, or no room on the disk"
+BYTES_A_TOKEN = 4
+_STRIDE = 1 << 10
 
 
 class Answer(Value):
     """What happened to a command while the caller waited.
 
-    Of the contract: `exit_code` if it has ended, `session_id` if it has not,
-    `wall_time_seconds` waited in this call, `original_token_count` of all
-    that was printed meanwhile, of which `output` is what the caller gets. Of
-    ours, and only told when set: that the program waits for input, by which
-    `evidence` ("exact" or "likely"), and whether typing is echoed; the
-    `signal` that ended it ("SIGKILL"); that it `timed_out`; which ranges of
-    its output were `omitted`, because they were too much to hold; the range
-    that was `cut` out of it, to fit into the budget, those among it, and
-    whether that is exact; which of these were `dropped`, and cannot be read
-    any more; the number `of` the session whose output it is; `notes`; its two
-    `streams` apart; the `cursor` behind the last byte seen; the `changes` of
-    paths that the sandbox protects, each told once.
+    Of the contract: `exit_code` if it has ended, `session_id` if it has not, `wall_time_seconds`
+    waited in this call, `original_token_count` of all that was printed meanwhile, of which `output`
+    is what the caller gets. The rest is reported only when set: that the program waits for input,
+    by which `evidence` ("exact" or "likely"), and whether typing is echoed; the `signal` that ended
+    it ("SIGKILL"); that it `timed_out`; the ranges of its output that were `omitted`, because they
+    were too much to hold; the range that was `cut` out to fit into the budget, and whether that
+    range is exact; which of these were `dropped`, and cannot be read any more; the number `of` the
+    session; `notes`; its two `streams` apart; the `cursor` behind the last byte seen; the `changes`
+    of paths that the sandbox protects, each reported once.
     """
 
     output: str
@@ -52,9 +45,9 @@ class Answer(Value):
     echo: bool | None = None
     signal: str | None = None
     timed_out: bool = False
-    omitted: "Sequence[tuple[int, int]]" = ()
+    omitted: "Sequence[Range]" = ()
     cut: "tuple[int, int, bool] | None" = None
-    dropped: "Sequence[tuple[int, int]]" = ()
+    dropped: "Sequence[Range]" = ()
     of: int | None = None
     notes: "Sequence[str]" = ()
     streams: dict[str, str] | None = None
@@ -63,58 +56,8 @@ class Answer(Value):
 
     def text(self) -> str:
         """Return the answer as a model reads it."""
-        return "\n".join([*self._header(), *self._body()])
-
-    def structured(self) -> "dict[str, Any]":
-        """Return the answer as an object of JSON: the contract's fields, then those of ours that are set."""
-        told: dict[str, Any] = {"wall_time_seconds": self.wall_time_seconds}
-        if self.chunk_id:
-            told = {"chunk_id": self.chunk_id, **told}
-        if self.exit_code is not None:
-            told["exit_code"] = self.exit_code
-        if self.session_id is not None:
-            told["session_id"] = self.session_id
-        if self.original_token_count is not None:
-            told["original_token_count"] = self.original_token_count
-        told["output"] = self.output
-        if self.awaiting_input:
-            told["awaiting_input"] = True
-        for name in ("evidence", "echo", "signal"):
-            if (value := getattr(self, name)) is not None:
-                told[name] = value
-        if self.timed_out:
-            told["timed_out"] = True
-        if located := self._located():
-            told["omitted"] = located
-        if self.dropped:
-            told["output_complete"] = False
-            told["dropped"] = [{"from": start, "to": end} for start, end in self.dropped]
-        if self.notes:
-            told["notes"] = list(self.notes)
-        if self.streams is not None:
-            told["streams"] = dict(self.streams)
-        if self.cursor is not None:
-            told["cursor"] = self.cursor
-        if self.changes:
-            told["sandbox"] = {"protected_changes": [dict(change) for change in self.changes]}
-        return told
-
-    def _located(self) -> "list[dict[str, Any]]":
-        """Return the ranges that read_output can show and this answer does not."""
-        if self.cut is None and not self.omitted:
-            return []
-        of = {} if self.of is None else {"session_id": self.of}
-        exact = self.cut is None or self.cut[2]
-        ranges = self.omitted if self.cut is None else (self.cut[:2],)
-        return [
-            of | {"from": start, "to": end} | ({} if exact else {"exact": False})
-            for start, end in without(ranges, self.dropped)
-        ]
-
-    def _header(self) -> list[str]:
-        lines = [f"Wall time: {self.wall_time_seconds:.4f} seconds"]
-        if self.chunk_id:
-            lines.insert(0, f"Chunk ID: {self.chunk_id}")
+        lines = [f"Chunk ID: {self.chunk_id}"] if self.chunk_id else []
+        lines.append(f"Wall time: {self.wall_time_seconds:.4f} seconds")
         if self.exit_code is not None:
             lines.append(f"Process exited with code {self.exit_code}")
         if self.session_id is not None:
@@ -123,7 +66,43 @@ class Answer(Value):
             lines.append("Process is waiting for input")
         if self.original_token_count is not None:
             lines.append(f"Original token count: {self.original_token_count}")
-        return lines + [f"Note: {note}" for note in self._all_notes()]
+        lines += [f"Note: {note}" for note in self._all_notes()]
+        if self.streams is None:
+            return "\n".join([*lines, "Output:", self.output])
+        lines += ["Output:", self.streams.get("stdout", "")]
+        errors = self.streams.get("stderr", "")
+        return "\n".join([*lines, "Standard error:", errors] if errors else lines)
+
+    def structured(self) -> "dict[str, Any]":
+        """Return the answer as an object of JSON: the contract's fields, then those of ours that are set."""
+        told = {
+            "chunk_id": self.chunk_id or None,
+            "wall_time_seconds": self.wall_time_seconds,
+            "exit_code": self.exit_code,
+            "session_id": self.session_id,
+            "original_token_count": self.original_token_count,
+            "output": self.output,
+            "awaiting_input": self.awaiting_input or None,
+            "evidence": self.evidence,
+            "echo": self.echo,
+            "signal": self.signal,
+            "timed_out": self.timed_out or None,
+            "omitted": self._located() or None,
+            "output_complete": False if self.dropped else None,
+            "dropped": [{"from": start, "to": end} for start, end in self.dropped] or None,
+            "notes": list(self.notes) or None,
+            "streams": self.streams,
+            "cursor": self.cursor,
+            "sandbox": {"protected_changes": [*map(dict, self.changes)]} if self.changes else None,
+        }
+        return {name: value for name, value in told.items() if value is not None}
+
+    def _located(self) -> "list[dict[str, Any]]":
+        """Return the ranges that read_output can show and this answer does not."""
+        of = {} if self.of is None else {"session_id": self.of}
+        inexact = {} if self.cut is None or self.cut[2] else {"exact": False}
+        ranges = self.omitted if self.cut is None else (self.cut[:2],)
+        return [of | {"from": start, "to": end} | inexact for start, end in _without(ranges, self.dropped)]
 
     def _all_notes(self) -> list[str]:
         notes = list(self.notes)
@@ -139,12 +118,169 @@ class Answer(Value):
             notes.append(f"the command was ended by {self.signal}")
         notes += [
             f"bytes {start} to {end} of the output are not shown; read_output can give them"
-            for start, end in without(self.omitted, self.dropped)
+            for start, end in _without(self.omitted, self.dropped)
         ]
         return notes + [gone(start, end) for start, end in self.dropped]
 
-    def _body(self) -> list[str]:
-        if self.streams is None:
-            return ["Output:", self.output]
-        errors = self.streams.get("stderr", "")
-        return ["Output:", self.streams.get("stdout", ""), *(("Standard error:", errors) if errors else ())]
+
+def fit(
+    whole: Answer,
+    tokens: int,
+    omitted: int,
+    covered: "Taken",
+    gaps: "Callable[[], list[Range]]",
+    *,
+    exact: bool,
+) -> Answer:
+    """Return an answer that has all of its output within so many tokens and a fifth, with the text around it.
+
+    `omitted` is how many bytes its output lacks already, `covered` what that was made from, and
+    `exact` whether each byte of it is shown as it is. The lines that are always there, some 150
+    bytes, may be more than a very small budget.
+    """
+
+    def cut(tokens: int, *, brief: bool = False) -> Answer:
+        text, count = whole.output, whole.original_token_count
+        output = shown(text, tokens, original_tokens=count, omitted=omitted, brief=brief)
+        missing = None if output is text else _cut_range(text, tokens, covered, exact=exact)
+        lost = _overlap(gaps(), covered.start, covered.end) if missing or omitted else []
+        streams = whole.streams and {name: cut_middle(text, tokens) for name, text in whole.streams.items()}
+        return whole.replace(output=output, cut=missing, dropped=lost, streams=streams)
+
+    answer = cut(tokens)
+    room = tokens * BYTES_A_TOKEN * 6 // 5
+    if size_of(answer.text()) <= room:
+        return answer
+    bare = cut(0)
+    # The warning above the output goes if there would be little below it.
+    brief = room - size_of(bare.text()) < room // 4
+    if brief:
+        bare = cut(0, brief=True)
+    left = room - size_of(bare.text())
+    if left < 0:  # of the text around it, the notes can be done without
+        notes = [cut_middle(note, room // BYTES_A_TOKEN // 4) for note in bare.notes[:1]]
+        return bare.replace(notes=notes)
+    return cut(left // BYTES_A_TOKEN // (1 if bare.streams is None else 2), brief=brief)
+
+
+def gone(start: int, end: int) -> str:
+    """Return the note about output that cannot be read any more."""
+    return f"bytes {start} to {end} of the output were not kept: there was too much, or no room on the disk"
+
+
+def _cut_range(text: str, tokens: int, of: "Taken", *, exact: bool) -> "tuple[int, int, bool] | None":
+    """Return the bytes that the budget has no room for; if that cannot be known, those it was made from."""
+    if not exact:
+        return (of.start, of.end, False) if of.start < of.end else None
+    before, after = bytes_kept(text, tokens, of.head, of.tail, of.omitted)
+    return of.start + before, of.end - after, True
+
+
+def _without(ranges: "Iterable[Range]", gaps: "Sequence[Range]") -> "list[Range]":
+    """Return what is left of ranges without gaps, which are in order."""
+    found: list[Range] = []
+    for start, end in ranges:
+        at = start
+        for first, last in gaps:
+            if at < min(first, end):
+                found.append((at, min(first, end)))
+            at = max(at, min(last, end))
+        if at < end:
+            found.append((at, end))
+    return found
+
+
+def _overlap(gaps: "Iterable[Range]", start: int, end: int) -> "list[Range]":
+    """Return the parts of gaps that lie in a range."""
+    return [(max(first, start), min(last, end)) for first, last in gaps if max(first, start) < min(last, end)]
+
+
+def token_count(size: int) -> int:
+    """Return about how many tokens so many bytes are."""
+    return -(-size // BYTES_A_TOKEN)
+
+
+def size_of(text: str) -> int:
+    """Return how many bytes a text takes."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def cut_middle(text: str, tokens: int) -> str:
+    """Return a text of about so many tokens at most: its two ends, and between them what was cut.
+
+    No character is cut in half, so a few bytes of the budget may stay unused.
+    """
+    budget = tokens * BYTES_A_TOKEN
+    size = size_of(text)
+    if size <= budget:
+        return text
+    head, tail = _ends(text, budget)
+    return f"{head}…{token_count(size - budget)} tokens truncated…{tail}"
+
+
+def shown(
+    text: str, tokens: int, *, original_tokens: int | None = None, omitted: int = 0, brief: bool = False
+) -> str:
+    """Return an output as a model gets it: as it is if it fits, else cut, with a warning unless `brief`.
+
+    `original_tokens` counts all that was printed, also what `text` lacks; `omitted` is how many
+    bytes were left out of it where a line says so.
+    """
+    size = size_of(text)
+    if size <= tokens * BYTES_A_TOKEN:
+        return text
+    body = cut_middle(text, tokens)
+    if brief:
+        return body
+    original = token_count(size) if original_tokens is None else original_tokens
+    said = [f"Warning: truncated output (original token count: {original})"]
+    if not omitted:
+        lines = text.count("\n") + (text != "" and not text.endswith("\n"))
+        said.append(f"Total output lines: {lines}")
+    elif omission(omitted) not in body:
+        said.append(omission(omitted))
+    return "\n".join([*said, "", body])
+
+
+def bytes_kept(text: str, tokens: int, head: bytes, tail: bytes, omitted: int) -> "Range":
+    """Return how many bytes are left of the beginning and of the end of an output when its text is cut.
+
+    The text is that of `head` and `tail`, decoded and `joined`.
+    """
+    first, last = _ends(text, tokens * BYTES_A_TOKEN)
+    if not omitted:
+        head = tail = head + tail
+    shown_of_tail = max(0, len(tail.decode(errors="replace")) - len(last))
+    return _bytes_of(head, len(first)), len(tail) - _bytes_of(tail, shown_of_tail)
+
+
+def _ends(text: str, budget: int) -> tuple[str, str]:
+    """Return the two ends of a text that has more bytes than so many."""
+    data = text.encode("utf-8", "surrogatepass")
+    left = budget // 2
+    start = len(data) - (budget - left)
+    while left < len(data) and data[left] & 0xC0 == 0x80:  # inside of a character
+        left -= 1
+    while start < len(data) and data[start] & 0xC0 == 0x80:
+        start += 1
+    return data[:left].decode("utf-8", "surrogatepass"), data[start:].decode("utf-8", "surrogatepass")
+
+
+def _bytes_of(data: bytes, characters: int) -> int:
+    """Return how many bytes the first characters of some output were; all of them, if it has fewer."""
+    if data.isascii():
+        return min(characters, len(data))
+    try:
+        return size_of(data.decode()[:characters])
+    except UnicodeDecodeError:  # not a text: other bytes may stand for a character too
+        from codecs import getincrementaldecoder
+
+    decoder = getincrementaldecoder("utf-8")("replace")
+    seen = at = 0
+    while at + _STRIDE < len(data) and seen < characters - 2 * _STRIDE:
+        seen += len(decoder.decode(data[at : at + _STRIDE]))
+        at += _STRIDE
+    while at < len(data) and seen < characters:
+        seen += len(decoder.decode(data[at : at + 1]))
+        at += 1
+    return at - 1 if seen > characters else at  # the last byte has also ended what came before it

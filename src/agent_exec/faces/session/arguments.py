@@ -1,8 +1,6 @@
 """The arguments of a call, validated and complete; times are seconds from here on."""
 
-from agent_exec.faces.session.definitions import definitions
-from agent_exec.faces.session.failures import ToolFailure, login_refused, misread
-from agent_exec.faces.session.terms import (
+from agent_exec.faces.session.definitions import (
     COLUMNS,
     LEAST_POLL_MS,
     LEAST_YIELD_MS,
@@ -17,18 +15,20 @@ from agent_exec.faces.session.terms import (
     USUAL,
     WRITE_YIELD_MS,
     YIELD_MS,
+    definitions,
 )
+from agent_exec.faces.session.failures import ToolFailure, failure
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.value import Value
+from agent_exec.sessions.session import NOTHING, Wanted
 from agent_exec.tools.schema import Wording, check, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import re
     from collections.abc import Sequence
     from typing import Any
 
-    from agent_exec.faces.session.terms import Terms
+    from agent_exec.faces.session.definitions import Terms
 
 LONGEST_REGEX = 2_000
 CONDITIONS = 'one of "exit", "output", "idle:MS", "match:REGEX", "port:N", or a list of them'
@@ -41,36 +41,25 @@ class _Wording(Wording):
     strings = "an array of strings"
 
     def not_an_object(self, tool: str, given: object) -> ToolFailure:  # noqa: ARG002 - no tool is named
-        return misread(f"expected an object with named fields; got {shown(given)}")
+        return failure("misread", problem=f"expected an object with named fields; got {shown(given)}")
 
     def unknown(self, tool: str, names: "Sequence[object]", known: "Sequence[str]") -> ToolFailure:  # noqa: ARG002
         fields = ", ".join(f"`{one}`" for one in known) or "none"
-        return misread(f"unknown field {shown(names[0])}; there are {fields}", field=names[0])
+        return _misread(f"unknown field {shown(names[0])}; there are {fields}", names[0])
 
     def missing(self, tool: str, name: str, about: str) -> ToolFailure:  # noqa: ARG002
-        return misread(f"missing field `{name}`", field=name)
+        return _misread(f"missing field `{name}`", name)
 
     def wrong(self, tool: str, name: str, problem: str) -> ToolFailure:  # noqa: ARG002
-        return misread(f"`{name}` {problem}", field=name)
+        return _misread(f"`{name}` {problem}", name)
+
+
+def _misread(problem: str, field: object) -> ToolFailure:
+    return failure("misread", problem=problem, field=field)
 
 
 _WORDING = _Wording()
 _SCHEMAS = {name: tool["parameters"] for name, tool in definitions().items()}
-
-
-class Condition(Value):
-    """One thing that ends a wait: `kind` is exit, output, idle (`seconds`), match (`regex`) or port."""
-
-    kind: str
-    seconds: float | None = None
-    regex: str | None = None
-    port: int | None = None
-
-    def pattern(self) -> "re.Pattern[str]":
-        """Return the regular expression, compiled."""
-        import re
-
-        return re.compile(self.regex or "")
 
 
 class ExecArguments(Value):
@@ -86,7 +75,7 @@ class ExecArguments(Value):
     sandbox_permissions: str = PERMISSIONS[0]
     justification: str | None = None
     prefix_rule: tuple[str, ...] | None = None
-    wait_for: tuple[Condition, ...] = ()
+    wait_for: Wanted = NOTHING
     render: str = RENDERS[0]
     timeout: float | None = None
     idle_timeout: float | None = None
@@ -102,7 +91,7 @@ class WriteArguments(Value):
     chars: str = ""
     yield_seconds: float = WRITE_YIELD_MS / 1000
     max_output_tokens: int = MAX_OUTPUT_TOKENS
-    wait_for: tuple[Condition, ...] = ()
+    wait_for: Wanted = NOTHING
     render: str | None = None
     keys: bool = False
 
@@ -115,32 +104,9 @@ class WriteArguments(Value):
         return translate(self.chars, application)
 
 
-class ReadArguments(Value):
-    """The arguments of read_output: `max_bytes` of a transcript, `start` bytes from its beginning."""
-
-    session_id: int
-    start: int = 0
-    max_bytes: int = MAX_BYTES
-
-
-class ResizeArguments(Value):
-    """The arguments of resize."""
-
-    session_id: int
-    rows: int
-    columns: int
-
-
-class PatchArguments(Value):
-    """The arguments of apply_patch."""
-
-    input: str
-    workdir: str | None = None
-
-
 def parse_exec(arguments: object, terms: "Terms" = USUAL) -> ExecArguments:
     """Return the arguments of exec_command; raise a ToolFailure that says what is wrong with them."""
-    given = _given("exec_command", arguments, () if terms.request_rule else ("prefix_rule",))
+    given = parse("exec_command", arguments, () if terms.request_rule else ("prefix_rule",))
     permissions = given.get("sandbox_permissions")
     parsed = ExecArguments(
         cmd=given["cmd"],
@@ -148,12 +114,12 @@ def parse_exec(arguments: object, terms: "Terms" = USUAL) -> ExecArguments:
         shell=given.get("shell") or None,
         login=given.get("login", terms.allow_login),
         tty=given.get("tty", False),
-        yield_seconds=clamped(given.get("yield_time_ms", YIELD_MS), LEAST_YIELD_MS, MOST_YIELD_MS),
+        yield_seconds=_clamped(given.get("yield_time_ms", YIELD_MS), LEAST_YIELD_MS, MOST_YIELD_MS),
         max_output_tokens=_tokens(given, terms),
         sandbox_permissions=permissions or PERMISSIONS[0],
         justification=given.get("justification") or None,
         prefix_rule=tuple(given.get("prefix_rule", ())) or None,
-        wait_for=_conditions(given),
+        wait_for=_wanted(given),
         render=given.get("render", RENDERS[0]),
         timeout=_seconds(given, "timeout_ms"),
         idle_timeout=_seconds(given, "idle_timeout_ms"),
@@ -162,7 +128,7 @@ def parse_exec(arguments: object, terms: "Terms" = USUAL) -> ExecArguments:
         columns=given.get("columns", COLUMNS),
     )
     if parsed.login and not terms.allow_login:
-        raise login_refused()
+        raise failure("login_refused")
     if parsed.justification and permissions is None:
         raise ToolFailure(
             "`justification` was given without `sandbox_permissions`; set `sandbox_permissions` "
@@ -177,65 +143,39 @@ def parse_exec(arguments: object, terms: "Terms" = USUAL) -> ExecArguments:
 
 def parse_write(arguments: object, terms: "Terms" = USUAL) -> WriteArguments:
     """Return the arguments of write_stdin; without `chars` it is a poll, and waits longer."""
-    given = _given("write_stdin", arguments)
+    given = parse("write_stdin", arguments)
     chars = given.get("chars", "")
     waited = max(given.get("yield_time_ms", WRITE_YIELD_MS), LEAST_YIELD_MS)
     least, most = (LEAST_YIELD_MS, MOST_YIELD_MS) if chars else (LEAST_POLL_MS, terms.background_max_ms)
     parsed = WriteArguments(
         session_id=given["session_id"],
         chars=chars,
-        yield_seconds=clamped(waited, least, most),
+        yield_seconds=_clamped(waited, least, most),
         max_output_tokens=_tokens(given, terms),
-        wait_for=_conditions(given),
+        wait_for=_wanted(given),
         render=given.get("render"),
         keys=given.get("keys", False),
     )
-    if parsed.keys:
-        try:
-            parsed.data()
-        except InvalidArgument as error:
-            raise ToolFailure(f"write_stdin failed: {error.message}", **error.details) from None
+    try:
+        parsed.data()
+    except InvalidArgument as error:
+        raise ToolFailure(f"write_stdin failed: {error.message}", **error.details) from None
     return parsed
 
 
-def parse_read(arguments: object, terms: "Terms" = USUAL) -> ReadArguments:  # noqa: ARG001
-    """Return the arguments of read_output."""
-    given = _given("read_output", arguments)
-    return ReadArguments(
-        session_id=given["session_id"],
-        start=given.get("from", 0),
-        max_bytes=min(given.get("max_bytes", MAX_BYTES), MOST_BYTES),
-    )
+def parse_read(arguments: object) -> tuple[int, int, int]:
+    """Return the session of read_output, the offset of the first byte and the most bytes to read."""
+    given = parse("read_output", arguments)
+    return given["session_id"], given.get("from", 0), min(given.get("max_bytes", MAX_BYTES), MOST_BYTES)
 
 
-def parse_list(arguments: object, terms: "Terms" = USUAL) -> None:  # noqa: ARG001
-    """Refuse any argument of list_sessions: it has none."""
-    _given("list_sessions", arguments)
-
-
-def parse_id(arguments: object, terms: "Terms" = USUAL) -> int:  # noqa: ARG001
+def parse_id(arguments: object) -> int:
     """Return the session of kill_session, close_stdin or detach."""
-    session_id: int = _given("kill_session", arguments)["session_id"]
+    session_id: int = parse("kill_session", arguments)["session_id"]
     return session_id
 
 
-def parse_resize(arguments: object, terms: "Terms" = USUAL) -> ResizeArguments:  # noqa: ARG001
-    """Return the arguments of resize."""
-    return ResizeArguments(**_given("resize", arguments))
-
-
-def parse_patch(arguments: object, terms: "Terms" = USUAL) -> PatchArguments:  # noqa: ARG001
-    """Return the arguments of apply_patch."""
-    given = _given("apply_patch", arguments)
-    return PatchArguments(input=given["input"], workdir=given.get("workdir") or None)
-
-
-def clamped(milliseconds: int, least: int, most: int) -> float:
-    """Return a time within its bounds, in seconds."""
-    return min(max(milliseconds, least), most) / 1000
-
-
-def _given(tool: str, arguments: object, ignored: "Sequence[str]" = ()) -> "dict[str, Any]":
+def parse(tool: str, arguments: object, ignored: "Sequence[str]" = ()) -> "dict[str, Any]":
     """Return the fields of a call, valid by the tool's schema; null is the same as absent."""
     schema = _SCHEMAS[tool]
     fields = _loaded(arguments) if isinstance(arguments, str | bytes) else arguments
@@ -258,7 +198,11 @@ def _loaded(text: str | bytes) -> object:
         written = text.decode() if isinstance(text, bytes) else text
         return load(written.strip()) if written.strip() else {}
     except (ValueError, RecursionError) as error:
-        raise misread(f"expected an object of JSON; {error}") from None
+        raise failure("misread", problem=f"expected an object of JSON; {error}") from None
+
+
+def _clamped(milliseconds: int, least: int, most: int) -> float:
+    return min(max(milliseconds, least), most) / 1000
 
 
 def _seconds(given: "dict[str, Any]", name: str) -> float | None:
@@ -270,45 +214,43 @@ def _tokens(given: "dict[str, Any]", terms: "Terms") -> int:
     return tokens if terms.most_output_tokens is None else min(tokens, terms.most_output_tokens)
 
 
-def _conditions(given: "dict[str, Any]") -> tuple[Condition, ...]:
+def _wanted(given: "dict[str, Any]") -> Wanted:
+    """Return the conditions that end the wait early: any of them does."""
     value = given.get("wait_for", [])
-    words = [value] if isinstance(value, str) else value
-    if not isinstance(words, list | tuple):
-        raise _no_condition(value)
-    return tuple(dict.fromkeys(map(_condition, words)))
+    kinds: set[str] = set()
+    idle: list[float] = []
+    ports: list[int] = []
+    regexes: list[str] = []
+    for word in value if isinstance(value, list | tuple) else [value]:
+        kind, colon, rest = word.partition(":") if isinstance(word, str) else ("", "", "")
+        number = int(rest) if rest.isascii() and rest.isdigit() and len(rest) <= 12 else 0
+        kinds.add(kind)
+        if kind == "match" and rest:
+            regexes.append(_checked(rest))
+        elif kind == "idle" and 1 <= number <= LONGEST_MS:
+            idle.append(number / 1000)
+        elif kind == "port" and 1 <= number <= 65535:
+            ports.append(number)
+        elif kind not in ("exit", "output") or colon:
+            raise _misread(f"`wait_for` must be {CONDITIONS}; got {shown(word)}", "wait_for")
+    return Wanted(
+        only_exit=kinds == {"exit"},
+        output="output" in kinds,
+        idle=min(idle, default=None),
+        ports=tuple(dict.fromkeys(ports)),
+        regexes=tuple(dict.fromkeys(regexes)),
+    )
 
 
-def _condition(word: object) -> Condition:
-    kind, colon, rest = word.partition(":") if isinstance(word, str) else ("", "", "")
-    if kind in ("exit", "output") and not colon:
-        return Condition(kind)
-    if kind == "match" and rest:
-        return Condition("match", regex=_checked_regex(rest))
-    number = int(rest) if rest.isascii() and rest.isdigit() and len(rest) <= 12 else 0
-    if kind == "idle" and 1 <= number <= LONGEST_MS:
-        return Condition("idle", seconds=number / 1000)
-    if kind == "port" and 1 <= number <= 65535:
-        return Condition("port", port=number)
-    raise _no_condition(word)
-
-
-def _no_condition(value: object) -> ToolFailure:
-    return misread(f"`wait_for` must be {CONDITIONS}; got {shown(value)}", field="wait_for")
-
-
-def _checked_regex(regex: str) -> str:
+def _checked(regex: str) -> str:
     import re
 
+    field = "wait_for"
     if len(regex) > LONGEST_REGEX:
-        raise misread(
-            f"`wait_for` has a regular expression of over {LONGEST_REGEX} characters", field="wait_for"
-        )
+        raise _misread(f"`{field}` has a regular expression of over {LONGEST_REGEX} characters", field)
     try:
         re.compile(regex)
     except (re.error, OverflowError, RecursionError) as error:
-        raise misread(
-            f"`wait_for` has a bad regular expression, {shown(regex)}: {error}",
-            field="wait_for",
-            position=getattr(error, "pos", None),
-        ) from None
+        problem = f"`{field}` has a bad regular expression, {shown(regex)}: {error}"
+        raise failure("misread", problem=problem, field=field, position=getattr(error, "pos", None)) from None
     return regex

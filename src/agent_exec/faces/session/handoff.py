@@ -23,16 +23,17 @@ _TAG = "session"
 _UNSEEN = "it began as a session: what the sandbox refused is not told here"
 
 
-def detach(session: "Session", root: str, environ: "Mapping[str, str]", plan: "Plan | None" = None) -> str:
+def detach(session: "Session", root: str, environ: "Mapping[str, str]") -> str:
     """Hand a session over to the folder of jobs; return the job's id.
 
-    Its log begins with all that is kept of what the session has read. Of the
-    variables, the names of those are recorded that the server's `environ`
-    does not have so; and of the sandbox, its profile.
+    Its log begins with all that is kept of what the session has read. Of the variables, the names
+    of those are recorded that the server's `environ` does not have so; and of the sandbox, its
+    profile.
     """
     command = session.command
-    if plan is not None and plan.backend:
-        _check(root, plan)
+    guard = session.guard if session.guard is not None and session.guard.plan.backend else None
+    if guard is not None:
+        _check(root, guard.plan)
     own = {os.fsdecode(name): os.fsdecode(value) for name, value in (command.env or {}).items()}
 
     def give(handing: "HandOver") -> str:
@@ -47,17 +48,15 @@ def detach(session: "Session", root: str, environ: "Mapping[str, str]", plan: "P
             quota=defaults.QUOTA,
             mark=False,
         )
-        if plan is not None and plan.backend:
-            order.sandbox = _told(plan)
-            if session.run.guard is not None:
-                order.sandbox["guard"] = session.run.guard.to_fields()
+        if guard is not None:
+            order.sandbox = _report(guard.plan) | {"guard": guard.to_fields()}
         return hand_over(shared_spawner().detach, root, order, handing.handed, session.printed())
 
     session.hand_over(give)
     return session.job
 
 
-def _told(plan: "Plan") -> dict[str, object]:
+def _report(plan: "Plan") -> dict[str, object]:
     """Return what the record says of the box: how strong it is, but not what it kept the command from."""
     return {
         "backend": str(plan.backend),

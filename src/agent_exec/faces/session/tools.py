@@ -3,13 +3,12 @@
 import os
 from time import time
 
-from agent_exec.faces.session import arguments
 from agent_exec.faces.session.answer import gone
-from agent_exec.faces.session.definitions import definitions
-from agent_exec.faces.session.failures import ToolFailure
+from agent_exec.faces.session.arguments import parse, parse_exec, parse_id, parse_read, parse_write
+from agent_exec.faces.session.definitions import USUAL, definitions, instructions
+from agent_exec.faces.session.failures import ToolFailure, failure
 from agent_exec.faces.session.running import Sessions
 from agent_exec.faces.session.storage import Storage
-from agent_exec.faces.session.terms import USUAL
 from agent_exec.model.cancel import check_cancel
 from agent_exec.model.errors import AgentExecError
 from agent_exec.model.output import unfinished
@@ -25,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, Self
 
-    from agent_exec.faces.session.terms import Terms
+    from agent_exec.faces.session.answer import Answer
+    from agent_exec.faces.session.definitions import Terms
     from agent_exec.model.cancel import Cancel
     from agent_exec.model.choices import ApprovalPolicy, Sink
     from agent_exec.requests.arguments import Approver, Rules
@@ -66,8 +66,6 @@ class SessionTools:
     @property
     def instructions(self) -> str:
         """The text about all tools for a model, and where its commands run."""
-        from agent_exec.faces.session.instructions import instructions
-
         sessions = self.sessions
         return instructions(sessions.workspace, sessions.sandbox, escalates=sessions.can_escalate)
 
@@ -124,21 +122,23 @@ class SessionTools:
         self.close()
 
     def _exec(self, given: object, cancelled: "Cancel | None") -> Result:
-        answer = self.sessions.execute(arguments.parse_exec(given, self.sessions.terms), cancelled)
-        return Result(answer.text(), answer.structured())
+        return _result(self.sessions.execute(parse_exec(given, self.sessions.terms), cancelled))
 
     def _write(self, given: object, cancelled: "Cancel | None") -> Result:
-        answer = self.sessions.write(arguments.parse_write(given, self.sessions.terms), cancelled)
-        return Result(answer.text(), answer.structured())
+        return _result(self.sessions.write(parse_write(given, self.sessions.terms), cancelled))
+
+    def _kill(self, given: object, cancelled: "Cancel | None") -> Result:
+        return _result(self.sessions.kill(parse_id(given), cancelled))
 
     def _read(self, given: object, _cancelled: "Cancel | None") -> Result:
-        asked = arguments.parse_read(given)
-        session, start, data = self.sessions.read(asked.session_id, asked.start, asked.max_bytes)
+        number, offset, most = parse_read(given)
+        session = self.sessions.find(number, "read_output")
+        start, data = session.read(offset, most)
         half = unfinished(data)
         if half < len(data) and not (session.ended and start + len(data) == session.transcript.total):
             data = data[: len(data) - half]  # the rest of the character is given with what follows
         told = {
-            "session_id": session.number,
+            "session_id": number,
             "from": start,
             "to": start + len(data),
             "size": session.transcript.total,
@@ -152,28 +152,30 @@ class SessionTools:
         return Result("\n".join([*said, "Output:", str(told["output"])]), told)
 
     def _list(self, given: object, _cancelled: "Cancel | None") -> Result:
-        arguments.parse_list(given)
-        found = [_told(one) for one in (*self.sessions.registry.live(), *self.sessions.registry.ended())]
+        parse("list_sessions", given)
+        found = [_listed(one) for one in (*self.sessions.registry.live(), *self.sessions.registry.ended())]
         lines = [f"{one['session_id']} {_state(one)} {visible(one['cmd'])}" for one in found]
         return Result("\n".join(lines) or "There are no sessions.", {"sessions": found})
 
-    def _kill(self, given: object, cancelled: "Cancel | None") -> Result:
-        answer = self.sessions.kill(arguments.parse_id(given), cancelled)
-        return Result(answer.text(), answer.structured())
-
     def _resize(self, given: object, _cancelled: "Cancel | None") -> Result:
-        asked = arguments.parse_resize(given)
-        self.sessions.resize(asked.session_id, asked.rows, asked.columns)
-        text = f"The terminal has {asked.rows} rows and {asked.columns} columns now."
-        return Result(text, {"session_id": asked.session_id})
+        number, rows, columns = (parse("resize", given)[name] for name in ("session_id", "rows", "columns"))
+        session = self.sessions.find(number, "resize")
+        if not session.command.tty:
+            raise failure("no_terminal", tool="resize")
+        session.resize(rows, columns)
+        return Result(f"The terminal has {rows} rows and {columns} columns now.", {"session_id": number})
 
     def _close_stdin(self, given: object, _cancelled: "Cancel | None") -> Result:
-        number = arguments.parse_id(given)
-        self.sessions.end_input(number)
+        number = parse_id(given)
+        session = self.sessions.find(number, "close_stdin")
+        if not session.command.tty:
+            raise failure("stdin_closed", tool="close_stdin")
+        if not session.ended:
+            session.run.end_input()
         return Result("The input of the session has ended.", {"session_id": number})
 
     def _detach(self, given: object, _cancelled: "Cancel | None") -> Result:
-        number = arguments.parse_id(given)
+        number = parse_id(given)
         job_id, root = self.sessions.detach(number), self.sessions.jobs
         text = (
             f"Session {number} is job {job_id} now.\n"
@@ -184,10 +186,10 @@ class SessionTools:
         return Result(text, {"session_id": number, "job_id": job_id, "root": root})
 
     def _patch(self, given: object, _cancelled: "Cancel | None") -> Result:
-        asked = arguments.parse_patch(given)
-        done = self.sessions.patch(asked.input, asked.workdir)
-        told = {"added": done.added, "modified": done.modified, "deleted": done.deleted}
-        return Result(done.text, {name: list(paths) for name, paths in told.items()} | {"output": done.text})
+        asked = parse("apply_patch", given)
+        done = self.sessions.patch(asked["input"], asked.get("workdir"))
+        paths = {name: list(getattr(done, name)) for name in ("added", "modified", "deleted")}
+        return Result(done.text, {**paths, "output": done.text})
 
 
 def open_tools(
@@ -207,16 +209,14 @@ def open_tools(
 ) -> SessionTools:
     """Return the tools of sessions in a workspace, the current directory by default; close them.
 
-    `rules`, a file of them or a Policy, judge commands; by default the user's
-    own do, those in force for `agent-exec run`, and with None no rules do.
-    `approver` is asked where they say so, as `approval_policy` allows
-    ($AGENT_EXEC_APPROVAL_POLICY, what the file says, or "on-request"). A
+    `rules`, a file of them or a Policy, judge commands; by default the user's own do, those in
+    force for `agent-exec run`, and with None no rules do. `approver` is asked where they say so, as
+    `approval_policy` allows ($AGENT_EXEC_APPROVAL_POLICY, what the file says, or "on-request"). A
     `gate` that is open already takes the place of the three. `sandbox` confines every command;
-    `own` are more files of yours, beside the rules, that none may change
-    then. `limit` is how many sessions there may be at once. `jobs` is the
-    folder of the jobs that `detach` makes of sessions; without one it makes none.
-    With `roots`, commands start and patches apply in these folders or the
-    workspace, and nowhere else. No call waits longer than `longest` seconds.
+    `own` are more files of yours, beside the rules, that none may change then. `limit` is how many
+    sessions there may be at once. `jobs` is the folder of the jobs that `detach` makes of sessions;
+    without one it makes none. With `roots`, commands start and patches apply in these folders or
+    the workspace, and nowhere else. No call waits longer than `longest` seconds.
     """
     recover()
     storage = Storage()
@@ -247,13 +247,17 @@ def open_tools(
     return SessionTools(sessions, storage)
 
 
+def _result(answer: "Answer") -> Result:
+    return Result(answer.text(), answer.structured())
+
+
 def _state(told: "dict[str, Any]") -> str:
     if "job_id" in told:
         return f"job {told['job_id']}"
     return "running" if told["running"] else "exited"
 
 
-def _told(session: "Session") -> "dict[str, Any]":
+def _listed(session: "Session") -> "dict[str, Any]":
     outcome = session.outcome
     told = {
         "session_id": session.number,
