@@ -1,5 +1,7 @@
 """What "always" would write down: the narrowest rules, and none that are broad."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from agent_exec.policy.policy import Policy
@@ -7,7 +9,7 @@ from agent_exec.policy.proposal import broad, propose
 from agent_exec.policy.rule import Rule
 
 
-def proposed(line: str, *rules: Rule) -> list[tuple[object, ...]]:
+def proposed(line: str, *rules: Rule) -> list[Sequence[object]]:
     policy = Policy(rules)
     found = propose(policy.judge(line))
     assert all(rule.exact and rule.verdict == "allow" for rule in found)

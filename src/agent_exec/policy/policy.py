@@ -1,26 +1,22 @@
 """The judge: finds all that a command would do, and returns the strictest of the verdicts on its parts."""
 
+from collections.abc import Sequence
+
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.policy.facts import Facts
-from agent_exec.policy.matching import Index
 from agent_exec.policy.programs import writes
-from agent_exec.policy.programs.effects import NEVER, name_of
+from agent_exec.policy.programs.effects import NEVER, Effects, name_of
 from agent_exec.policy.programs.inspect import alternatives, inspect
 from agent_exec.policy.programs.self_kill import self_kill
 from agent_exec.policy.rule import Rule
-from agent_exec.policy.shell.parsed_line import Simple, Write
-from agent_exec.policy.shell.word import Word, base, known
+from agent_exec.policy.shell.parsed_line import Reading, Simple, Write
+from agent_exec.policy.shell.word import Word, base, known, plain
 from agent_exec.policy.variables import dangerous, harmless
-from agent_exec.policy.verdict import KINDS, Finding, strictest
+from agent_exec.policy.verdict import KINDS, Finding, Verdict, strictest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from agent_exec.model.choices import Basis, VerdictKind
-    from agent_exec.policy.programs.effects import Effects
-    from agent_exec.policy.shell.parsed_line import Reading
-    from agent_exec.policy.verdict import Verdict
 
 NESTING = 8
 """A command that runs a command that runs a command …: deeper ones are not inspected."""
@@ -49,7 +45,7 @@ class _Course:
         """Add a finding that no rule may allow."""
         self.findings.append(Finding("line", text[:200], "ask", reason, basis="guard"))
 
-    def write(self, words: "Sequence[Word]") -> None:
+    def write(self, words: Sequence[Word]) -> None:
         """Note files that are written."""
         self.files += words
         self.names.update(base(word.text) for word in words if word.text is not None)
@@ -61,20 +57,24 @@ class Policy:
     A policy never changes; `with_rules` returns a new one.
     """
 
-    __slots__ = ("_index", "rules")
+    __slots__ = ("_places", "rules")
 
-    def __init__(self, rules: "Sequence[Rule]" = ()) -> None:
+    def __init__(self, rules: Sequence[Rule] = ()) -> None:
         self.rules = tuple(rules)
         for rule in self.rules:
             if not isinstance(rule, Rule):
                 raise InvalidArgument(f"rules must be a list of Rule(prefix, verdict); got {rule!r}")
-        self._index = Index(self.rules)
+        self._places: dict[str, list[int]] = {}  # of rules, by the names of their programs
+        for place, rule in enumerate(self.rules):
+            first = rule.prefix[0] if rule.prefix else ""
+            for name in {first} if isinstance(first, str) else set(first):
+                self._places.setdefault(name.casefold(), []).append(place)
 
-    def with_rules(self, rules: "Sequence[Rule]") -> "Policy":
+    def with_rules(self, rules: Sequence[Rule]) -> "Policy":
         """Return a policy with further rules after these."""
         return Policy((*self.rules, *rules))
 
-    def judge(self, command: "Sequence[str] | str", facts: Facts | None = None) -> "Verdict":
+    def judge(self, command: Sequence[str] | str, facts: Facts | None = None) -> Verdict:
         """Return the verdict on an argument vector, or on a shell line if it is one text.
 
         It holds for exactly these words or this line.
@@ -155,7 +155,7 @@ class Policy:
             else:
                 course.ask(line, "it is nested too deep")
 
-    def _effects(self, simple: Simple, effects: "Effects", course: _Course) -> None:
+    def _effects(self, simple: Simple, effects: Effects, course: _Course) -> None:
         """Note what a command writes, and ask if it runs what was written or set before it."""
         words = simple.words
         course.given += effects.given
@@ -172,7 +172,7 @@ class Policy:
             self._write(Write(word, moved=simple.moved), course, named=True)
         course.write(files)
 
-    def _decide(self, simple: Simple, effects: "Effects", facts: Facts) -> Finding:
+    def _decide(self, simple: Simple, effects: Effects, facts: Facts) -> Finding:
         """Return the finding of the rules and the guards on one simple command itself."""
         words = simple.words
 
@@ -185,7 +185,20 @@ class Policy:
         if harm := self_kill(words, facts.ancestors):
             return say("deny", f"it would end {harm}")
         forms = (words, *alternatives(words))
-        strict, perhaps, allowing = self._index.find(words, forms, plainly=effects.need < 0)
+        against: list[Rule] = []
+        doubtful: list[Rule] = []
+        allowing: list[Rule] = []
+        for rule in self._about(words[0].text):
+            fits = {rule.matches(form) for form in forms}
+            if rule.verdict == "allow":
+                if rule.matches(words) or (effects.need < 0 and rule.matches(forms[-1])):
+                    allowing.append(rule)
+            elif True in fits:
+                against.append(rule)
+            elif None in fits:
+                doubtful.append(rule)
+        strict = max(against, key=_strictness, default=None)
+        perhaps = max(doubtful, key=_strictness, default=None)
         if strict is not None and (strict.verdict == "deny" or perhaps is None or perhaps.verdict == "ask"):
             return say(strict.verdict, strict.reason or f"a rule says {strict.verdict}", strict, "rule")
         if perhaps is not None:
@@ -211,6 +224,14 @@ class Policy:
             return say("ask", effects.reason)
         return say("ask", "no rule matches", basis="none")
 
+    def _about(self, program: str | None) -> Sequence[Rule]:
+        """Return the rules that may be about a program, in order; all if it is unknown."""
+        if program is None:
+            return self.rules
+        names = {"", program.casefold(), base(program).casefold(), plain(program).casefold()}
+        places = {place for name in names for place in self._places.get(name, ())}
+        return [self.rules[place] for place in sorted(places)]
+
     def _write(self, write: Write, course: _Course, *, named: bool = False) -> None:
         """Judge the target of a redirection; where it is not known, only a rule for all paths allows it.
 
@@ -231,11 +252,8 @@ class Policy:
                     reason = rule.reason or f"a rule says {kind} to writing there"
                     findings.append(Finding("write", text, rule.verdict, reason, rule=rule, basis="rule"))
                     return
-            if (
-                kind != "allow"
-                and not certain
-                and any(rule.write and rule.verdict == kind for rule in self.rules)
-            ):
+            elsewhere = any(rule.write and rule.verdict == kind for rule in self.rules)
+            if kind != "allow" and not certain and elsewhere:
                 reason = "only the shell will know where it writes to"
                 findings.append(Finding("write", text, "ask", reason, basis="guard"))
                 return
@@ -243,7 +261,11 @@ class Policy:
             findings.append(Finding("write", text, "ask", "it writes to a file, and no rule allows that"))
 
 
-def _stays(reading: "Reading", cwd: str | None) -> bool:
+def _strictness(rule: Rule) -> int:
+    return KINDS.index(rule.verdict)
+
+
+def _stays(reading: Reading, cwd: str | None) -> bool:
     """True if every change of the directory is one to where it is already."""
     return cwd is not None and all(place in (cwd, ".") for place in reading.places)
 

@@ -1,9 +1,9 @@
 """The rules that an "always" would write down: the narrowest that allow what was asked, never broad ones."""
 
-from agent_exec.policy.programs.effects import NEVER
+from agent_exec.policy.programs.effects import NEVER, name_of, unversioned
 from agent_exec.policy.programs.inspect import inspect
 from agent_exec.policy.rule import Rule
-from agent_exec.policy.shell.word import Word, plain
+from agent_exec.policy.shell.word import known
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,9 +38,8 @@ def propose(verdict: "Verdict") -> tuple[Rule, ...]:
         texts = [text for text in finding.words if text is not None]
         if finding.what != "command" or len(texts) != len(finding.words) or broad(tuple(texts)):
             return ()
-        if inspect([Word(text) for text in texts]).need >= NEVER or (
-            finding.rule is not None and finding.rule.verdict != "allow"
-        ):
+        against = finding.rule is not None and finding.rule.verdict != "allow"
+        if against or inspect(known(texts)).need >= NEVER:
             return ()
         rule = Rule(texts, "allow", exact=True)
         if rule not in rules:
@@ -52,8 +51,8 @@ def broad(prefix: "tuple[str, ...]") -> bool:
     """True if a prefix covers too much to be allowed in passing."""
     if not prefix:
         return True
-    name = plain(prefix[0]).casefold()
-    names = {name, name.rstrip("0123456789.").rstrip("-")}
+    name = name_of(known(prefix))
+    names = {name, unversioned(name)}
     if len(prefix) == 1:
         return bool(names & _BROAD)
     return len(prefix) == 2 and any(f"{one}:{prefix[1]}" in _BROAD_PAIRS for one in names)

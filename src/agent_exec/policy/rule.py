@@ -1,19 +1,16 @@
 """A rule: a prefix of words, or paths that are written to, and what is said to it."""
 
+from collections.abc import Sequence
+
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.paths import inside
 from agent_exec.model.value import Value
-from agent_exec.policy.shell.word import base, plain
+from agent_exec.policy.shell.word import Word, base, plain
 from agent_exec.policy.verdict import KINDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from agent_exec.model.choices import VerdictKind
-    from agent_exec.policy.shell.word import Word
-
-    Token = str | tuple[str, ...]
 
 SYSTEM_FOLDERS = ("/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/")
 """The default PATH, where only the administrator writes."""
@@ -31,36 +28,27 @@ class Rule(Value):
     system. One that asks or denies matches the program under any path.
     """
 
-    __slots__ = ("exact", "folded", "prefix", "reason", "source", "verdict", "write")
+    prefix: "Sequence[str | Sequence[str]]" = ()
+    verdict: "VerdictKind" = "allow"
+    reason: str = ""
+    exact: bool = False
+    write: Sequence[str] = ()
+    folded: bool = False
+    source: str = ""
 
-    def __init__(
-        self,
-        prefix: "Sequence[str | Sequence[str]]" = (),
-        verdict: "VerdictKind" = "allow",
-        *,
-        reason: str = "",
-        exact: bool = False,
-        write: "Sequence[str]" = (),
-        folded: bool = False,
-        source: str = "",
-    ) -> None:
-        if verdict not in KINDS:
-            raise InvalidArgument(f"a rule's verdict must be one of {', '.join(KINDS)}; got {verdict!r}")
-        self.prefix = tuple(_token(token) for token in prefix)
-        self.verdict = verdict
-        self.reason = reason
-        self.exact = exact
-        self.write = tuple(write)
+    def __post_init__(self) -> None:
+        if self.verdict not in KINDS:
+            raise InvalidArgument(f"a rule's verdict must be one of {', '.join(KINDS)}; got {self.verdict!r}")
         if any(not isinstance(path, str) or not path for path in self.write):
-            raise InvalidArgument(f"a rule's write must be a list of paths; got {write!r}")
-        if self.write and (self.prefix or exact):
+            raise InvalidArgument(f"a rule's write must be a list of paths; got {self.write!r}")
+        if self.write and (self.prefix or self.exact):
             raise InvalidArgument(
                 "a rule has a prefix (of commands) or write (paths), not both; make two rules"
             )
-        self.folded = folded
-        self.source = source
+        object.__setattr__(self, "prefix", tuple(map(_token, self.prefix)))
+        object.__setattr__(self, "write", tuple(self.write))
 
-    def matches(self, words: "Sequence[Word]") -> bool | None:
+    def matches(self, words: Sequence[Word]) -> bool | None:
         """True if a command begins so; None if only the shell will know."""
         if self.write:
             return False
@@ -72,7 +60,7 @@ class Rule(Value):
             if not sure or word.text is None:
                 if not word.single:
                     return None  # it may become any number of words: all that follows is elsewhere
-                if word.head and not any(one.startswith(word.head) for one in self._names(token)):
+                if word.head and not any(one.startswith(word.head) for one in _names(token)):
                     return False
                 sure = False
             elif not self._fits(token, word.text, first=index == 0):
@@ -87,8 +75,8 @@ class Rule(Value):
         """True if a write to this path, absolute and plain, falls under the rule."""
         return any(inside(path, place) for place in self.write)
 
-    def _fits(self, token: "Token", text: str, *, first: bool) -> bool:
-        names = self._names(token)
+    def _fits(self, token: str | Sequence[str], text: str, *, first: bool) -> bool:
+        names = _names(token)
         if self.folded:
             names, text = tuple(name.casefold() for name in names), text.casefold()
         if text in names:
@@ -100,12 +88,12 @@ class Rule(Value):
             return folder + "/" in SYSTEM_FOLDERS and name in names
         return plain(text) in names or base(text) in names
 
-    @staticmethod
-    def _names(token: "Token") -> tuple[str, ...]:
-        return (token,) if isinstance(token, str) else token
+
+def _names(token: str | Sequence[str]) -> tuple[str, ...]:
+    return (token,) if isinstance(token, str) else tuple(token)
 
 
-def _token(token: "str | Sequence[str]") -> "Token":
+def _token(token: str | Sequence[str]) -> str | tuple[str, ...]:
     if isinstance(token, str):
         return token
     if not isinstance(token, list | tuple) or not token or any(not isinstance(one, str) for one in token):

@@ -1,10 +1,11 @@
-"""Rules as they are written down: read, checked against their own examples, and written."""
+"""Rules as they are written down: parsed, checked against their own examples, and written."""
 
 import re
 
 from agent_exec.model.errors import InvalidArgument, InvalidRules
+from agent_exec.model.value import Value
 from agent_exec.policy.rule import Rule
-from agent_exec.policy.shell.word import Word
+from agent_exec.policy.shell.word import Word, known
 from agent_exec.policy.verdict import KINDS
 
 TYPE_CHECKING = False
@@ -12,128 +13,130 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-_KEYS = ("exact", "match", "not_match", "prefix", "reason", "verdict", "write")
+_TYPES = {
+    **dict.fromkeys(("reason", "verdict"), (str, "a text")),
+    **dict.fromkeys(("match", "not_match", "prefix", "write"), (list, "a list")),
+    "exact": (bool, "true or false"),
+}
 _HEADER = re.compile(r"\s*\[\[\s*(?:rule|\"rule\"|'rule')\s*\]\]\s*(?:#.*)?")
 
 
-class Book:
+class Book(Value):
     """A file of rules: the rules, and the approval policy if it names one."""
 
-    __slots__ = ("approval", "rules")
+    rules: tuple[Rule, ...] = ()
+    approval: str | None = None
 
-    def __init__(self, rules: tuple[Rule, ...] = (), approval: str | None = None) -> None:
-        self.rules = rules
-        self.approval = approval
+
+class _Place(Value):
+    """A table that begins on a line of a file, or the whole file if that is 0."""
+
+    text: str
+    name: str
+    line: int
+
+    def wrong(self, key: str, message: str, example: object = None) -> InvalidRules:
+        """Return the error about a key of the table, or about an example after it."""
+        line = self.find(key, example)
+        return InvalidRules(f"{self.name}:{line}: {message}", file=self.name, line=line)
+
+    def find(self, key: str, example: object = None) -> int:
+        """Return the line of a key, or of an example after it; that of the table if it is not found."""
+        own: list[tuple[int, str]] = []
+        for number, content in enumerate(self.text.splitlines(), 1):
+            if self.line and number > self.line and _HEADER.fullmatch(content):
+                break
+            if number >= self.line:
+                own.append((number, content))
+        name = re.escape(key)
+        wanted = re.compile(rf"\s*[\"']?{name}[\"']?\s*(?:=|\.|\])|\s*\[+\s*{name}")
+        start = next((number for number, content in own if wanted.match(content)), max(self.line, 1))
+        if not isinstance(example, str):
+            return start
+        return next((number for number, content in own if number >= start and example in content), start)
 
 
 def parse(text: str, name: str = "rules") -> Book:
-    """Read rules; raise InvalidRules, with file and line, for what makes no sense or fails its examples."""
+    """Parse rules; raise InvalidRules, with file and line, for what makes no sense or fails its examples."""
     import tomllib
 
+    file = _Place(text, name, 0)
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"at line (\d+)", str(error))
         place = int(line[1]) if line else text.count("\n") + 1
-        raise _wrong(name, place, f"this is not TOML: {error}") from None
+        raise InvalidRules(f"{name}:{place}: this is not TOML: {error}", file=name, line=place) from None
     approval = data.pop("approval_policy", None)
     if approval is not None and approval not in ("never", "on-request", "untrusted"):
-        raise _wrong(
-            name, _key(text, 0, "approval_policy"), "approval_policy must be never, on-request or untrusted"
-        )
+        raise file.wrong("approval_policy", "approval_policy must be never, on-request or untrusted")
     tables = data.pop("rule", [])
     for key in data:
-        raise _wrong(name, _key(text, 0, key), f"there is no key {key!r} here; rules are tables [[rule]]")
+        raise file.wrong(key, f"there is no key {key!r} here; rules are tables [[rule]]")
     if not isinstance(tables, list) or any(not isinstance(table, dict) for table in tables):
-        raise _wrong(name, _key(text, 0, "rule"), "rules are tables [[rule]]")
+        raise file.wrong("rule", "rules are tables [[rule]]")
     lines = _headers(text)
     if len(lines) != len(tables):
-        lines = [_key(text, 0, "rule")] * len(tables)
-    return Book(
-        tuple(_rule(table, text, name, line) for table, line in zip(tables, lines, strict=True)), approval
-    )
+        lines = [file.find("rule")] * len(tables)
+    rules = [_rule(table, _Place(text, name, line)) for table, line in zip(tables, lines, strict=True)]
+    return Book(tuple(rules), approval)
 
 
 def write(rule: Rule) -> str:
     """Return a rule as it is written down."""
-    lines = ["[[rule]]"]
-    if rule.write:
-        lines.append(f"write = {_value(rule.write)}")
-    else:
-        lines.append(f"prefix = {_value(rule.prefix)}")
-    if rule.exact:
-        lines.append("exact = true")
-    lines.append(f"verdict = {_value(rule.verdict)}")
-    if rule.reason:
-        lines.append(f"reason = {_value(rule.reason)}")
-    return "\n".join(lines) + "\n"
+    import json
+
+    subject = "write" if rule.write else "prefix"
+    named = [subject, *(["exact"] if rule.exact else []), "verdict", *(["reason"] if rule.reason else [])]
+    lines = [f"{name} = {json.dumps(getattr(rule, name), ensure_ascii=False)}\n" for name in named]
+    # TOML has texts and lists as JSON has them but for one character.
+    return "[[rule]]\n" + "".join(lines).replace("\x7f", "\\u007f")
 
 
-def _rule(table: "dict[str, Any]", text: str, name: str, line: int) -> Rule:
+def _rule(table: "dict[str, Any]", place: _Place) -> Rule:
     for key in table:
-        if key not in _KEYS:
-            raise _wrong(name, _key(text, line, key), f"a rule has no {key!r}; it has {', '.join(_KEYS)}")
+        if key not in _TYPES:
+            raise place.wrong(key, f"a rule has no {key!r}; it has {', '.join(sorted(_TYPES))}")
     verdict = table.get("verdict")
     if verdict not in KINDS:
-        raise _wrong(
-            name, _key(text, line, "verdict"), f"verdict must be one of {', '.join(KINDS)}; got {verdict!r}"
-        )
+        raise place.wrong("verdict", f"verdict must be one of {', '.join(KINDS)}; got {verdict!r}")
     if ("prefix" in table) == ("write" in table):
-        raise _wrong(name, line, "a rule needs a prefix (of commands) or write (paths), and not both")
-    for key, kind, wanted in (("reason", str, "a text"), ("exact", bool, "true or false")):
-        if not isinstance(table.get(key, kind()), kind):
-            raise _wrong(name, _key(text, line, key), f"{key} must be {wanted}; got {table[key]!r}")
-    for key in ("prefix", "write", "match", "not_match"):
-        if not isinstance(table.get(key, []), list):
-            raise _wrong(name, _key(text, line, key), f"{key} must be a list; got {table[key]!r}")
+        raise place.wrong("[[rule]]", "a rule needs a prefix (of commands) or write (paths), and not both")
+    for key, value in table.items():
+        kind, wanted = _TYPES[key]
+        if not isinstance(value, kind):
+            raise place.wrong(key, f"{key} must be {wanted}; got {value!r}")
     for path in table.get("write", []):
         if not isinstance(path, str) or not path.startswith("/"):
-            raise _wrong(name, _key(text, line, "write"), f"write takes absolute paths; got {path!r}")
+            raise place.wrong("write", f"write takes absolute paths; got {path!r}")
+    fields = {key: value for key, value in table.items() if key not in ("match", "not_match")}
     try:
-        rule = Rule(
-            table.get("prefix", ()),
-            verdict,
-            reason=table.get("reason", ""),
-            exact=table.get("exact", False),
-            write=table.get("write", ()),
-            source=f"{name}:{line}",
-        )
+        rule = Rule(**fields, source=f"{place.name}:{place.line}")
     except InvalidArgument as error:
-        raise _wrong(name, _key(text, line, "prefix"), error.message) from None
+        raise place.wrong("prefix", error.message) from None
     for key, expected in (("not_match", False), ("match", True)):
         for example in table.get(key, ()):
-            _check(rule, example, expected, name, lambda e=example, k=key: _example(text, line, k, e))
+            if _fits(rule, example, place, key) is not expected:
+                says = "does not match" if expected else "matches"
+                raise place.wrong(key, f"the rule {says} its {key} example {example!r}", example)
     return rule
 
 
-def _check(rule: Rule, example: object, expected: bool, name: str, place: "Any") -> None:
+def _fits(rule: Rule, example: object, place: _Place, key: str) -> bool | None:
+    """True if a rule matches an example: a path, a list of words, or a line that is one simple command."""
     if rule.write:
-        fits: bool | None = isinstance(example, str) and rule.covers(example)
-    else:
-        words = _split(example)
-        if words is None:
-            raise _wrong(name, place(), f"an example is one simple command; got {example!r}")
-        fits = rule.matches(words)
-    if fits is not expected:
-        says = "does not match" if expected else "matches"
-        wanted = "match" if expected else "not_match"
-        raise _wrong(name, place(), f"the rule {says} its {wanted} example {example!r}")
-
-
-def _split(example: object) -> "Sequence[Word] | None":
-    """Return the words of an example: a list of words, or a line that is one simple command."""
+        return isinstance(example, str) and rule.covers(example)
+    words: Sequence[Word] | None = None
     if isinstance(example, list) and example and all(isinstance(word, str) for word in example):
-        return tuple(Word(word) for word in example)
-    if not isinstance(example, str):
-        return None
-    from agent_exec.policy.shell.line import read
+        words = known(example)
+    elif isinstance(example, str):
+        from agent_exec.policy.shell.line import read
 
-    reading = read(example)
-    return reading.simples[0].words if len(reading.simples) == 1 else None
-
-
-def _wrong(name: str, line: int, message: str) -> InvalidRules:
-    return InvalidRules(f"{name}:{line}: {message}", file=name, line=line)
+        simples = read(example).simples
+        words = simples[0].words if len(simples) == 1 else None
+    if words is None:
+        raise place.wrong(key, f"an example is one simple command; got {example!r}", example)
+    return rule.matches(words)
 
 
 def _headers(text: str) -> list[int]:
@@ -148,34 +151,3 @@ def _headers(text: str) -> list[int]:
             elif inside == mark:
                 inside = ""
     return found
-
-
-def _key(text: str, line: int, key: str) -> int:
-    """Return the line of a key in the table that begins on a line; that line if it is not found."""
-    for number, content in enumerate(text.splitlines(), 1):
-        if number > line and _HEADER.fullmatch(content) and line:
-            break
-        if number >= line and re.match(
-            rf"\s*[\"']?{re.escape(key)}[\"']?\s*(?:=|\.|\])|\s*\[+\s*{re.escape(key)}", content
-        ):
-            return number
-    return max(line, 1)
-
-
-def _example(text: str, line: int, key: str, example: object) -> int:
-    """Return the line of an example."""
-    start = _key(text, line, key)
-    if isinstance(example, str):
-        for number, content in enumerate(text.splitlines(), 1):
-            if number >= start and example in content:
-                return number
-            if number > start and _HEADER.fullmatch(content):
-                break
-    return start
-
-
-def _value(value: object) -> str:
-    """Return a text, or a list of texts, as TOML, which is as JSON has it but for one character."""
-    import json
-
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

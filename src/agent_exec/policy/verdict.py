@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
 KINDS = ("allow", "ask", "deny")
 """From the mildest to the strictest."""
-
-
 _BASES = ("rule", "guard", "none")
 
 

@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from agent_exec.sandbox.proxy.loop import Limits
+from agent_exec.sandbox.proxy.log import KEPT, KEPT_DENIALS, NO_TOKEN, Decision, Log
+from agent_exec.sandbox.proxy.server import Limits
 from sandbox.proxy.world import AUTH, echo, origin, read_all, served
 from support import wait_until
 
@@ -147,15 +148,28 @@ def test_one_box_does_not_take_the_places_of_another() -> None:
                 client.close()
 
 
-def test_the_log_is_bounded_and_denials_are_told_once() -> None:
+def test_decisions_are_taken_once_in_order() -> None:
     with served() as proxy:
         for index in range(130):
             for _ in range(2):
                 with proxy.tunnel(f"h{index}.com", 443)[0]:
                     pass
         assert len(proxy.told) == 260
-        assert len(proxy.proxy.denials()) == 100
-        assert proxy.proxy.denials()[0]["host"] == "h0.com"
+        assert [one["host"] for one in proxy.proxy.take()] == [one.host for one in proxy.told]
+        assert proxy.proxy.take() == []
+
+
+def test_the_log_is_bounded_and_keeps_each_of_the_first_denials() -> None:
+    log = Log()
+    for index in range(130):
+        for _ in range(2):
+            log.add(Decision("connect", "", allowed=False, host=f"h{index}.com", reason="not in allow-list"))
+    for _ in range(KEPT):
+        log.add(Decision("connect", "", allowed=True, host="a.com"))
+        log.add(Decision("connect", "", allowed=False, host="a.com", reason=NO_TOKEN))
+    denied = [one.host for one in log.take() if not one.allowed]
+    assert denied == [f"h{index}.com" for index in range(KEPT_DENIALS)]
+    assert log.take() == []
 
 
 def _no_lookup_left() -> None:

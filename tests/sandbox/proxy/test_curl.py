@@ -73,7 +73,7 @@ def test_a_tunnel_that_asks_without_the_token_first() -> None:
         result = curl(proxy, "--proxy-anyauth", "--proxytunnel", f"http://127.0.0.1:{server.port}/deep")
         assert result.stdout.startswith("GET /deep HTTP/1.1")
         assert [decision.allowed for decision in proxy.told] == [False, True]
-        assert proxy.proxy.denials() == []
+        assert proxy.denials() == []
 
 
 def test_refusals_are_seen() -> None:
@@ -83,7 +83,7 @@ def test_refusals_are_seen() -> None:
         assert tunnel.returncode == 56
         assert "403 Forbidden (evil.com:443: not in allow-list)" in tunnel.stderr
         assert len(proxy.told) == 2
-        assert {denial["port"] for denial in proxy.proxy.denials()} == {80, 443}
+        assert {denial["port"] for denial in proxy.denials()} == {80, 443}
 
 
 def test_a_proxy_that_is_gone_is_no_network() -> None:

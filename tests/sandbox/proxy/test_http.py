@@ -28,7 +28,7 @@ def test_a_tunnel_carries_bytes_both_ways() -> None:
         assert (decision.protocol, decision.host, decision.port) == ("connect", "127.0.0.1", server.port)
         assert (decision.allowed, decision.address) == (True, "127.0.0.1")
         assert decision.rule == f"127.0.0.1:{server.port}"
-        assert proxy.proxy.denials() == []
+        assert proxy.denials() == []
 
 
 def test_what_follows_the_head_at_once_belongs_to_the_tunnel() -> None:
@@ -73,7 +73,7 @@ def test_a_name_that_leads_inside_is_refused(address: str) -> None:
             assert head.startswith(b"HTTP/1.1 403 ")
             assert b"which no rule names" in read_all(client)
         assert server.accepted == 0
-        (denial,) = proxy.proxy.denials()
+        (denial,) = proxy.denials()
         assert denial["host"] == "allowed.com"
         assert "the name leads to" in str(denial["rule"])
 
@@ -94,7 +94,7 @@ def test_a_refusal_says_why_and_what_is_allowed() -> None:
             assert read_all(client) == (
                 b"agent-exec: evil.test:443: not in allow-list\nallowed: allowed.com, *.b.org:22\n"
             )
-        assert proxy.proxy.denials() == [
+        assert proxy.denials() == [
             {
                 "kind": "net.connect",
                 "host": "evil.test",
@@ -176,7 +176,7 @@ def test_without_the_token_nobody_is_served(credentials: str) -> None:
         assert server.accepted == 0
         assert [decision.allowed for decision in proxy.told] == [False]
         # To ask without it first is how many clients begin: that alone is no denial.
-        assert bool(proxy.proxy.denials()) == ("Proxy-" in credentials)
+        assert bool(proxy.denials()) == ("Proxy-" in credentials)
 
 
 def test_a_plain_request_is_written_anew() -> None:
@@ -319,7 +319,7 @@ def test_nobody_there_is_said() -> None:
         assert b"502 Bad Gateway (gone.com:80: the name has no address)" in proxy.get("gone.com", 80)
         assert [decision.allowed for decision in proxy.told] == [True, True]
         assert proxy.told[0].reason == "127.0.0.1: ECONNREFUSED"
-        assert proxy.proxy.denials() == []
+        assert proxy.denials() == []
 
 
 def test_a_resolver_that_fails_is_said() -> None:

@@ -4,6 +4,7 @@ import socket
 import subprocess
 import sys
 from array import array
+from contextlib import closing
 
 import pytest
 
@@ -55,10 +56,10 @@ def test_a_listener_passed_out_of_a_network_namespace() -> None:
             if not fds:
                 assert child.wait(20) == 99
                 pytest.skip("no namespaces here")
-            with serve(array("i", fds)[0], [f"127.0.0.1:{server.port}"], "s3cret") as proxy:
+            with closing(serve(array("i", fds)[0], [f"127.0.0.1:{server.port}"], "s3cret")) as proxy:
                 ours.send(b"x")
                 assert ours.recv(1) == b"x"
-                assert [decision.allowed for decision in proxy.decisions()] == [True]
+                assert [decision["allowed"] for decision in proxy.take()] == [True]
             ours.send(b"x")
             assert child.wait(20) == 0
         finally:

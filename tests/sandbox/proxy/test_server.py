@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from agent_exec.model.errors import InvalidArgument
-from agent_exec.sandbox.proxy.log import Decision
 from agent_exec.sandbox.proxy.server import serve, variables
 from sandbox.proxy.world import AUTH, echo, mirror, origin, read_all, served
+from support import wait_until
 
 
 def test_the_variables_that_lead_to_it() -> None:
@@ -47,40 +47,21 @@ def test_who_holds_a_copy_of_the_listener_keeps_nobody_waiting() -> None:
             socket.create_connection(copy.getsockname(), timeout=5)
 
 
-def test_who_listens_to_decisions_cannot_break_it() -> None:
-    listener = socket.create_server(("127.0.0.1", 0))
-    port = listener.getsockname()[1]
-
-    def fails(decision: Decision) -> None:
-        raise ValueError(decision.host)
-
-    with serve(listener.detach(), [], "", fails) as proxy:
-        for _ in range(3):
-            with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
-                client.sendall(b"CONNECT a.com:443 HTTP/1.1\r\nHost: x\r\n\r\n")
-                assert b" 403 " in read_all(client)
-        assert len(proxy.decisions()) == 3
-        assert proxy.alive
-
-
-def test_it_may_be_closed_by_who_listens_to_decisions() -> None:
-    listener = socket.create_server(("127.0.0.1", 0))
-    port = listener.getsockname()[1]
-    with (
-        serve(listener.detach(), [], "", lambda _: proxy.close()) as proxy,
-        socket.create_connection(("127.0.0.1", port), timeout=20) as client,
-    ):
-        client.sendall(b"CONNECT a.com:443 HTTP/1.1\r\nHost: x\r\n\r\n")
+def test_it_may_be_closed_from_its_own_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    with served() as proxy, proxy.connect() as client:
+        monkeypatch.setattr(proxy.proxy.log, "add", lambda _: proxy.proxy.close())
+        client.sendall(f"CONNECT a.com:443 HTTP/1.1\r\nHost: x\r\n{AUTH}\r\n".encode())
         try:
             read_all(client)
         except ConnectionResetError:
             pass
+        wait_until(lambda: not proxy.proxy.alive)
 
 
 def test_an_error_of_our_own_ends_one_connection_and_allows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     with origin(echo) as server, served(f"127.0.0.1:{server.port}") as proxy:
         with monkeypatch.context() as patch:
-            patch.setattr("agent_exec.sandbox.proxy.connection.Relay", None)
+            patch.setattr("agent_exec.sandbox.proxy.connection.Flow", None)
             with proxy.connect() as client:
                 client.sendall(f"CONNECT 127.0.0.1:{server.port} HTTP/1.1\r\nHost: x\r\n{AUTH}\r\n".encode())
                 with pytest.raises(ConnectionResetError):

@@ -4,11 +4,12 @@ import base64
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from typing import Any
 
 from agent_exec.sandbox.proxy.log import Decision
-from agent_exec.sandbox.proxy.loop import Limits
-from agent_exec.sandbox.proxy.server import Proxy, serve, variables
+from agent_exec.sandbox.proxy.server import Limits, Proxy, serve, variables
+from agent_exec.sandbox.report.report import refused_hosts
 
 TOKEN = "s3cret"
 AUTH = f"Proxy-Authorization: Basic {base64.b64encode(f'agent-exec:{TOKEN}'.encode()).decode()}\r\n"
@@ -111,11 +112,18 @@ def mirror(client: socket.socket) -> None:
 class Served:
     """A proxy on loopback and the ways to it."""
 
-    def __init__(self, proxy: Proxy, port: int, told: list[Decision], token: str) -> None:
+    def __init__(
+        self, proxy: Proxy, port: int, told: list[Decision], token: str, rules: Sequence[str]
+    ) -> None:
         self.proxy = proxy
+        self.rules = rules
         self.port = port
         self.told = told
         self.env = variables(port, token)
+
+    def denials(self) -> list[dict[str, Any]]:
+        """Return the denials as they are reported."""
+        return refused_hosts(self.rules, [one.to_json() for one in self.told])
 
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=SECONDS)
@@ -187,5 +195,12 @@ def served(
     listener = socket.create_server(("127.0.0.1", 0), backlog=512)
     port = listener.getsockname()[1]
     told: list[Decision] = []
-    with serve(listener.detach(), rules, token, told.append, limits=limits, resolve=resolve) as proxy:
-        yield Served(proxy, port, told, token)
+    with closing(serve(listener.detach(), rules, token, limits=limits, resolve=resolve)) as proxy:
+        add = proxy.log.add
+
+        def tell(decision: Decision) -> None:
+            told.append(decision)
+            add(decision)
+
+        proxy.log.add = tell  # type: ignore[method-assign]
+        yield Served(proxy, port, told, token, rules)

@@ -1,17 +1,12 @@
 """Inspectors of the shell's own commands that read their words again, as code or as names of variables."""
 
 import re
+from collections.abc import Sequence
 
-from agent_exec.policy.programs.effects import NEVER, Effects, Options, may_be_option, name_of
+from agent_exec.policy.programs.effects import NEVER, Effects, Inspector, Options, may_be_option, name_of
 from agent_exec.policy.programs.program_table import PROGRAMS
+from agent_exec.policy.shell.word import Word
 from agent_exec.policy.variables import DECLARING, dangerous, identifier
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from agent_exec.policy.programs.effects import Inspector
-    from agent_exec.policy.shell.word import Word
 
 _SET = re.compile(r"[-+][abefhmnuvxBCEHPT]*o?|--")
 _PROCESS = ("$!", '"$!"', "${!}", '"${!}"')
@@ -23,34 +18,34 @@ _OPTIONS = frozenset(
 )
 
 
-def _never(words: "Sequence[Word]") -> Effects:
+def _never(words: Sequence[Word]) -> Effects:
     return Effects().require(NEVER, f"{name_of(words)}: the shell reads its words again")
 
 
-def _only(pattern: str) -> "Inspector":
+def _only(pattern: str) -> Inspector:
     """Return the inspector of a command that is harmless if all of its words match a pattern."""
     harmless = re.compile(pattern, re.DOTALL)
 
-    def inspect(words: "Sequence[Word]") -> Effects:
+    def inspect(words: Sequence[Word]) -> Effects:
         fine = all(word.text is not None and harmless.fullmatch(word.text) for word in words[1:])
         return Effects() if fine else _never(words)
 
     return inspect
 
 
-def _names(valued: str, flags: str) -> "Inspector":
+def _names(valued: str, flags: str) -> Inspector:
     """Return the inspector of a command whose operands are names of variables."""
 
-    def inspect(words: "Sequence[Word]") -> Effects:
+    def inspect(words: Sequence[Word]) -> Effects:
         options = Options(words, valued, flags)
         names = [value for name, value in options.seen if name == "-a"]
         names += [word.text for word in words[options.at :]]
-        return _never(words) if options.strange is not None else _set(words, names)
+        return _never(words) if options.unclear else _set(words, names)
 
     return inspect
 
 
-def _set(words: "Sequence[Word]", names: "Sequence[str | None]") -> Effects:
+def _set(words: Sequence[Word], names: Sequence[str | None]) -> Effects:
     """Return the effects of a command that sets these variables."""
     effects = Effects()
     for name in names:
@@ -60,7 +55,7 @@ def _set(words: "Sequence[Word]", names: "Sequence[str | None]") -> Effects:
     return effects
 
 
-def _evaluate(words: "Sequence[Word]") -> Effects:
+def _evaluate(words: Sequence[Word]) -> Effects:
     texts = [word.text for word in words[1:]]
     if texts[:1] == ["--"]:
         del texts[0]
@@ -73,13 +68,13 @@ def _evaluate(words: "Sequence[Word]") -> Effects:
     return effects
 
 
-def _source(words: "Sequence[Word]") -> Effects:
+def _source(words: Sequence[Word]) -> Effects:
     if len(words) < 2 or words[1].text is None:
         return _never(words)
     return Effects().require(1, f"{words[1].text} is code that was not seen")
 
 
-def _trap(words: "Sequence[Word]") -> Effects:
+def _trap(words: Sequence[Word]) -> Effects:
     effects = Effects()
     rest = [word.text for word in words[1:]]
     if None in rest:
@@ -91,13 +86,13 @@ def _trap(words: "Sequence[Word]") -> Effects:
     return effects
 
 
-def _command(words: "Sequence[Word]") -> Effects:
+def _command(words: Sequence[Word]) -> Effects:
     if len(words) > 1 and words[1].text in ("-v", "-V", "-pv", "-pV"):
         return Effects()
     return PROGRAMS["command"](words)
 
 
-def _printf(words: "Sequence[Word]") -> Effects:
+def _printf(words: Sequence[Word]) -> Effects:
     if len(words) < 2:
         return Effects()
     first = words[1]
@@ -109,7 +104,7 @@ def _printf(words: "Sequence[Word]") -> Effects:
     return _set(words, [(first.text or "")[2:] or following])
 
 
-def _test(words: "Sequence[Word]") -> Effects:
+def _test(words: Sequence[Word]) -> Effects:
     """Inspect a test: `-v name[…]` evaluates the brackets, and an unknown word may be `-v`."""
     for at, word in enumerate(words[1:], 1):
         if not word.single:
@@ -121,7 +116,7 @@ def _test(words: "Sequence[Word]") -> Effects:
     return Effects()
 
 
-def _settings(words: "Sequence[Word]") -> Effects:
+def _settings(words: Sequence[Word]) -> Effects:
     """Inspect `set`."""
     at = 1
     while at < len(words):
@@ -140,7 +135,7 @@ def _settings(words: "Sequence[Word]") -> Effects:
     return Effects()
 
 
-def _declare(words: "Sequence[Word]") -> Effects:
+def _declare(words: Sequence[Word]) -> Effects:
     """Inspect a declaration: names and flags; the shell reads a value in parentheses again for a list."""
     effects = Effects()
     lists = False
@@ -160,17 +155,17 @@ def _declare(words: "Sequence[Word]") -> Effects:
     return effects
 
 
-def _getopts(words: "Sequence[Word]") -> Effects:
+def _getopts(words: Sequence[Word]) -> Effects:
     name = words[2].text if len(words) > 2 and words[1].text is not None else None
     return _never(words) if not identifier(name) or dangerous(name or "") else Effects()
 
 
-def _wait(words: "Sequence[Word]") -> Effects:
+def _wait(words: Sequence[Word]) -> Effects:
     """Inspect `wait`: `-p` takes the name of a variable; a process is usually known to the shell only."""
     return _only("-n|-f|--|[^-].*|")([word for word in words if word.source not in _PROCESS])
 
 
-SPECIAL: "dict[str, Inspector]" = {
+SPECIAL: dict[str, Inspector] = {
     "eval": _evaluate,
     "source": _source,
     ".": _source,

@@ -1,13 +1,9 @@
 """The effects of a command whose program is known: what it runs, and which words a rule must name."""
 
+from collections.abc import Callable, Sequence
+
 from agent_exec.policy.shell.word import Word, plain
 from agent_exec.policy.variables import reaches
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    Inspector = Callable[["Sequence[Word]"], "Effects"]
 
 NEVER = 1 << 30
 """The place of a word that no rule reaches."""
@@ -52,7 +48,7 @@ class Effects:
             self.reason = reason
         return self
 
-    def run(self, command: "Sequence[Word]") -> "Effects":
+    def run(self, command: Sequence[Word]) -> "Effects":
         """Note the command that is run; without one, the program is a command like others."""
         if command:
             self.inner.append(tuple(command))
@@ -61,7 +57,10 @@ class Effects:
         return self
 
 
-def name_of(words: "Sequence[Word]") -> str:
+Inspector = Callable[[Sequence[Word]], Effects]
+
+
+def name_of(words: Sequence[Word]) -> str:
     """Return the name of a command's program without path and ending; "" if it is unknown."""
     text = words[0].text if words else None
     return "" if text is None else plain(text).casefold()
@@ -96,70 +95,73 @@ class Options:
     `valued` are the options that take a value in the next word when it is not
     attached; `flags` those that take none; `attached` the short ones that
     take a value only if it is attached. Short ones may be joined. `seen` are
-    names and values; `strange` is the place of a word that is not understood.
+    names and values; `unclear` says that a word is not understood.
     """
 
-    def __init__(self, words: "Sequence[Word]", valued: str, flags: str, *, attached: str = "") -> None:
-        self.words = words
+    def __init__(self, words: Sequence[Word], valued: str, flags: str, *, attached: str = "") -> None:
         self.seen: list[tuple[str, str | None]] = []
-        self.strange: int | None = None
+        self.unclear = False
         self.at = 1
         self._valued, self._flags, self._attached = valued.split(), flags.split(), attached.split()
-        while self.at < len(words) and self.strange is None:
-            text = words[self.at].text
-            if text is None and may_be_option(words[self.at]):
-                self.strange = self.at
-            if text is None or not text.startswith("-") or text == "-":
+        while self.at < len(words) and not self.unclear:
+            text = words[self.at].text or ""
+            if not text.startswith("-") or text == "-":
+                self.unclear = may_be_option(words[self.at])
                 return
+            self.at += 1
             if text == "--":
-                self.at += 1
                 return
-            if text.startswith("--") or text in self._valued or text in self._flags:
-                self._long(text)
-            else:
-                self._short(text)
-            if self.strange is None:
+            found = self._split(text)
+            self.seen += found
+            if not found:
+                self.unclear = True
+            elif found[-1][0] in self._valued and found[-1][1] is None:
+                following = words[self.at] if self.at < len(words) else Word(None, single=False)
+                self.unclear = following.text is None and not following.single
+                self.seen[-1] = (found[-1][0], following.text)
                 self.at += 1
 
     def has(self, *names: str) -> bool:
         """True if one of these options was given."""
         return any(name in names for name, _ in self.seen)
 
-    def _long(self, text: str) -> None:
-        name, equals, value = text.partition("=")
+    def _split(self, text: str) -> list[tuple[str, str | None]]:
+        """Return the options in one word, with values that are attached; none if they are not known."""
         options = (*self._valued, *self._flags)
-        if name not in options:
-            longer = [one for one in options if one.startswith(name)] if name.startswith("--") else []
-            if len(longer) != 1:
-                self.strange = self.at
-                return
-            name = longer[0]
-        if name in self._valued and not equals:
-            self._next(name)
-        else:
-            self.seen.append((name, value if equals else None))
-
-    def _short(self, text: str) -> None:
-        for place, letter in enumerate(text[1:], 2):
-            name, rest = f"-{letter}", text[place:]
-            if name in self._valued and not rest:
-                return self._next(name)
+        if text.startswith("--") or text in options:
+            name, equals, value = text.partition("=")
+            known = [name] if name in options else [one for one in options if one.startswith(name)]
+            return [(known[0], value if equals else None)] if len(known) == 1 else []
+        found: list[tuple[str, str | None]] = []
+        for at, letter in enumerate(text[1:], 2):
+            name = f"-{letter}"
             if name in self._valued or name in self._attached:
-                self.seen.append((name, rest or None))
-                return None
+                return [*found, (name, text[at:] or None)]
             if name not in self._flags:
-                self.strange = self.at
-                return None
-            self.seen.append((name, None))
-        return None
+                return []
+            found.append((name, None))
+        return found
 
-    def _next(self, name: str) -> None:
-        """Take the next word as the value of an option."""
-        self.at += 1
-        if self.at < len(self.words):
-            word = self.words[self.at]
-            if word.text is None and not word.single:
-                self.strange = self.at
-            self.seen.append((name, word.text))
-        else:
-            self.strange = self.at - 1
+
+def arguments(words: Sequence[Word], valued: Sequence[str] = ()) -> tuple[list[Word], dict[str, str]]:
+    """Return the operands among the words, and the options with their values, without signals."""
+    operands: list[Word] = []
+    options: dict[str, str] = {}
+    ended = False
+    rest = iter(words[1:])
+    for word in rest:
+        text = word.text
+        if text is None or ended or text[:1] != "-" or text == "-":
+            operands.append(word)
+        elif text == "--":
+            ended = True
+        elif text in valued:
+            options[text] = next(rest, word).text or ""
+        elif text.startswith("--"):
+            name, _, options[name] = text.partition("=")
+        elif not text[1:].isupper() and not text[1:].isdecimal():
+            for at, letter in enumerate(text[1:], 2):
+                options[f"-{letter}"] = text[at:]
+                if f"-{letter}" in valued:
+                    break
+    return operands, options

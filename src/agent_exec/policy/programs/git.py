@@ -1,13 +1,10 @@
 """The inspector of git: configuration, aliases, helpers and hooks that its words name."""
 
 import re
+from collections.abc import Sequence
 
 from agent_exec.policy.programs.effects import NEVER, Effects, may_be_option, names_option
 from agent_exec.policy.shell.word import Word
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _COMMANDS = frozenset(
     """
@@ -75,7 +72,7 @@ _HARMLESS = re.compile(
 """Settings of colours, advice and the author."""
 
 
-def git(words: "Sequence[Word]") -> Effects:
+def git(words: Sequence[Word]) -> Effects:
     """Inspect git: a rule must name what is configured on the way, and what is no command of git's own."""
     effects = Effects()
     at = _globals(effects, words)
@@ -97,7 +94,7 @@ def git(words: "Sequence[Word]") -> Effects:
     return effects
 
 
-def _reads(words: "Sequence[Word]") -> bool:
+def _reads(words: Sequence[Word]) -> bool:
     """True if git config with these words only tells what is set."""
     at, lists = 0, False
     while at < len(words):
@@ -117,13 +114,13 @@ def _reads(words: "Sequence[Word]") -> bool:
     return len(operands) == 1 and operands[0] is not None and "." in operands[0]
 
 
-def without_globals(words: "Sequence[Word]") -> "tuple[Word, ...] | None":
+def without_globals(words: Sequence[Word]) -> tuple[Word, ...] | None:
     """Return a command of git without the options before its name, which no rule should have to foresee."""
     at = _globals(Effects(), words)
     return (words[0], *words[at:]) if at > 1 else None
 
 
-def _globals(effects: Effects, words: "Sequence[Word]") -> int:
+def _globals(effects: Effects, words: Sequence[Word]) -> int:
     """Note the options before the command's name; return where that is."""
     at = 1
     while at < len(words):
@@ -152,7 +149,7 @@ def _globals(effects: Effects, words: "Sequence[Word]") -> int:
     return at
 
 
-def _argument(effects: Effects, command: str, words: "Sequence[Word]", at: int) -> None:
+def _argument(effects: Effects, command: str, words: Sequence[Word], at: int) -> None:
     word, before, last = words[at], words[at - 1].text or "", len(words) - 1
     text = word.text
     if word.single and command in _MESSAGES and _MESSAGE.fullmatch(before):

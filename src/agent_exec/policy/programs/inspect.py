@@ -1,23 +1,19 @@
 """Inspects a command: looks its program up among all that are known to do more than their name says."""
 
-from agent_exec.policy.programs import builtins, sed_awk, shells, wrappers
-from agent_exec.policy.programs.effects import NEVER, Effects, name_of, unversioned
+from collections.abc import Sequence
+
+from agent_exec.policy.programs import builtins, sed_awk, wrappers
+from agent_exec.policy.programs.effects import NEVER, Effects, Inspector, name_of, unversioned
 from agent_exec.policy.programs.git import git, without_globals
 from agent_exec.policy.programs.option_table import opaque
 from agent_exec.policy.programs.program_table import PROGRAMS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from agent_exec.policy.programs.effects import Inspector
-    from agent_exec.policy.shell.word import Word
+from agent_exec.policy.shell.word import Word
 
 _CROSS = ("-gcc", "-g++", "-c++", "-cpp", "-cc", "-clang", "-clang++", "-gfortran")
 """Compilers for other machines have the machine's name before their own."""
 
 
-def inspect(words: "Sequence[Word]") -> Effects:
+def inspect(words: Sequence[Word]) -> Effects:
     """Return the effects of a command."""
     name = name_of(words)
     found = _INSPECTORS.get(name) or _INSPECTORS.get(unversioned(name))
@@ -28,7 +24,7 @@ def inspect(words: "Sequence[Word]") -> Effects:
     return Effects() if found is None else found(words)
 
 
-def tar(words: "Sequence[Word]") -> Effects:
+def tar(words: Sequence[Word]) -> Effects:
     """Inspect tar, whose first word may be options without a dash."""
     effects = PROGRAMS["tar"](words)
     first = words[1].text if len(words) > 1 else None
@@ -37,7 +33,7 @@ def tar(words: "Sequence[Word]") -> Effects:
     return effects
 
 
-def make(words: "Sequence[Word]") -> Effects:
+def make(words: Sequence[Word]) -> Effects:
     """Inspect make, to which a word with = is a variable, and one with $ is expanded."""
     effects = PROGRAMS["make"](words)
     for at, word in enumerate(words[1:], 1):
@@ -49,7 +45,7 @@ def make(words: "Sequence[Word]") -> Effects:
     return effects
 
 
-def python(words: "Sequence[Word]") -> Effects:
+def python(words: Sequence[Word]) -> Effects:
     """Inspect Python, and a module that it runs as the program of that name."""
     effects = PROGRAMS["python"](words)
     at = next((at for at, word in enumerate(words) if word.text == "-m"), len(words)) + 1
@@ -64,10 +60,9 @@ def python(words: "Sequence[Word]") -> Effects:
     return effects
 
 
-_INSPECTORS: "dict[str, Inspector]" = {
+_INSPECTORS: dict[str, Inspector] = {
     **PROGRAMS,
     **wrappers.SPECIAL,
-    **shells.SPECIAL,
     **sed_awk.SPECIAL,
     **builtins.SPECIAL,
     "git": git,
@@ -77,7 +72,7 @@ _INSPECTORS: "dict[str, Inspector]" = {
 }
 
 
-def alternatives(words: "Sequence[Word]") -> "Sequence[Sequence[Word]]":
+def alternatives(words: Sequence[Word]) -> Sequence[Sequence[Word]]:
     """Return other ways to say the same, to which rules that deny or ask are applied as well."""
     plain = without_globals(words) if name_of(words) == "git" else None
     return () if plain is None else (plain,)

@@ -1,37 +1,33 @@
 """Inspectors that are made from rows of the program table: which options and words run, load or write.
 
 Every row has names of programs and fields. The first field that is named
-here decides the kind of the row; a row with none of them is a `Guard`.
+here decides the kind of the row; a row with none of them is for `_guard`.
 
 `whole REASON`: runs code from its words or its input; a rule must name all.
 `opaque`: runs a command in a way of its own; a rule must name all words.
-`wrap N [own] [opens]`: options (`valued`, `flags`), N operands, a command.
-`code OPTIONS`: an interpreter, see `Interpreter`.
+`wrap N [own] [opens] [sets]`: options, N operands, a command, see `_wrap`.
+`code OPTIONS`: an interpreter, see `_interpreter`.
 `line OPTIONS`: gives a line after an option to a shell, see `_line`.
-`run VERBS`: runs a command after a verb; `hard` and `starts` as in `Guard`.
+`run VERBS`: runs a command after a verb; `hard` and `starts` as in `_guard`.
 """
 
 import re
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from agent_exec.policy.programs.effects import (
     NEVER,
     Effects,
+    Inspector,
     Options,
     is_input,
     may_be_option,
     name_of,
     names_option,
 )
+from agent_exec.policy.shell.word import Word
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from agent_exec.policy.programs.effects import Inspector
-    from agent_exec.policy.shell.word import Word
-
-    Row = dict[str, str]
+Row = dict[str, str]
 
 UNSURE = "it cannot be seen which command {} would run"
 _RUNS = "it may run another program"
@@ -42,8 +38,8 @@ _FAR = 16
 """How many words may come between an opaque program and the command that it runs."""
 
 
-class Guard:
-    """Inspects a program of which only some options and words run, load or write something else.
+def _guard(row: Row) -> Inspector:
+    """Return the inspector of a program of which only some options and words run, load or write more.
 
     `runs` are options whose value is a command, which is judged as well;
     `hard` options that run or load something else in other ways; `soft` those
@@ -55,99 +51,89 @@ class Guard:
     is a pattern of options with their values, a blank between the two, that
     are passed over as well.
     """
+    runs, hard, soft = (_listed(row, field) for field in ("runs", "hard", "soft"))
+    verbs, soft_verbs, fine = (_listed(row, field) for field in ("verbs", "soft_verbs", "fine"))
+    starts, marks = _listed(row, "starts"), _listed(row, "marks")
+    harmless = re.compile(row["harmless"], re.ASCII) if "harmless" in row else None
 
-    def __init__(self, row: "Row") -> None:
-        def listed(field: str) -> tuple[str, ...]:
-            return tuple(row.get(field, "").split())
+    def kind(text: str) -> str:
+        """Return "runs", "hard" or "soft" as the fields say; "" for a word that they do not name."""
+        if text in fine:
+            return ""
+        if _named(text, runs):
+            return "runs"
+        letters = set(_letters(text, row.get("valued", "")))
+        if (
+            letters.intersection(row.get("letters", ""))
+            or text in verbs
+            or _named(text, hard)
+            or text.startswith(starts)
+            or any(mark in text for mark in marks)
+        ):
+            return "hard"
+        light = letters.intersection(row.get("soft_letters", "")) or text in soft_verbs or _named(text, soft)
+        return "soft" if light else ""
 
-        self._runs, self._hard, self._soft = listed("runs"), listed("hard"), listed("soft")
-        self._verbs, self._soft_verbs, self._fine = listed("verbs"), listed("soft_verbs"), listed("fine")
-        self._starts, self._marks = listed("starts"), listed("marks")
-        self._letters, self._soft_letters = row.get("letters", ""), row.get("soft_letters", "")
-        self._valued = row.get("valued", "")
-        self._harmless = re.compile(row["harmless"], re.ASCII) if "harmless" in row else None
+    def passes(text: str, following: str | None) -> bool:
+        """True if an option, alone or with its value, is harmless."""
+        return harmless is not None and any(map(harmless.fullmatch, (text, f"{text} {following}")))
 
-    def __call__(self, words: "Sequence[Word]") -> Effects:
-        """Inspect a command."""
+    def inspect(words: Sequence[Word]) -> Effects:
         effects = Effects()
         name, last, ended = name_of(words), len(words) - 1, False
         for at, word in enumerate(words[1:], 1):
             text = word.text
             if text is None:
-                if may_be_option(word) and not (ended and not self._verbs and not self._marks):
+                if may_be_option(word) and not (ended and not verbs and not marks):
                     effects.require(NEVER, f"it cannot be seen whether {name} would run something else")
                 continue
             ended = ended or text == "--"
-            kind = self._kind(text)
-            if kind == "" or self._passes(words, at):
+            found = kind(text)
+            if not found or passes(text, words[at + 1].text if at < last else None):
                 continue
-            if text in self._verbs or text in self._soft_verbs:
-                place = last if kind == "hard" else at
+            if text in verbs or text in soft_verbs:
+                place = last if found == "hard" else at
             else:
                 place = at if "=" in text else min(at + 1, last)
-            reason = _WRITES if kind == "soft" else _RUNS
-            effects.require(place, f"{name} {text}: {reason}", guard=kind != "soft")
-            if kind == "runs":
+            reason = _WRITES if found == "soft" else _RUNS
+            effects.require(place, f"{name} {text}: {reason}", guard=found != "soft")
+            if found == "runs":
                 _, equals, value = text.partition("=")
                 line = value if equals else words[place].text if place > at else None
                 if line is not None:
                     effects.lines.append(line.removeprefix("exec="))
         return effects
 
-    def _passes(self, words: "Sequence[Word]", at: int) -> bool:
-        """True if an option, alone or with its value, is harmless."""
-        if self._harmless is None:
-            return False
-        text = words[at].text or ""
-        following = words[at + 1].text if at + 1 < len(words) else None
-        both = text if following is None else f"{text} {following}"
-        return any(self._harmless.fullmatch(one) is not None for one in (text, both))
-
-    def _kind(self, text: str) -> str:
-        """Return "runs", "hard" or "soft" as the fields say; "" for a word that they do not name."""
-        if text in self._fine:
-            return ""
-        if _named(text, self._runs):
-            return "runs"
-        letter = self._letter(text)
-        if (
-            letter == "hard"
-            or text in self._verbs
-            or _named(text, self._hard)
-            or (self._starts and text.startswith(self._starts))
-            or any(mark in text for mark in self._marks)
-        ):
-            return "hard"
-        return "soft" if letter or text in self._soft_verbs or _named(text, self._soft) else ""
-
-    def _letter(self, text: str) -> str:
-        found = ""
-        for letter in text[1:] if text[:1] == "-" and text[1:2] != "-" else "":
-            if letter in self._letters:
-                return "hard"
-            if letter in self._soft_letters:
-                found = "soft"
-            if letter in self._valued:
-                break
-        return found
+    return inspect
 
 
-def _named(text: str, options: "tuple[str, ...]") -> bool:
+def _listed(row: Row, field: str) -> tuple[str, ...]:
+    return tuple(row.get(field, "").split())
+
+
+def _letters(text: str, valued: str) -> str:
+    """Return the joined short options in a word, up to one that takes a value."""
+    if text[:1] != "-" or text[1:2] == "-":
+        return ""
+    return text[1 : next((at for at, letter in enumerate(text) if letter in valued), len(text)) + 1]
+
+
+def _named(text: str, options: tuple[str, ...]) -> bool:
     name = text.partition("=")[0]
     return names_option(text, *options) or (
         len(name) > 3 and name[:1] == "-" and (name[1:] in options or f"-{name}" in options)
     )
 
 
-def _whole(row: "Row") -> "Inspector":
-    def inspect(words: "Sequence[Word]") -> Effects:
+def _whole(row: Row) -> Inspector:
+    def inspect(words: Sequence[Word]) -> Effects:
         place = NEVER if len(words) == 1 or any(word.text is None for word in words) else len(words) - 1
         return Effects().require(place, f"{name_of(words)} {row['whole']}")
 
     return inspect
 
 
-def opaque(words: "Sequence[Word]") -> Effects:
+def opaque(words: Sequence[Word]) -> Effects:
     """Inspect a program that runs a command somewhere among its words."""
     effects = Effects()
     effects.named += [tuple(words[at:]) for at in range(1, min(len(words), _FAR))]
@@ -156,40 +142,62 @@ def opaque(words: "Sequence[Word]") -> Effects:
     return effects.require(len(words) - 1, f"{name_of(words)} runs what its words say")
 
 
-def _wrap(row: "Row") -> "Inspector":
+def _wrap(row: Row) -> Inspector:
     """Return the inspector of a program that runs the command after its options and operands.
 
     `own` is for programs that add powers, and so need a rule of their own;
-    `opens` for those that open a shell when no command is given.
+    `opens` for those that open a shell when no command is given; `sets` for
+    those that take NAME=VALUE before the command. Of the options, those in
+    `moves` change the directory, those in `shell` have a shell expand the
+    command, and with those in `never` it cannot be seen what is run.
     """
     skip, *traits = row["wrap"].split()
+    moves, shell, never = (_listed(row, field) for field in ("moves", "shell", "never"))
 
-    def inspect(words: "Sequence[Word]") -> Effects:
+    def inspect(words: Sequence[Word]) -> Effects:
         effects = Effects()
         options = Options(words, row.get("valued", ""), row.get("flags", ""))
         start = options.at + int(skip)
-        if options.strange is not None or any(word.text is None for word in words[options.at : start]):
+        unknown = any(word.text is None for word in words[options.at : start])
+        if options.unclear or unknown or options.has(*never):
             return effects.require(NEVER, UNSURE.format(name_of(words)))
         effects.transparent = "own" not in traits
-        if "opens" in traits and start >= len(words):
-            return effects.require(NEVER, "it opens a shell")
-        return effects.run(words[start:])
+        effects.moved = options.has(*moves)
+        command = _assigned(effects, words[start:]) if "sets" in traits else words[start:]
+        if "sets" in traits and command and command[0].text is None:
+            effects.require(NEVER, UNSURE.format(name_of(words)))
+        opens = "opens" in traits or options.has(*shell)
+        expanded = options.has(*shell) and any("$" in (word.text or "$") for word in command)
+        if (opens and not command) or expanded:
+            effects.require(NEVER, "it opens a shell")
+        return effects.run(command)
 
     return inspect
 
 
-def _run(row: "Row") -> "Inspector":
-    """Return the inspector of a program that runs another after a verb: a rule must name that one."""
-    verbs, options, begins = (tuple(row.get(field, "").split()) for field in ("run", "hard", "starts"))
+def _assigned(effects: Effects, words: Sequence[Word]) -> Sequence[Word]:
+    """Note the variables that words before a command set; return the command."""
+    for at, word in enumerate(words):
+        name, equals, value = word.head.partition("=")
+        if equals:
+            effects.set(name, value if word.text is not None else None, exported=True)
+        elif word.text != "-" or not effects.transparent:
+            return words[at:]
+    return ()
 
-    def inspect(words: "Sequence[Word]") -> Effects:
+
+def _run(row: Row) -> Inspector:
+    """Return the inspector of a program that runs another after a verb: a rule must name that one."""
+    verbs, options, begins = (_listed(row, field) for field in ("run", "hard", "starts"))
+
+    def inspect(words: Sequence[Word]) -> Effects:
         effects = Effects()
         name = name_of(words)
         for at, word in enumerate(words[1:], 1):
             if word.text is None:
                 if may_be_option(word):
                     return effects.require(NEVER, f"it cannot be seen what {name} would run")
-            elif names_option(word.text, *options) or (begins and word.text.startswith(begins)):
+            elif names_option(word.text, *options) or word.text.startswith(begins):
                 effects.require(len(words) - 1, f"{name} {word.text}: {_RUNS}")
             elif word.text in verbs:
                 following = words[at + 1].text if at + 1 < len(words) else None
@@ -202,7 +210,7 @@ def _run(row: "Row") -> "Inspector":
     return inspect
 
 
-def _line(row: "Row") -> "Inspector":
+def _line(row: Row) -> Inspector:
     """Return the inspector of a program that gives a line after an option, or its last words, to a shell.
 
     Its options may stand anywhere, so that only a line in a known place is
@@ -218,7 +226,7 @@ def _line(row: "Row") -> "Inspector":
         short = [name[1] for name in names if len(name) == 2]
         return text in names or (text[:1] == "-" and text.endswith(tuple(short)))
 
-    def inspect(words: "Sequence[Word]") -> Effects:
+    def inspect(words: Sequence[Word]) -> Effects:
         effects = Effects()
         texts = [word.text for word in words[1:]]
         lines = [following for text, following in pairwise(texts) if given(text or "")]
@@ -237,22 +245,23 @@ def _line(row: "Row") -> "Inspector":
     return inspect
 
 
-class Interpreter:
-    """Inspects an interpreter.
+def _interpreter(row: Row) -> Inspector:
+    """Return the inspector of an interpreter.
 
     `code` are the options that are followed by code, `module` those followed
     by the name of some, `flags` those that change nothing about what is run,
     `run` the words before the name of what is run, `asking` those that only
     print something about the interpreter.
     """
+    code, module, flags, verbs = (_listed(row, field) for field in ("code", "module", "flags", "run"))
+    asking = row.get("asking", "--version --help").split()
+    letters = [one[1:] for one in code if len(one) == 2]
 
-    def __init__(self, row: "Row") -> None:
-        self._code, self._module = row["code"].split(), row.get("module", "").split()
-        self._flags, self._verbs = row.get("flags", "").split(), row.get("run", "").split()
-        self._asking = row.get("asking", "--version --help").split()
+    def inline(text: str) -> bool:
+        """True if joined short options have code in them."""
+        return text.startswith("--") or (text[:1] == "-" and any(letter in text for letter in letters))
 
-    def __call__(self, words: "Sequence[Word]") -> Effects:
-        """Inspect a command."""
+    def inspect(words: Sequence[Word]) -> Effects:
         effects = Effects()
         name = name_of(words)
         for at, word in enumerate(words[1:], 1):
@@ -260,41 +269,38 @@ class Interpreter:
             if text is None:
                 place = NEVER if may_be_option(word) else at
                 return effects.require(place, _FILE.format(name), guard=place == NEVER)
-            if text in self._code or any(text.startswith(f"{one}=") for one in self._code):
-                return effects.require(at + 1 if text in self._code else at, _INLINE.format(name))
-            if text in self._module:
+            if text in code or any(text.startswith(f"{one}=") for one in code):
+                return effects.require(at + 1 if text in code else at, _INLINE.format(name))
+            if text in module:
                 return effects.require(at + 1, _FILE.format(name), guard=False)
-            if text in self._asking and len(words) == 2:
+            if text in asking and len(words) == 2:
                 return effects
             if text == "-" or is_input(text):
                 break
-            if text in self._flags or text in self._verbs:
+            if text in flags or text in verbs:
                 continue
             if text.startswith("-"):
-                guard = any(self._inline(one.text or "") for one in words[at:])
+                guard = any(inline(one.text or "") for one in words[at:])
                 return effects.require(len(words) - 1, _INLINE.format(name), guard=guard)
-            if self._verbs:
+            if verbs:
                 effects.named.append(tuple(words[at:]))
             return effects.require(at, _FILE.format(name), guard=False)
         return effects.require(NEVER, f"{name} reads code from its input")
 
-    def _inline(self, text: str) -> bool:
-        """True if joined short options have code in them."""
-        letters = [one[1:] for one in self._code if len(one) == 2]
-        return text.startswith("--") or (text[:1] == "-" and any(letter in text for letter in letters))
+    return inspect
 
 
-_KINDS: "dict[str, Callable[[Row], Inspector]]" = {
+_KINDS: dict[str, Callable[[Row], Inspector]] = {
     "whole": _whole,
     "opaque": lambda _row: opaque,
     "wrap": _wrap,
-    "code": Interpreter,
+    "code": _interpreter,
     "line": _line,
     "run": _run,
 }
 
 
-def rows(table: str) -> "list[tuple[list[str], Row]]":
+def rows(table: str) -> list[tuple[list[str], Row]]:
     """Return the rows of a table: names and fields; a field may go on in further lines."""
     found: list[tuple[list[str], Row]] = [([], {})]
     for line in table.strip().split("\n"):
@@ -310,10 +316,10 @@ def rows(table: str) -> "list[tuple[list[str], Row]]":
     return found
 
 
-def parse(table: str) -> "dict[str, Inspector]":
+def parse(table: str) -> dict[str, Inspector]:
     """Return the inspectors of the programs in a table."""
     found: dict[str, Inspector] = {}
     for programs, row in rows(table):
-        make = next((make for kind, make in _KINDS.items() if kind in row), Guard)
+        make = next((make for kind, make in _KINDS.items() if kind in row), _guard)
         found.update(dict.fromkeys(programs, make(row)))
     return found

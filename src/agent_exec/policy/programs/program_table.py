@@ -4,7 +4,7 @@ A row is names, a colon, and fields with their words; `option_table` says what
 each field means. What a row does not say about an option is harmless.
 """
 
-from agent_exec.policy.programs.option_table import parse
+from agent_exec.policy.programs.option_table import parse, rows
 
 TABLE = r"""
 vi vim vim.tiny vim.basic vim.nox vim.gtk3 nvim view rview rvim vimdiff gvim rgvim nvi elvis emacs
@@ -192,6 +192,17 @@ pylint: hard --init-hook --load-plugins --rcfile
 certbot: marks -hook
 msmtp: hard --passwordeval --file; letters C
 mdadm: hard --program; letters p
+env:
+    wrap 0 sets; valued -u --unset -C --chdir -S --split-string -a --argv0; moves -C --chdir
+    flags -i --ignore-environment -0 --null -v --debug - --block-signal --default-signal --ignore-signal
+    flags --list-signal-handling; never -S --split-string
+sudo:
+    wrap 0 own sets; moves -D --chdir -R --chroot -i --login; shell -s --shell -i --login; never -e --edit
+    valued -u --user -g --group -h --host -p --prompt -C --close-from -r --role -t --type -T
+    valued --command-timeout -U --other-user -D --chdir -R --chroot -a --auth-type -c --login-class
+    flags -A --askpass -b --background -B --bell -E --preserve-env -e --edit -H --set-home -i --login -k
+    flags --reset-timestamp -K --remove-timestamp -l --list -n --non-interactive -N --no-update -P
+    flags --preserve-groups -s --shell -S --stdin -v --validate -V --version --help
 doas: wrap 0 own; valued -u -C -a; flags -n -L
 timeout gtimeout:
     wrap 1; valued -k --kill-after -s --signal; flags --foreground --preserve-status -v --verbose -f -p
@@ -269,3 +280,4 @@ make gmake bmake:
 """
 
 PROGRAMS = parse(TABLE)
+INTERPRETERS = frozenset(name for names, row in rows(TABLE) if "code" in row for name in names)

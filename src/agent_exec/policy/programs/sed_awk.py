@@ -1,15 +1,10 @@
 """The languages of sed and awk: programs in them that run nothing and write nothing are harmless."""
 
 import re
+from collections.abc import Sequence
 
-from agent_exec.policy.programs.effects import NEVER, Effects, Options, may_be_option, names_option
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from agent_exec.policy.programs.effects import Inspector
-    from agent_exec.policy.shell.word import Word
+from agent_exec.policy.programs.effects import NEVER, Effects, Inspector, Options, may_be_option, names_option
+from agent_exec.policy.shell.word import Word
 
 _PLACE = r"(?:[0-9]+(?:~[0-9]+)?|\$|/(?:\\[^\n]|[^/\\\n])*/I?)"
 _MARK = r"[/|#,:;!%@~=+&]"
@@ -36,14 +31,14 @@ _SED_WORDS = frozenset(
 )
 
 
-def awk(words: "Sequence[Word]") -> Effects:
+def awk(words: Sequence[Word]) -> Effects:
     """Inspect awk: a program that runs nothing and writes nothing is harmless."""
     options = Options(
         words, "-F --field-separator -v --assign -f --file -e --source", "--posix --traditional --version"
     )
     effects = Effects()
-    if options.strange is not None:
-        return effects.require(max(len(words) - 1, options.strange), "awk may run commands")
+    if options.unclear:
+        return effects.require(len(words) - 1, "awk may run commands")
     if options.has("-f", "--file", "-e", "--source"):
         return effects.require(len(words) - 1, "awk runs code that was not seen")
     if options.at >= len(words):
@@ -59,7 +54,7 @@ def awk(words: "Sequence[Word]") -> Effects:
     return effects
 
 
-def sed(words: "Sequence[Word]") -> Effects:
+def sed(words: Sequence[Word]) -> Effects:
     """Inspect sed: plain commands are harmless; to change files in place needs a rule that says so."""
     effects = Effects()
     scripts: list[tuple[str | None, int]] = []
@@ -124,7 +119,7 @@ def _harmless(script: str) -> bool:
     return True
 
 
-SPECIAL: "dict[str, Inspector]" = {
+SPECIAL: dict[str, Inspector] = {
     **dict.fromkeys("awk gawk mawk nawk original-awk bwk goawk".split(), awk),
     **dict.fromkeys(["sed", "gsed", "ssed"], sed),
 }

@@ -1,76 +1,18 @@
-"""Inspectors of programs that run another command in ways that no row of the table can describe."""
+"""Inspectors of shells, and of programs that run a command in ways that no row of the table can describe."""
 
-from agent_exec.policy.programs.effects import NEVER, Effects, Options
+from collections.abc import Sequence
+
+from agent_exec.policy.programs.effects import NEVER, Effects, Inspector, Options, is_input, name_of
 from agent_exec.policy.programs.option_table import UNSURE
 from agent_exec.policy.shell.word import Word
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from agent_exec.policy.programs.effects import Inspector
-
-
-def _assignments(effects: Effects, words: "Sequence[Word]", at: int) -> int:
-    """Note the NAME=VALUE words from here on; return the place after them."""
-    while at < len(words):
-        name, equals, value = words[at].head.partition("=")
-        if not equals:
-            break
-        effects.set(name, value if words[at].text is not None else None, exported=True)
-        at += 1
-    return at
+_SETTINGS = frozenset(
+    "errexit nounset pipefail xtrace verbose noglob noclobber errtrace functrace posix".split()
+)
+"""Options of a shell, as -o names them, that change nothing about which words are commands."""
 
 
-def env(words: "Sequence[Word]") -> Effects:
-    """Inspect env."""
-    effects = Effects()
-    effects.transparent = True
-    options = Options(
-        words,
-        "-u --unset -C --chdir -S --split-string -a --argv0",
-        "-i --ignore-environment -0 --null -v --debug - --block-signal --default-signal --ignore-signal "
-        "--list-signal-handling",
-    )
-    at = options.at
-    while at < len(words) and words[at].text == "-":
-        at += 1
-    if options.strange is not None or options.has("-S", "--split-string"):
-        effects.transparent = False
-        return effects.require(NEVER, UNSURE.format("env"))
-    effects.moved = options.has("-C", "--chdir")
-    at = _assignments(effects, words, at)
-    if at < len(words) and words[at].text is None and (not words[at].single or "=" not in words[at].head):
-        effects.require(NEVER, UNSURE.format("env"))
-    return effects.run(words[at:])
-
-
-def sudo(words: "Sequence[Word]") -> Effects:
-    """Inspect sudo, which needs a rule of its own."""
-    effects = Effects()
-    options = Options(
-        words,
-        "-u --user -g --group -h --host -p --prompt -C --close-from -r --role -t --type -T --command-timeout "
-        "-U --other-user -D --chdir -R --chroot -a --auth-type -c --login-class",
-        "-A --askpass -b --background -B --bell -E --preserve-env -e --edit -H --set-home -i --login -k "
-        "--reset-timestamp -K --remove-timestamp -l --list -n --non-interactive -N --no-update -P "
-        "--preserve-groups -s --shell -S --stdin -v --validate -V --version --help",
-    )
-    if options.strange is not None:
-        return effects.require(NEVER, UNSURE.format("sudo"))
-    effects.moved = options.has("-D", "--chdir", "-R", "--chroot", "-i", "--login")
-    at = _assignments(effects, words, options.at)
-    if options.has("-e", "--edit"):
-        return effects.require(NEVER, "it opens an editor")
-    if options.has("-s", "--shell", "-i", "--login") and (
-        at >= len(words) or any("$" in (word.text or "$") for word in words[at:])
-    ):
-        # The shell that it opens expands variables in the words of the command.
-        effects.require(NEVER, "it opens a shell")
-    return effects.run(words[at:])
-
-
-def xargs(words: "Sequence[Word]") -> Effects:
+def xargs(words: Sequence[Word]) -> Effects:
     """Inspect xargs: what it reads becomes further words."""
     effects = Effects()
     effects.transparent = True
@@ -82,7 +24,7 @@ def xargs(words: "Sequence[Word]") -> Effects:
         "--replace --max-lines",
         attached="-e -i -l",
     )
-    if options.strange is not None:
+    if options.unclear:
         effects.transparent = False
         return effects.require(NEVER, UNSURE.format("xargs"))
     # Which of several marks counts, and whether one does beside -n or -L, differs: all are taken to.
@@ -96,14 +38,14 @@ def xargs(words: "Sequence[Word]") -> Effects:
     return effects.run(rest)
 
 
-def _filled(word: Word, marks: "Sequence[str]") -> Word:
+def _filled(word: Word, marks: Sequence[str]) -> Word:
     """Return a word, unknown if one of these marks in it is replaced."""
     if word.text is not None and any(mark in word.text for mark in marks):
         return Word(None, source=word.source)
     return word
 
 
-def find(words: "Sequence[Word]") -> Effects:
+def find(words: Sequence[Word]) -> Effects:
     """Inspect find: what it runs is judged, what it deletes or writes needs a rule that says so."""
     effects = Effects()
     inside = 0
@@ -130,11 +72,11 @@ def find(words: "Sequence[Word]") -> Effects:
     return effects
 
 
-def _plus(words: "Sequence[Word]", at: int) -> bool:
+def _plus(words: Sequence[Word], at: int) -> bool:
     return words[at].text == "+" and words[at - 1].text == "{}"
 
 
-def watch(words: "Sequence[Word]") -> Effects:
+def watch(words: Sequence[Word]) -> Effects:
     """Inspect watch, which gives its words to a shell."""
     effects = Effects()
     options = Options(
@@ -144,7 +86,7 @@ def watch(words: "Sequence[Word]") -> Effects:
         "--no-title -w --no-wrap -x --exec",
     )
     rest = words[options.at :]
-    if options.strange is not None or any(word.text is None for word in rest):
+    if options.unclear or any(word.text is None for word in rest):
         return effects.require(NEVER, UNSURE.format("watch"))
     if options.has("-x", "--exec"):
         return effects.run(rest)
@@ -152,7 +94,7 @@ def watch(words: "Sequence[Word]") -> Effects:
     return effects
 
 
-def flock(words: "Sequence[Word]") -> Effects:
+def flock(words: Sequence[Word]) -> Effects:
     """Inspect flock: options, a file, then a command, or a line after -c."""
     effects = Effects()
     options = Options(
@@ -163,11 +105,7 @@ def flock(words: "Sequence[Word]") -> Effects:
     at = options.at + 1
     following = [word.text for word in words[at : at + 2]]
     line = following[:1] in (["-c"], ["--command"])
-    if (
-        options.strange is not None
-        or options.has("-c", "--command")
-        or (line and following[1:] in ([], [None]))
-    ):
+    if options.unclear or options.has("-c", "--command") or (line and following[1:] in ([], [None])):
         return effects.require(NEVER, UNSURE.format("flock"))
     if line:
         effects.lines.append(following[1] or "")
@@ -176,11 +114,56 @@ def flock(words: "Sequence[Word]") -> Effects:
     return effects
 
 
-SPECIAL: "dict[str, Inspector]" = {
-    "env": env,
-    "sudo": sudo,
-    "xargs": xargs,
-    "find": find,
-    "watch": watch,
-    "flock": flock,
+def shell(words: Sequence[Word]) -> Effects:
+    """Inspect a shell: the line after -c is read."""
+    effects = Effects()
+    options = Options(
+        words,
+        "-o +o -O +O",
+        "-a -b -c -e -f -h -i -k -l -m -n -p -r -s -t -u -v -x -B -C -E -H -P -T --login --noprofile --norc "
+        "--posix --restricted --verbose --version --help --noediting",
+    )
+    name = name_of(words)
+    settings = [value for option, value in options.seen if option == "-o"]
+    # To bash a long option may have one dash, and this one reads a file.
+    single = any(word.text == "-rcfile" for word in words[: options.at])
+    unclear = options.unclear or single or options.has("+o", "-O", "+O", "-k", "-s")
+    if unclear or any(setting not in _SETTINGS for setting in settings):
+        return effects.require(NEVER, f"it cannot be seen what {name} would run")
+    if options.has("--version", "--help"):
+        return effects
+    at = options.at
+    text = words[at].text if at < len(words) else None
+    ended = words[at - 1].text == "--"
+    if text is None or is_input(text) or (not ended and (text == "-" or text.startswith("+"))):
+        return effects.require(NEVER, f"{name} reads code from its input")
+    if options.has("-c"):
+        effects.transparent = True
+        effects.lines.append(text)
+        return effects
+    effects.named.append(tuple(words[at:]))  # a file that is not here is looked for where programs are
+    return effects.require(at, f"{name} runs a file that was not seen", guard=False)
+
+
+def strange_shell(words: Sequence[Word]) -> Effects:
+    """Inspect a shell with another language; what reads as a line of ours in it can be denied."""
+    effects = Effects().require(NEVER, f"the language of {name_of(words)} is not understood")
+    for at, word in enumerate(words[:-1]):
+        text = (word.text or "").casefold()
+        following = words[at + 1].text
+        if text in ("-c", "-lc", "-ic", "-command", "/c", "/k", "-e") and following is not None:
+            effects.lines.append(following)
+    return effects
+
+
+SHELLS: dict[str, Inspector] = {
+    **dict.fromkeys("sh bash dash ash rbash gbash".split(), shell),
+    **dict.fromkeys(
+        """
+    zsh ksh mksh pdksh oksh yash posh fish csh tcsh rc es nu xonsh elvish pwsh powershell cmd
+    ion oil osh ysh hush zsh5 ksh93 lksh rzsh rksh
+    """.split(),
+        strange_shell,
+    ),
 }
+SPECIAL: dict[str, Inspector] = {**SHELLS, "xargs": xargs, "find": find, "watch": watch, "flock": flock}

@@ -1,16 +1,11 @@
 """Files that commands write without a redirection, and commands that run files of the folder or variables."""
 
-from agent_exec.policy.programs.effects import name_of, unversioned
-from agent_exec.policy.programs.option_table import Interpreter
-from agent_exec.policy.programs.program_table import PROGRAMS
-from agent_exec.policy.programs.shells import SPECIAL as SHELLS
+from collections.abc import Callable, Sequence
+
+from agent_exec.policy.programs.effects import Effects, arguments, name_of, unversioned
+from agent_exec.policy.programs.program_table import INTERPRETERS
+from agent_exec.policy.programs.wrappers import SHELLS
 from agent_exec.policy.shell.word import Word, base
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from agent_exec.policy.programs.effects import Effects
 
 _BUILDERS = frozenset(
     """
@@ -40,7 +35,7 @@ _NOT_INERT = frozenset(["cmakelists.txt"])
 _ANYTHING = Word(None, source="…")
 
 
-def reads_variables(words: "Sequence[Word]") -> bool:
+def reads_variables(words: Sequence[Word]) -> bool:
     """True if a command runs what variables of any name say."""
     name = name_of(words)
     if name in _BUILDERS:
@@ -48,7 +43,7 @@ def reads_variables(words: "Sequence[Word]") -> bool:
     return any(name.startswith(one) and name[len(one) :] in _READERS for one in _COMPRESSED)
 
 
-def runs_folder(words: "Sequence[Word]") -> bool:
+def runs_folder(words: Sequence[Word]) -> bool:
     """True if a command runs files of the folder that its words do not name."""
     name = unversioned(name_of(words))
     if name in _BUILDERS or name in _TESTERS:
@@ -56,7 +51,7 @@ def runs_folder(words: "Sequence[Word]") -> bool:
     return name.startswith("py") and any(word.text == "-m" for word in words[1:])
 
 
-def runs_written(words: "Sequence[Word]", effects: "Effects", names: "set[str]", loose: bool) -> bool:
+def runs_written(words: Sequence[Word], effects: Effects, names: "set[str]", loose: bool) -> bool:
     """True if what a command runs has been written before, as a file of one of these names.
 
     `loose` means that files of unknown names have been written.
@@ -68,7 +63,7 @@ def runs_written(words: "Sequence[Word]", effects: "Effects", names: "set[str]",
     if any(text and base(text) in names for text in deciding):
         return True
     program = unversioned(name_of(words))
-    code = program in (".", "source") or program in SHELLS or isinstance(PROGRAMS.get(program), Interpreter)
+    code = program in (".", "source") or program in SHELLS or program in INTERPRETERS
     return loose and (("/" in name and not name.startswith("/")) or (code and bool(deciding)))
 
 
@@ -83,29 +78,17 @@ def of_git(word: Word) -> bool:
     return word.text is None or ".git" in word.text.split("/") or "hooks" in word.text.split("/")
 
 
-def written(words: "Sequence[Word]") -> list[Word]:
+def written(words: Sequence[Word]) -> list[Word]:
     """Return the files that a command writes, as far as its words say; one without a text for any."""
     find = _WRITERS.get(name_of(words))
     return [] if find is None else find(words)
 
 
-def _operands(words: "Sequence[Word]", valued: str = "") -> list[Word]:
-    """Return the words that are no options, nor values of options."""
-    found, ended, skip = [], False, False
-    for word in words[1:]:
-        text = word.text
-        if skip:
-            skip = False
-        elif text is None or ended or text[:1] != "-" or text == "-":
-            found.append(word)
-        elif text == "--":
-            ended = True
-        else:
-            skip = text in valued.split()
-    return found
+def _operands(words: Sequence[Word], valued: str = "") -> list[Word]:
+    return arguments(words, valued.split())[0]
 
 
-def _last(words: "Sequence[Word]") -> list[Word]:
+def _last(words: Sequence[Word]) -> list[Word]:
     """Return the last word, and the names that the others have if it is a folder."""
     if any((word.text or "").startswith(("-t", "--target")) for word in words):
         return [_ANYTHING]
@@ -118,7 +101,7 @@ def _last(words: "Sequence[Word]") -> list[Word]:
     return operands
 
 
-def _dd(words: "Sequence[Word]") -> list[Word]:
+def _dd(words: Sequence[Word]) -> list[Word]:
     return [
         _ANYTHING if word.text is None else Word(word.text[3:])
         for word in words[1:]
@@ -126,19 +109,19 @@ def _dd(words: "Sequence[Word]") -> list[Word]:
     ]
 
 
-def _git(words: "Sequence[Word]") -> list[Word]:
+def _git(words: Sequence[Word]) -> list[Word]:
     command = next((word.text for word in words[1:] if word.text in ("apply", "am", "mv")), None)
     return [] if command is None else [_ANYTHING] if command != "mv" else _last(words[1:])
 
 
-def _tar(words: "Sequence[Word]") -> list[Word]:
+def _tar(words: Sequence[Word]) -> list[Word]:
     first = words[1].text or "" if len(words) > 1 else ""
     packs = first.startswith("--") or any(mark in first for mark in "ctrud")
     taken = any(word.text in ("--extract", "--get", "-x") for word in words)
     return [_ANYTHING] if taken or not packs else []
 
 
-def _output(words: "Sequence[Word]") -> list[Word]:
+def _output(words: Sequence[Word]) -> list[Word]:
     """Return the word after -o or -O, or joined to it."""
     found = []
     for at, word in enumerate(words[1:], 1):
@@ -154,12 +137,12 @@ def _output(words: "Sequence[Word]") -> list[Word]:
     return found
 
 
-def _in_place(words: "Sequence[Word]") -> list[Word]:
+def _in_place(words: Sequence[Word]) -> list[Word]:
     changes = any((word.text or "").startswith(("-i", "--in-place", "-ni", "-Ei")) for word in words)
     return _operands(words)[1:] or [_ANYTHING] if changes else []
 
 
-_WRITERS: "dict[str, Callable[[Sequence[Word]], list[Word]]]" = {
+_WRITERS: dict[str, Callable[[Sequence[Word]], list[Word]]] = {
     **dict.fromkeys(["tee", "sponge", "gtee"], _operands),
     **dict.fromkeys("cp gcp mv gmv install ginstall ln gln link xxd".split(), _last),
     **dict.fromkeys(

@@ -4,14 +4,13 @@ import errno
 import socket
 import struct
 from selectors import EVENT_READ, EVENT_WRITE
-from time import time
 
 from agent_exec.sandbox.proxy import http
 from agent_exec.sandbox.proxy.addresses import choose
+from agent_exec.sandbox.proxy.flow import Flow
 from agent_exec.sandbox.proxy.framing import END, TOKEN, Problem
 from agent_exec.sandbox.proxy.hello import REFUSED, Hello
 from agent_exec.sandbox.proxy.log import Decision
-from agent_exec.sandbox.proxy.relay import Relay
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
 
     from agent_exec.sandbox.hosts import Host, Rule
-    from agent_exec.sandbox.proxy.loop import Loop
+    from agent_exec.sandbox.proxy.server import Proxy
 
 TLS = 443
 _RESET = struct.pack("ii", 1, 0)
@@ -35,11 +34,12 @@ class Connection:
     reads the reason before the connection is gone, and closed.
     """
 
-    def __init__(self, loop: "Loop", client: socket.socket) -> None:
+    def __init__(self, loop: "Proxy", client: socket.socket) -> None:
         self._loop = loop
         self._client = client
         self._upstream: socket.socket | None = None
-        self._relay: Relay | None = None
+        self._flows: tuple[Flow, Flow] | None = None  # to the host, and back
+        self._response: http.Response | None = None
         self._until = 0.0
         self._ask(b"", loop.limits.head_seconds)
 
@@ -142,7 +142,8 @@ class Connection:
             return
         end += len(END)
         head, self._buffer = self._buffer[:end], self._buffer[end:]
-        asked = self._asked = http.read_request(head, self._loop.token)
+        asked = self._asked
+        http.read_request(asked, head, self._loop.token)
         self._rule = self._loop.rules.match(asked.host, asked.port)
         if self._rule is None:
             raise Problem("denied", "not in allow-list")
@@ -198,11 +199,25 @@ class Connection:
         end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._note()
         self.phase = "relaying"
-        must = asked.port == TLS and self._rule is not None and self._rule.port is None
-        hello = Hello(self._agrees, must=must)
-        self._relay = Relay(asked, self._client, end, self._buffer, self._loop.limits.head_bytes, hello)
-        self._buffer = b""
-        self._settle(self._relay, end)
+        rest, self._buffer = self._buffer, b""
+        body = asked.body
+        if body is None:
+            must = asked.port == TLS and self._rule is not None and self._rule.port is None
+            hello = Hello(self._agrees, must=must)
+            up = Flow(self._client, end, hello.feed(rest), None if hello.free else hello)
+            self._flows = up, Flow(end, self._client, http.CONNECTED)
+        else:
+            if body.done:
+                body.rest, rest = rest, b""
+            else:
+                rest = body.feed(rest)
+            self._response = http.Response(asked, self._loop.limits.head_bytes)
+            # A host may answer before it has read all, and hang up: its answer counts.
+            up = Flow(self._client, end, asked.first + rest, body, optional=True)
+            self._flows = up, Flow(end, self._client, frame=self._response)
+        for flow in self._flows:
+            flow.push()
+        self._settle()
 
     def _agrees(self, name: "Host | None") -> bool:
         """True if the TLS greeting in a tunnel may have this name, or none.
@@ -216,48 +231,53 @@ class Connection:
         return name == host or (host.address is not None and self._loop.rules.match(name, port) is not None)
 
     def _move(self, end: socket.socket, events: int) -> None:
-        relay, upstream = self._relay, self._upstream
-        assert relay is not None
-        assert upstream is not None
-        relay.move(end, events, self._loop.buffer)
-        self._settle(relay, upstream)
+        assert self._flows is not None
+        up, down = self._flows
+        here, there = (up, down) if end is self._client else (down, up)
+        if events & EVENT_WRITE and there.waiting:
+            there.push()
+        if events & EVENT_READ and here.reading:
+            here.pull(self._loop.buffer)
+        self._settle()
 
-    def _settle(self, relay: Relay, upstream: socket.socket) -> None:
-        """End the relay if it is over; otherwise watch for what can happen next."""
-        if not relay.over:
+    def _settle(self) -> None:
+        """End the relay if nothing more is to be moved; otherwise watch for what can happen next."""
+        assert self._flows is not None
+        assert self._upstream is not None
+        (up, down), response, body = self._flows, self._response, self._asked.body
+        if not down.done or (response is None and not up.done):
             self.deadline = self._loop.now + self._loop.limits.idle_seconds
-            here, there = relay.masks
-            self._loop.watch(self._client, here, self)
-            self._loop.watch(upstream, there, self)
+            for end, source, sink in ((self._client, up, down), (self._upstream, down, up)):
+                mask = EVENT_READ * source.reading | EVENT_WRITE * bool(sink.waiting)
+                self._loop.watch(end, mask, self)
             return
         self._hang_up()
-        if self._asked.body is None:
+        if response is None or body is None:
             self.close()
-        elif relay.rest is None:
+        elif not (response.keep and body.done):
             self._linger()
         else:
-            self._ask(relay.rest, self._loop.limits.keep_seconds)
+            self._ask(body.rest, self._loop.limits.keep_seconds)
             if self._buffer:
                 self._parse()
 
     def _refuse(self, problem: Problem) -> None:
         """Log a refusal or a failure, tell it to the client, and end."""
-        self._asked = problem.asked or self._asked
         forbidden = self.phase == "relaying" and problem.kind == "denied"
         if forbidden:
             self._rule = None
         if forbidden or self.phase != "relaying":
             self._note(problem.reason)
-        unheard = self._relay is None or not self._relay.heard
+        # The client may have heard something of the host, which an answer of ours must not follow.
+        heard = self._flows is not None and (self._response is None or self._response.body is not None)
         self.phase = "refused"
         self._hang_up()
-        if not (unheard or forbidden):
+        if heard and not forbidden:
             self.abort()
             return
         try:
-            self._client.send(
-                http.answer(problem, self._asked, self._loop.log.remedy) if unheard else REFUSED
-            )
+            answer = REFUSED if heard else http.answer(problem, self._asked, self._loop.rules.text)
+            self._client.send(answer)
         except OSError:
             self.abort()
         else:
@@ -280,7 +300,7 @@ class Connection:
             self.close()
 
     def _hang_up(self) -> None:
-        self._relay = None
+        self._flows = self._response = None
         if self._upstream is not None:
             self._loop.watch(self._upstream, 0, self)
             self._upstream.close()
@@ -291,7 +311,6 @@ class Connection:
         asked, rule = self._asked, self._rule
         self._loop.log.add(
             Decision(
-                time(),
                 asked.protocol,
                 asked.given,
                 allowed=rule is not None,

@@ -5,10 +5,6 @@ twice, a length beside chunks, folded and half-ended lines, controls in the
 size of a chunk); a proxy has to refuse that, and so cannot stand on one.
 """
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from agent_exec.sandbox.proxy.http import Asked
-
 END = b"\r\n\r\n"
 TOKEN = frozenset(b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 DIGITS = frozenset(b"0123456789")
@@ -37,7 +33,6 @@ class Problem(Exception):
         super().__init__(reason)
         self.kind = kind
         self.reason = reason
-        self.asked: Asked | None = None
 
 
 def read_head(head: bytes) -> tuple[bytes, Fields]:

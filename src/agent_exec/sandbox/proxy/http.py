@@ -15,7 +15,6 @@ from agent_exec.sandbox.proxy.framing import (
     TOKEN,
     Chunked,
     Counted,
-    Fields,
     Frame,
     Problem,
     Unbounded,
@@ -49,11 +48,9 @@ class Asked:
     client may ask again afterwards.
     """
 
-    __slots__ = ("body", "first", "given", "host", "keep", "method", "port", "protocol")
-
-    def __init__(self, method: bytes = b"") -> None:
-        self.method = method
-        self.protocol = "connect" if method == b"CONNECT" else "http"
+    def __init__(self) -> None:
+        self.method = b""
+        self.protocol = "http"
         self.given = ""
         self.host = Host("")
         self.port = 0
@@ -85,8 +82,11 @@ def answer(problem: Problem, asked: Asked, remedy: str) -> bytes:
     return "\r\n".join(head).encode("ascii") + (b"" if asked.method == b"HEAD" else body.encode("ascii"))
 
 
-def read_request(head: bytes, token: bytes) -> Asked:
-    """Parse a request up to its empty line; raise Problem for all that is not plainly allowed to be asked."""
+def read_request(asked: Asked, head: bytes, token: bytes) -> None:
+    """Parse a request up to its empty line; raise Problem for all that is not plainly allowed to be asked.
+
+    What was parsed before a problem is in `asked`, for the log.
+    """
     line, fields = read_head(head)
     words = line.split(b" ")
     if len(words) != 3 or not words[0] or not TOKEN.issuperset(words[0]):
@@ -94,17 +94,8 @@ def read_request(head: bytes, token: bytes) -> Asked:
     method, target, version = words
     if version not in {b"HTTP/1.1", b"HTTP/1.0"}:
         raise Problem("bad", "only HTTP/1.0 and HTTP/1.1 are spoken here")
-    asked = Asked(method)
-    try:
-        _read(asked, target, version, fields, token)
-    except Problem as problem:
-        problem.asked = asked
-        raise
-    return asked
-
-
-def _read(asked: Asked, target: bytes, version: bytes, fields: Fields, token: bytes) -> None:
-    tunnel = asked.protocol == "connect"
+    tunnel = method == b"CONNECT"
+    asked.method, asked.protocol = method, "connect" if tunnel else "http"
     given, path = (target, b"") if tunnel else _split_target(target)
     asked.given = shown(given)
     wrong = ""
@@ -123,16 +114,16 @@ def _read(asked: Asked, target: bytes, version: bytes, fields: Fields, token: by
         return
     if hosts:
         _check_same(hosts[0], asked)
-    words = options(fields)
-    if values(fields, b"upgrade") or b"upgrade" in words:
+    named = options(fields)
+    if values(fields, b"upgrade") or b"upgrade" in named:
         raise Problem("upgrade", "a change of protocol is not passed on; use CONNECT")
     asked.body, framing = announced(fields, request=True)
     if isinstance(asked.body, Chunked) and version == b"HTTP/1.0":
         raise Problem("bad", "HTTP/1.0 knows no chunks")
-    asked.keep = version == b"HTTP/1.1" and b"close" not in words
+    asked.keep = version == b"HTTP/1.1" and b"close" not in named
     name = asked.host.text if asked.port == 80 else f"{asked.host.text}:{asked.port}"
-    lines = [b"%b %b %b" % (asked.method, path, version), b"Host: " + name.encode("ascii")]
-    asked.first = b"\r\n".join([*lines, b"Connection: close", *framing, *passed_on(fields, words)]) + END
+    lines = [b"%b %b %b" % (method, path, version), b"Host: " + name.encode("ascii")]
+    asked.first = b"\r\n".join([*lines, b"Connection: close", *framing, *passed_on(fields, named)]) + END
 
 
 def _split_target(target: bytes) -> tuple[bytes, bytes]:

@@ -5,10 +5,6 @@ from threading import Lock
 
 from agent_exec.model.value import Value
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 KEPT = 1000
 KEPT_DENIALS = 100
 NO_TOKEN = "no token was presented"
@@ -23,7 +19,6 @@ class Decision(Value):
     the host could not be reached.
     """
 
-    time: float
     protocol: str
     given: str
     allowed: bool
@@ -32,16 +27,6 @@ class Decision(Value):
     address: str | None = None
     rule: str | None = None
     reason: str | None = None
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """The host, the port and the reason: what makes two denials one."""
-        return self.host or self.given, self.port, self.reason
-
-    @property
-    def denied(self) -> bool:
-        """True for a denial; many clients ask without the token first, and again with it."""
-        return not self.allowed and self.reason != NO_TOKEN and bool(self.host or self.given)
 
     def to_json(self) -> dict[str, object]:
         """Return the fields by name, and the host once."""
@@ -52,32 +37,19 @@ class Decision(Value):
 class Log:
     """The last decisions, and each denial once; for any thread."""
 
-    def __init__(self, remedy: str, tell: "Callable[[Decision], object] | None" = None) -> None:
+    def __init__(self) -> None:
         self._lock = Lock()
-        self._decisions: deque[Decision] = deque(maxlen=KEPT)
         self._fresh: deque[Decision] = deque(maxlen=KEPT)
         self._refused: dict[tuple[object, ...], Decision] = {}
-        self._tell = tell
-        self.remedy = remedy
 
     def add(self, decision: Decision) -> None:
-        """Keep a decision and report it; an error of the callback does not break the proxy."""
+        """Keep a decision, unless the token is missing: many clients ask again with it."""
+        where, reason = decision.host or decision.given, decision.reason
         with self._lock:
-            self._decisions.append(decision)
-            if decision.reason != NO_TOKEN:
+            if reason != NO_TOKEN:
                 self._fresh.append(decision)
-                if decision.denied and len(self._refused) < KEPT_DENIALS:
-                    self._refused.setdefault(decision.key, decision)
-        if self._tell is not None:
-            try:
-                self._tell(decision)
-            except Exception:
-                pass  # the caller's own
-
-    def decisions(self) -> list[Decision]:
-        """Return the last decisions, oldest first."""
-        with self._lock:
-            return list(self._decisions)
+                if not decision.allowed and where and len(self._refused) < KEPT_DENIALS:
+                    self._refused.setdefault((where, decision.port, reason), decision)
 
     def take(self) -> list[Decision]:
         """Return the decisions since the last call: the last ones, and each denial at least once."""
@@ -87,20 +59,3 @@ class Log:
             self._refused.clear()
         known = set(map(id, taken))
         return [*(one for one in refused if id(one) not in known), *taken]
-
-    def denials(self) -> list[dict[str, object]]:
-        """Return the refused hosts, each once, as they are reported."""
-        keys = dict.fromkeys(one.key for one in self.decisions() if one.denied)
-        return [denial(*key, remedy=self.remedy) for key in list(keys)[:KEPT_DENIALS]]
-
-
-def denial(host: object, port: object, reason: object, *, remedy: str) -> dict[str, object]:
-    """Return a refused request as it is reported."""
-    return {
-        "kind": "net.connect",
-        "host": host,
-        "port": port,
-        "evidence": "exact",
-        "rule": reason,
-        "remedy": remedy,
-    }

@@ -24,7 +24,7 @@ def block(plan: "Plan", outcome: "Outcome", cwd: str, text: str | None = None) -
     """Return the `sandbox` part of an answer; `text` is what was printed, if the outcome has it not."""
     confined = bool(plan.backend)
     text = f"{outcome.stdout_text}\n{outcome.stderr_text}" if text is None else text
-    found = [*_refused(plan, outcome), *denials(plan, text, cwd)] if confined else []
+    found = [*refused_hosts(plan.profile.net, outcome.network), *denials(plan, text, cwd)] if confined else []
     limits = ["wall"] if outcome.timed_out else []
     if outcome.signal in _LIMITS:
         limits.append(_LIMITS[outcome.signal])
@@ -60,16 +60,21 @@ def said(changes: "Sequence[Mapping[str, object]]") -> str:
     return f"[sandbox] protected: {'; '.join(shown)}{more}{allow}"
 
 
-def _refused(plan: "Plan", outcome: "Outcome") -> "list[dict[str, Any]]":
-    """Return what the proxy has refused, each once."""
-    if not outcome.network:
+def refused_hosts(
+    hosts: "Sequence[str]", network: "Sequence[Mapping[str, object]]"
+) -> "list[dict[str, Any]]":
+    """Return what the proxy to these hosts has refused, each once."""
+    if not network:
         return []
-    from agent_exec.sandbox.proxy.log import NO_TOKEN, denial
+    from agent_exec.sandbox.proxy.log import NO_TOKEN
 
-    remedy = f"allowed: {', '.join(plan.profile.net)}"
     keys = {
         (one["host"], one["port"], one["reason"])
-        for one in outcome.network
+        for one in network
         if not one["allowed"] and one["reason"] != NO_TOKEN
     }
-    return [denial(*key, remedy=remedy) for key in sorted(keys, key=str)[:_REQUESTS]]
+    common = {"kind": "net.connect", "evidence": "exact", "remedy": f"allowed: {', '.join(hosts)}"}
+    return [
+        {**common, "host": host, "port": port, "rule": reason}
+        for host, port, reason in sorted(keys, key=str)[:_REQUESTS]
+    ]

@@ -163,5 +163,5 @@ def _rule(rule: "Rule") -> str:
     return _prefix(rule.prefix) + ("" if rule.exact else " …")
 
 
-def _prefix(tokens: "Sequence[str | tuple[str, ...]]") -> str:
+def _prefix(tokens: "Sequence[str | Sequence[str]]") -> str:
     return shown(" ".join(token if isinstance(token, str) else "|".join(token) for token in tokens))
