@@ -53,16 +53,16 @@ OTHER_MACHINE = ["setarch", "i686"]
 FILTER = r"""
 import os, sys
 sys.path.insert(0, sys.argv[1])
-from agent_exec.sandbox.linux import bpf, privileges, seccomp
-from agent_exec.sandbox.linux.numbers import AUDIT, machine, table
+from agent_exec.sandbox.linux import privileges, seccomp
+from agent_exec.sandbox.linux.calls import AUDIT, machine, table
 calls = table(machine())
-code = bpf.Assembler()
-code.load(bpf.NUMBER)
+code = seccomp.Assembler()
+code.load(seccomp.NUMBER)
 for name in sys.argv[2].split(","):
     code.equal(calls[name], yes="absent")
-code.give(bpf.ALLOW)
+code.give(seccomp.ALLOW)
 code.label("absent")
-code.give(bpf.ERRNO | int(sys.argv[3]))
+code.give(seccomp.ERRNO | int(sys.argv[3]))
 privileges.forbid_new_privileges()
 seccomp.apply(code.assemble())
 os.execvp(sys.argv[4], sys.argv[4:])
@@ -486,7 +486,7 @@ def test_a_patched_copy_whose_numbers_are_wrong() -> None:
         pytest.skip("no interpreter that everybody may run")
     with site() as where:
         make_package(where)
-        numbers = where / "agent_exec" / "sandbox" / "linux" / "numbers.py"
+        numbers = where / "agent_exec" / "sandbox" / "linux" / "calls.py"
         numbers.write_text(
             numbers.read_text().replace(
                 '_ARCHITECTURES = ("x86_64", "aarch64")', '_ARCHITECTURES = ("vax", "pdp11")'

@@ -121,7 +121,7 @@ def _seatbelt_refuses(plan: "Plan") -> str:
     return ""
 
 
-NS = Backend("ns", "full", "agent_exec.sandbox.linux.namespaces_box", _no_gaps, _nothing)
+NS = Backend("ns", "full", "agent_exec.sandbox.linux.namespaces", _no_gaps, _nothing)
 BWRAP = Backend("bwrap", "full", "agent_exec.sandbox.linux.bwrap", _bwrap_gaps, _bwrap_refuses)
 LANDLOCK = Backend(
     "landlock",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent_exec.sandbox.linux.numbers import machine, table
+from agent_exec.sandbox.linux.calls import machine, table
 from sandbox.attacks.ground import PRELUDE, PYTHON, Runner, World, Worlds, attack, request
 from support import wait_until
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from agent_exec.sandbox.linux.numbers import machine, table
+from agent_exec.sandbox.linux.calls import machine, table
 from sandbox.attacks.conftest import USERS, make_runner
 from sandbox.attacks.ground import NOBODY, PYTHON, Runner, World, Worlds, ended, names
 from sandbox.attacks.test_counted import (

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from agent_exec.sandbox.linux.numbers import machine, table
+from agent_exec.sandbox.linux.calls import machine, table
 from agent_exec.sandbox.linux.seccomp import REFUSED
 from sandbox.attacks.ground import World
 

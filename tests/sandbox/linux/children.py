@@ -81,6 +81,12 @@ def have_namespaces(*, user: bool) -> bool:
     return run(lambda: errno_of(namespaces.unshare_all) == 0, user=user)
 
 
+def memory_folder(path: str | os.PathLike[str], *, size: int, inodes: int = 0) -> None:
+    """Cover a folder with an empty one in memory."""
+    options = {"size": str(size), "mode": "1777", "nr_inodes": str(inodes)}
+    mounts.attach(calls.new_filesystem("tmpfs", options, mounts.BARE), str(path))
+
+
 needs_landlock = pytest.mark.skipif(landlock.abi() == 0, reason="no Landlock here")
 
 

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from agent_exec.sandbox.linux.bpf import ALLOW, KILL, Assembler, argument
+from agent_exec.sandbox.linux.seccomp import ALLOW, KILL, Assembler, argument
 from sandbox.linux.children import judge
 
 

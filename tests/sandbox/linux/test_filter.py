@@ -5,16 +5,15 @@ from errno import EAFNOSUPPORT, ENOMEM, ENOSYS, EPERM, EPROTONOSUPPORT, ESOCKTNO
 
 import pytest
 
-from agent_exec.sandbox.linux.bpf import ALLOW, ERRNO, KILL
-from agent_exec.sandbox.linux.numbers import AUDIT, NEWEST, UnknownArchitecture, table
-from agent_exec.sandbox.linux.seccomp import ABSENT, REFUSED, program
+from agent_exec.sandbox.linux.calls import AUDIT, NEWEST, UnknownArchitecture, table
+from agent_exec.sandbox.linux.seccomp import ABSENT, ALLOW, ERRNO, KILL, REFUSED, program
 from sandbox.linux.children import judge
 
 ARCHITECTURES = ("x86_64", "aarch64")
 NETS = ("off", "loopback", "on")
 HIGH = 0xDEADBEEF << 32
 I386, ARM = 0x40000003, 0x40000028
-EVERY_WAY = [(a, net, unix) for a in ARCHITECTURES for net in NETS for unix in ("deny", "allow")]
+EVERY_WAY = [(a, net) for a in ARCHITECTURES for net in NETS]
 NAMES = 0x4000000
 NAMESPACES = (0x20000, 0x2000000, NAMES, 0x8000000, 0x10000000, 0x20000000, 0x40000000)
 MUST_BE_REFUSED = """
@@ -26,10 +25,10 @@ move_mount fsopen fsconfig fsmount fspick mount_setattr setns syslog fanotify_in
 """.split()
 
 
-def verdict(architecture: str, call: str, *arguments: int, net: str = "off", unix: str = "deny") -> int | str:
+def verdict(architecture: str, call: str, *arguments: int, net: str = "off") -> int | str:
     """Return the errno, or "allow", or "kill"."""
     given = judge(
-        program(net=net, unix=unix, architecture=architecture),
+        program(net=net, architecture=architecture),
         AUDIT[architecture],
         table(architecture)[call],
         *arguments,
@@ -47,11 +46,11 @@ def both(call: str) -> list[str]:
     return [name for name in ARCHITECTURES if call in table(name)]
 
 
-@pytest.mark.parametrize(("architecture", "net", "unix"), EVERY_WAY)
-def test_every_number_gets_its_verdict(architecture: str, net: str, unix: str) -> None:
+@pytest.mark.parametrize(("architecture", "net"), EVERY_WAY)
+def test_every_number_gets_its_verdict(architecture: str, net: str) -> None:
     """Without arguments, all numbers: the denied ones, and no others."""
     calls = table(architecture)
-    filter_ = program(net=net, unix=unix, architecture=architecture)
+    filter_ = program(net=net, architecture=architecture)
     denied: dict[int, int | str] = {}
     for number in range(NEWEST + 200):
         given = read(judge(filter_, AUDIT[architecture], number))
@@ -79,9 +78,9 @@ def test_no_argument_helps(name: str) -> None:
                 assert verdict(architecture, name, *words, net=net) == (ENOSYS if name in ABSENT else EPERM)
 
 
-@pytest.mark.parametrize(("architecture", "net", "unix"), EVERY_WAY)
-def test_another_architecture_is_killed(architecture: str, net: str, unix: str) -> None:
-    filter_ = program(net=net, unix=unix, architecture=architecture)
+@pytest.mark.parametrize(("architecture", "net"), EVERY_WAY)
+def test_another_architecture_is_killed(architecture: str, net: str) -> None:
+    filter_ = program(net=net, architecture=architecture)
     others = [I386, ARM, 0, 0xFFFFFFFF, *(AUDIT[name] for name in ARCHITECTURES if name != architecture)]
     for other in others:
         for number in (0, 1, 20, 102, 120, 0x40000000):
@@ -261,8 +260,6 @@ def test_families(family: int) -> None:
                     elif family == NETLINK:
                         wanted = "allow"
                     assert verdict(architecture, "socket", family | high, kind, net=net) == wanted
-            with_unix = verdict(architecture, "socket", family | high, DGRAM, unix="allow")
-            assert with_unix == ("allow" if family == UNIX else EAFNOSUPPORT)
 
 
 def test_types_and_protocols() -> None:
@@ -289,7 +286,6 @@ def test_pairs() -> None:
                 for extra in (0, FLAGS, HIGH):
                     assert verdict(architecture, "socketpair", UNIX, kind | extra, net=net) == wanted
                     assert verdict(architecture, "socketpair", UNIX | HIGH, kind | extra, net=net) == wanted
-                assert verdict(architecture, "socketpair", UNIX, kind, net=net, unix="allow") == "allow"
             for family in (0, INET, INET6, NETLINK, 30, 40):
                 assert verdict(architecture, "socketpair", family, STREAM, net=net) == EAFNOSUPPORT
 
@@ -297,7 +293,5 @@ def test_pairs() -> None:
 def test_other_wishes_are_refused() -> None:
     with pytest.raises(ValueError, match="no such way"):
         program(net="proxy")
-    with pytest.raises(ValueError, match="no such way"):
-        program(unix="stream")
     with pytest.raises(UnknownArchitecture):
         program(architecture="riscv64")

@@ -29,8 +29,8 @@ def folders() -> Iterator[tuple[Path, Path]]:
         yield inside, outside
 
 
-def restricted(*roots: Path, net: bool = False) -> None:
-    rules = landlock.Ruleset(net=net)
+def restricted(*roots: Path) -> None:
+    rules = landlock.Ruleset()
     for root in roots:
         rules.allow_write(str(root))
     privileges.forbid_new_privileges()
@@ -205,24 +205,6 @@ def test_signals_and_abstract_sockets_do_not_lead_out(user: bool) -> None:
     assert run(outside, user=user) == [0, EPERM, EPERM, 0]
 
 
-@pytest.mark.skipif(landlock.abi() < 4, reason="no rules for ports here")
-def test_ports() -> None:
-    def body() -> list[int]:
-        server = socket.create_server(("127.0.0.1", 0))
-        port = server.getsockname()[1]
-        rules = landlock.Ruleset(net=True)
-        rules.allow_port(port)
-        privileges.forbid_new_privileges()
-        rules.restrict_self()
-        return [
-            errno_of(lambda: socket.create_connection(("127.0.0.1", port)).close()),
-            errno_of(lambda: socket.create_connection(("127.0.0.1", port - 1)).close()),
-            errno_of(lambda: socket.create_server(("127.0.0.1", 0)).close()),
-        ]
-
-    assert run(body) == [0, EACCES, EACCES]
-
-
 def test_rights_by_version() -> None:
     assert [landlock.handled(version).bit_count() for version in range(1, 9)] == [
         10,
@@ -239,4 +221,3 @@ def test_rights_by_version() -> None:
 
 def test_what_the_kernel_says_of_itself() -> None:
     assert landlock.abi() >= 1
-    assert landlock.errata() >= 0

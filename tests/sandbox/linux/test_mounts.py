@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Iterator
-from errno import EACCES, EBUSY, EINVAL, ELOOP, ENOSPC, ENOTDIR, EROFS, ESTALE, EXDEV
+from errno import EACCES, EBUSY, EINVAL, ELOOP, ENOENT, ENOSPC, ENOTDIR, EROFS, ESTALE, EXDEV
 from pathlib import Path
 
 import pytest
 
 from agent_exec.sandbox.linux import calls, mounts
-from sandbox.linux.children import errno_of, errno_of_writing, ground, inside
+from sandbox.linux.children import errno_of, errno_of_writing, ground, inside, memory_folder
 
 WHO = pytest.mark.parametrize("user", [False, True], ids=["root", "nobody"])
 
@@ -110,8 +110,8 @@ def test_a_link_is_never_followed(root: Path) -> None:
         return [
             errno_of(mounts.clone, str(root / "link")),
             errno_of(mounts.clone, str(root / "link" / "b")),
-            errno_of(mounts.bind, str(root / "a"), str(root / "link")),
-            errno_of(lambda: mounts.tmpfs(str(root / "link"), size=4096)),
+            errno_of(lambda: mounts.attach(mounts.clone(str(root / "a")), str(root / "link"))),
+            errno_of(lambda: memory_folder(str(root / "link"), size=4096)),
             errno_of(lambda: mounts.mask([str(root / "link")])),
             errno_of(lambda: mounts.mask([str(root / "link" / "file")])),
             errno_of(mounts.make_folder, str(root / "link" / "new")),
@@ -129,11 +129,12 @@ def test_another_in_the_place_of_a_root_is_refused(root: Path) -> None:
         tree = mounts.clone(str(root), identity=right)
         return [
             errno_of(lambda: mounts.clone(str(root), identity=wrong)),
-            errno_of(lambda: mounts.attach(tree, str(root), identity=wrong)),
+            errno_of(lambda: mounts.protect(str(root), identity=wrong)),
+            errno_of(lambda: mounts.attach(tree, str(root / "missing"))),
             errno_of(os.fstat, tree),  # attached or not, it is closed
         ]
 
-    assert inside(body) == [ESTALE, ESTALE, 9]
+    assert inside(body) == [ESTALE, ESTALE, ENOENT, 9]
 
 
 @WHO
@@ -181,7 +182,7 @@ def test_a_mask_of_nothing_fails_and_leaves_nothing(root: Path) -> None:
 @WHO
 def test_a_folder_in_memory_has_an_end(root: Path, user: bool) -> None:
     def body() -> list[object]:
-        mounts.tmpfs(str(root), size=1 << 16, inodes=16)
+        memory_folder(str(root), size=1 << 16, inodes=16)
         empty = os.listdir(root)
         fd = os.open(root / "big", os.O_CREAT | os.O_WRONLY)
         full = errno_of(lambda: [os.write(fd, b"x" * 4096) for _ in range(64)])
@@ -202,7 +203,7 @@ def test_a_root_below_what_is_covered_comes_back(user: bool) -> None:
         def body() -> list[object]:
             tree = mounts.clone(str(root))
             mounts.seal("/")
-            mounts.tmpfs("/tmp", size=1 << 20)
+            memory_folder("/tmp", size=1 << 20)
             mounts.make_folder(str(root))
             mounts.attach(tree, str(root))
             (root / "new").touch()
@@ -216,11 +217,13 @@ def test_a_root_below_what_is_covered_comes_back(user: bool) -> None:
 
 def test_binding_elsewhere(root: Path) -> None:
     def body() -> list[object]:
-        mounts.bind(str(root / "a" / "b"), str(root), readonly=True)
+        tree = mounts.clone(str(root / "a" / "b"))
+        mounts.seal(tree)
+        mounts.attach(tree, str(root))
         return [
             os.listdir(root),
             errno_of_writing(root / "new"),
-            errno_of(mounts.bind, "/etc/passwd", "/tmp"),
+            errno_of(lambda: mounts.attach(mounts.clone("/etc/passwd"), "/tmp")),
         ]
 
     *given, file_on_folder = inside(body)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_exec.sandbox.linux import calls, numbers
+from agent_exec.sandbox.linux import calls
 
 HEADERS = {
     "x86_64": (Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"), r"#define\s+__NR_(\w+)\s+(\d+)"),
@@ -22,18 +22,18 @@ def test_the_table_is_the_kernels(architecture: str) -> None:
     if not file.exists():
         pytest.skip("no headers of the kernel here")
     truth = {name: int(number) for name, number in re.findall(pattern, file.read_text())}
-    table = numbers.table(architecture)
+    table = calls.table(architecture)
     assert {name: truth[name] for name in table if name in truth} == {
         name: table[name] for name in table if name in truth
     }
     assert set(table) - set(truth) <= YOUNGER
-    assert max(table.values()) <= numbers.NEWEST
+    assert max(table.values()) <= calls.NEWEST
 
 
 def test_both_architectures_have_all_calls_but_the_old_ones() -> None:
-    assert set(numbers.table("x86_64")) - set(numbers.table("aarch64")) == ONLY_X86_64
-    assert not set(numbers.table("aarch64")) - set(numbers.table("x86_64"))
-    for table in map(numbers.table, ("x86_64", "aarch64")):
+    assert set(calls.table("x86_64")) - set(calls.table("aarch64")) == ONLY_X86_64
+    assert not set(calls.table("aarch64")) - set(calls.table("x86_64"))
+    for table in map(calls.table, ("x86_64", "aarch64")):
         assert len(set(table.values())) == len(table)
 
 
@@ -42,16 +42,16 @@ def test_another_machine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         machine = "riscv64"
 
     monkeypatch.setattr(os, "uname", Uname)
-    with pytest.raises(numbers.UnknownArchitecture, match="riscv64"):
-        numbers.machine()
-    with pytest.raises(numbers.UnknownArchitecture):
-        numbers.table("riscv64")
+    with pytest.raises(calls.UnknownArchitecture, match="riscv64"):
+        calls.machine()
+    with pytest.raises(calls.UnknownArchitecture):
+        calls.table("riscv64")
 
 
 def test_a_32_bit_program_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_exec.sandbox.linux.numbers.struct.calcsize", lambda _: 4)
-    with pytest.raises(numbers.UnknownArchitecture):
-        numbers.machine()
+    monkeypatch.setattr("agent_exec.sandbox.linux.calls.struct.calcsize", lambda _: 4)
+    with pytest.raises(calls.UnknownArchitecture):
+        calls.machine()
 
 
 def test_an_error_names_the_call_and_the_path_and_keeps_the_number() -> None:

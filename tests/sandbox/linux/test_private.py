@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_exec.sandbox.linux import calls, devices, mounts, namespaces, proc, scratch
-from sandbox.linux.children import errno_of, errno_of_writing, inside, run
+from agent_exec.sandbox.linux import calls, mounts, namespaces
+from sandbox.linux.children import errno_of, errno_of_writing, inside, memory_folder, run
 
 WHO = pytest.mark.parametrize("user", [False, True], ids=["root", "nobody"])
 WORDS = "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero"
@@ -19,7 +19,7 @@ WORDS = "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero"
 def sealed_devices() -> None:
     mounts.harden("/")
     mounts.seal("/")
-    devices.private_devices(shared_memory=scratch.make_folders(["/dev/shm"], 1 << 20)["/dev/shm"])
+    mounts.private_devices(shared_memory=mounts.memory_folders(["/dev/shm"], 1 << 20)["/dev/shm"])
 
 
 @WHO
@@ -76,8 +76,8 @@ def test_terminals_are_of_the_box_alone(user: bool) -> None:
 
 def test_the_links_lead_to_ones_own_streams() -> None:
     def body() -> bytes:
-        proc.private_proc()
-        proc.seal_proc()
+        mounts.private_proc()
+        mounts.seal_proc()
         reader, writer = os.pipe()
         os.dup2(writer, 1)
         pid = os.fork()
@@ -92,14 +92,14 @@ def test_the_links_lead_to_ones_own_streams() -> None:
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can put something else there")
 def test_a_device_that_is_none_is_refused() -> None:
     def build() -> None:
-        mounts.tmpfs("/dev", size=1 << 16)
-        for name, _, _ in devices.NODES:
+        memory_folder("/dev", size=1 << 16)
+        for name, _, _ in mounts.DEVICES:
             Path(f"/dev/{name}").touch()
 
     def body() -> tuple[int, int]:
         before = len(os.listdir("/proc/self/fd"))
-        memory = scratch.make_folders(["/dev/shm"], 1 << 20)["/dev/shm"]
-        failed = errno_of(lambda: devices.private_devices(shared_memory=memory))
+        memory = mounts.memory_folders(["/dev/shm"], 1 << 20)["/dev/shm"]
+        failed = errno_of(lambda: mounts.private_devices(shared_memory=memory))
         return failed, len(os.listdir("/proc/self/fd")) - before
 
     assert inside(body, before=build) == (ENODEV, 0)
@@ -108,10 +108,10 @@ def test_a_device_that_is_none_is_refused() -> None:
 @WHO
 def test_proc(user: bool) -> None:
     def body() -> dict[str, object]:
-        proc.private_proc()
-        proc.seal_proc()
+        mounts.private_proc()
+        mounts.seal_proc()
         calls.capset(0, 0, 0)
-        secrets = [path for path in proc.MASKED if os.path.exists(path)]
+        secrets = [path for path in mounts.PROC_MASKS if os.path.exists(path)]
         assert secrets
         told = [
             path for path in secrets if os.path.isfile(path) and errno_of(Path(path).read_bytes) != EACCES

@@ -15,15 +15,15 @@ from pathlib import Path
 import pytest
 
 from agent_exec.sandbox.linux import calls, privileges, seccomp
-from agent_exec.sandbox.linux.numbers import machine, table
+from agent_exec.sandbox.linux.calls import machine, table
 from sandbox.linux.children import Killed, errno_of, errno_of_call, run
 
 NUMBERS = table(machine())
 
 
-def filtered(net: str = "off", unix: str = "deny") -> None:
+def filtered(net: str = "off") -> None:
     privileges.forbid_new_privileges()
-    seccomp.apply(seccomp.program(net=net, unix=unix))
+    seccomp.apply(seccomp.program(net=net))
 
 
 @pytest.mark.parametrize("user", [False, True], ids=["root", "nobody"])

@@ -8,16 +8,15 @@ would own the machine's devices there: bubblewrap cannot make them read-only.
 import os
 
 from agent_exec.model.paths import below
-from agent_exec.sandbox.linux import covers, mounts, proc, scratch
+from agent_exec.sandbox.linux import covers, mounts
 from agent_exec.sandbox.linux.box_common import (
     SHARED_BYTES,
     SHARED_MEMORY,
     Box,
-    ancestors,
-    checked,
-    give_up,
+    finish,
     leave_devices,
     limit,
+    pinned,
     private_folders,
 )
 from agent_exec.sandbox.setup_steps import At
@@ -50,14 +49,12 @@ def confine(spec: "Spec") -> Box:
         leave_devices()
     with at("limits"):
         limit(spec, spec["procs"])
-    private = private_folders(spec)
-    return checked(spec, private, at, give_up(spec, private, at))
+    return finish(spec, private_folders(spec), at)
 
 
 def _view(spec: "Spec") -> "Iterable[str]":
     """Return what is to be seen; the order is what makes it hold."""
     roots = [os.fsdecode(path) for path, _, _ in spec["roots"]]
-    protected = [os.fsdecode(path) for path, _, _ in spec["protected"]]
     private = private_folders(spec)
     masks = [
         path
@@ -65,10 +62,10 @@ def _view(spec: "Spec") -> "Iterable[str]":
         if below(path, roots) or not below(path, private)  # bubblewrap would make what is not there
     ]
     yield from ("--ro-bind", "/", "/")
-    for path in ancestors([*masks, *protected], roots):  # below the roots: see mounts.pin
+    for path in pinned(spec, masks):  # below the roots: see mounts.pin
         yield from ("--bind", path, path)
     for folder in private:
-        yield from ("--perms", "1777", "--size", str(scratch.size(spec["tmp_mb"] << 20)), "--tmpfs", folder)
+        yield from _memory_folder(folder, spec["tmp_mb"] << 20)
     for path in map(os.fsdecode, spec["own"]):
         if below(path, private) and os.path.exists(path):
             yield from ("--ro-bind", path, path)
@@ -76,24 +73,19 @@ def _view(spec: "Spec") -> "Iterable[str]":
         yield from ("--perms", "0755", "--tmpfs", path, *_fill(node, path), "--remount-ro", path)
     for path in roots:
         yield from ("--bind" if spec["writable"] else "--ro-bind", path, path)
-    for path in protected:
+    for path in (os.fsdecode(path) for path, _, _ in spec["protected"]):
         yield from ("--ro-bind", path, path)
-    yield from (
-        "--dev",
-        "/dev",
-        "--perms",
-        "1777",
-        "--size",
-        str(scratch.size(SHARED_BYTES)),
-        "--tmpfs",
-        SHARED_MEMORY,
-    )
+    yield from ("--dev", "/dev", *_memory_folder(SHARED_MEMORY, SHARED_BYTES))
     yield from ("--remount-ro", "/dev", "--proc", "/proc")
-    for path in (*proc.MASKED, *mounts.SYSTEM_MASKS):
+    for path in (*mounts.PROC_MASKS, *mounts.SYSTEM_MASKS):
         yield from _mask(path, ("--ro-bind", "/dev/null"))
     for path in masks:
         yield from _mask(path)
     yield from ("--remount-ro", "/proc", "--chdir", "/")
+
+
+def _memory_folder(path: str, wanted: int) -> "Iterable[str]":
+    return "--perms", "1777", "--size", str(mounts.room(wanted)), "--tmpfs", path
 
 
 def _fill(node: "covers.Node", path: str) -> "Iterable[str]":

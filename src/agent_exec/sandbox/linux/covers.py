@@ -8,17 +8,17 @@ import os
 import stat
 from errno import EACCES, ELOOP, ENOENT, ENOTDIR
 
+from agent_exec.model.closing import Closing
 from agent_exec.model.paths import inside
 from agent_exec.model.secret import PARTS, is_secret
 from agent_exec.sandbox.linux import calls
-from agent_exec.sandbox.linux.mounts import make_folder, put
+from agent_exec.sandbox.linux.mounts import BARE, make_entry, make_folder, put
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 _OPTIONS = {"size": str(8 << 20), "nr_inodes": "65536", "mode": "755"}
-_BARE = calls.MOUNT_NOSUID | calls.MOUNT_NODEV
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _GONE = (ENOENT, ENOTDIR, ELOOP, EACCES)
@@ -61,18 +61,12 @@ def open_tops(view: "Iterable[tuple[str, bytes, bytes]]") -> list[tuple[str, Nod
 def put_up(opened: "Sequence[tuple[str, Node, int]]") -> None:
     """Replace the opened folders, and close them. The new ones are read-only, as is what is shown in them."""
     for path, node, source in opened:
-        try:
+        with Closing(source):
             make_folder(path)
-            folder = calls.new_filesystem("tmpfs", _OPTIONS, _BARE)
-            try:
+            with Closing(calls.new_filesystem("tmpfs", _OPTIONS, BARE)) as folder:
                 put(folder, path)
                 _fill(node, source, folder)
-                calls.mount_setattr(folder, calls.MOUNT_RDONLY | _BARE, recursive=False, path=path)
-            finally:
-                os.close(folder)
-        finally:
-            if source >= 0:
-                os.close(source)
+                calls.mount_setattr(folder, calls.MOUNT_RDONLY | BARE, recursive=False, path=path)
 
 
 def _fill(node: Node, source: int, folder: int) -> None:
@@ -87,89 +81,58 @@ def _fill(node: Node, source: int, folder: int) -> None:
         elif child.kind == "show":
             _bind(name, source, folder)
         elif child.kind == "text":
-            _copy(name, source, folder)
+            if (text := read_text(name, source)) is not None:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+                with Closing(os.open(name, flags, 0o644, dir_fd=folder)) as fd:
+                    os.write(fd, text)
         elif child.kind != "hide":
             os.mkdir(name, 0o755, dir_fd=folder)
-            _fill_below(name, child, source, folder)
-
-
-def _fill_below(name: str, child: Node, source: int, folder: int) -> None:
-    real = _look(name, source) if source >= 0 else -1
-    try:
-        inner = os.open(name, _FOLDER, dir_fd=folder)
-        try:
-            _fill(child, real, inner)
-        finally:
-            os.close(inner)
-    finally:
-        if real >= 0:
-            os.close(real)
+            with (
+                Closing(_look(name, source) if source >= 0 else -1) as real,
+                Closing(os.open(name, _FOLDER, dir_fd=folder)) as inner,
+            ):
+                _fill(child, real, inner)
 
 
 def _bind(name: str, source: int, folder: int) -> None:
     """Let an entry of the real folder be seen in the new one; a link is made again."""
-    fd = _look(name, source)
-    if fd < 0:
-        return
-    try:
+    with Closing(_look(name, source)) as fd:
+        if fd < 0:
+            return
         mode = os.fstat(fd).st_mode
         if stat.S_ISLNK(mode):
             os.symlink(os.readlink(name, dir_fd=source), name, dir_fd=folder)
             return
-        tree = calls.open_tree(fd, path=name)
-    finally:
-        os.close(fd)
-    try:
-        if stat.S_ISDIR(mode):
-            os.mkdir(name, 0o755, dir_fd=folder)
-        else:
-            os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder))
-        calls.move_mount(tree, folder, name, path=name)
-    finally:
-        os.close(tree)
-
-
-def _copy(name: str, source: int, folder: int) -> None:
-    text = read_text(name, source)
-    if text is None:
-        return
-    fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644, dir_fd=folder)
-    try:
-        os.write(fd, text)
-    finally:
-        os.close(fd)
+        with Closing(calls.open_tree(fd, path=name)) as tree:
+            is_folder = stat.S_ISDIR(mode)
+            make_entry(name, folder, is_folder=is_folder, mode=0o755 if is_folder else 0o600)
+            calls.move_mount(tree, folder, name, path=name)
 
 
 def entries(folder: int | str) -> list[str]:
     """Return the names in a folder, by its descriptor or path; none if it may not be listed."""
-    try:
-        fd = os.open(".", _FOLDER, dir_fd=folder) if isinstance(folder, int) else os.open(folder, _FOLDER)
-    except OSError as problem:
-        if problem.errno in _GONE:
-            return []
-        raise
-    try:
-        return sorted(os.listdir(fd))
-    finally:
-        os.close(fd)
+    at = folder if isinstance(folder, int) else None
+    with Closing(_open("." if isinstance(folder, int) else folder, _FOLDER, at)) as fd:
+        return sorted(os.listdir(fd)) if fd >= 0 else []
 
 
 def read_text(name: str, source: int | None = None) -> bytes | None:
     """Return a small configuration file without its secrets; None if it is none, or may not be read."""
-    try:
-        fd = os.open(name, _FILE, dir_fd=source)
-    except OSError as problem:
-        if problem.errno in _GONE:
-            return None
-        raise
-    try:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > _LONGEST:
+    with Closing(_open(name, _FILE, source)) as fd:
+        if fd < 0 or not stat.S_ISREG((found := os.fstat(fd)).st_mode) or found.st_size > _LONGEST:
             return None
         data = os.read(fd, _LONGEST + 1)
-    finally:
-        os.close(fd)
     return b"".join(_harmless(data.splitlines(keepends=True)))
+
+
+def _open(path: str, flags: int, at: int | None) -> int:
+    """Open a path; -1 if nothing can be reached there."""
+    try:
+        return os.open(path, flags, dir_fd=at)
+    except OSError as problem:
+        if problem.errno in _GONE:
+            return -1
+        raise
 
 
 def _harmless(lines: "Iterable[bytes]") -> "Iterator[bytes]":

@@ -10,6 +10,7 @@ import stat
 import struct
 from errno import ENOSYS, EOPNOTSUPP
 
+from agent_exec.model.closing import Closing
 from agent_exec.sandbox.linux.calls import failure, invoke, open_path
 
 WRITE_FILE = 1 << 1
@@ -26,8 +27,6 @@ REFER = 1 << 13
 TRUNCATE = 1 << 14
 IOCTL_DEV = 1 << 15
 
-BIND_TCP = 1
-CONNECT_TCP = 2
 _SCOPE_ABSTRACT_UNIX = 1
 _SCOPE_SIGNAL = 2
 
@@ -37,22 +36,17 @@ _OF_FILES = WRITE_FILE | TRUNCATE | IOCTL_DEV
 _NEVER = MAKE_CHAR | MAKE_BLOCK | IOCTL_DEV
 
 _VERSION = 1
-_ERRATA = 2
 _PATH_BENEATH = 1
-_NET_PORT = 2
 
 
 def abi() -> int:
     """Return the version of the kernel's Landlock; 0 if it has none, or it is switched off."""
-    return _ask(_VERSION)
-
-
-def errata() -> int:
-    """Return the bits of the mistakes that this kernel has mended; 0 if it cannot tell."""
     try:
-        return _ask(_ERRATA)
-    except OSError:  # a kernel that does not know the question
-        return 0
+        return invoke("landlock_create_ruleset", None, 0, _VERSION)
+    except OSError as problem:
+        if problem.errno in (ENOSYS, EOPNOTSUPP):
+            return 0
+        raise
 
 
 def handled(version: int) -> int:
@@ -67,73 +61,45 @@ def handled(version: int) -> int:
 class Ruleset:
     """What may be written to; made once, and good for any number of processes that restrict themselves.
 
-    `net` denies binding and connecting TCP ports (from ABI 4 on), `scope`
-    denies signals and abstract sockets to whoever is outside (from ABI 6 on).
-    The first version denies every link and rename between folders.
+    Signals and abstract sockets that lead out are denied if `scope` says so
+    (from ABI 6 on). The first version denies every link and rename between folders.
     """
 
-    __slots__ = ("abi", "fd", "net", "rights", "scope")
+    __slots__ = ("_fd", "_rights", "scope")
 
-    def __init__(self, *, net: bool = False, scope: bool = True) -> None:
-        self.fd = -1
-        self.abi = abi()
-        if self.abi == 0:
+    def __init__(self) -> None:
+        version = abi()
+        if version == 0:
             raise failure(EOPNOTSUPP, "landlock_create_ruleset")
-        self.rights = handled(self.abi)
-        self.net = net and self.abi >= 4
-        self.scope = scope and self.abi >= 6
-        fields = [self.rights]
-        if self.abi >= 4:
-            fields.append(BIND_TCP | CONNECT_TCP if self.net else 0)
-        if self.abi >= 6:
-            fields.append(_SCOPE_ABSTRACT_UNIX | _SCOPE_SIGNAL if self.scope else 0)
+        self._rights = handled(version)
+        self.scope = version >= 6
+        fields = [self._rights]
+        if self.scope:
+            fields += [0, _SCOPE_ABSTRACT_UNIX | _SCOPE_SIGNAL]  # and nothing about the network
         attributes = struct.pack(f"{len(fields)}Q", *fields)
-        self.fd = invoke("landlock_create_ruleset", attributes, len(attributes), 0)
+        self._fd = invoke("landlock_create_ruleset", attributes, len(attributes), 0)
 
     def allow_write(self, where: str | int) -> None:
         """Let all below a path, or what a descriptor stands for, be changed; but no devices be made there."""
-        self._allow(where, self.rights & ~_NEVER)
+        self._allow(where, self._rights & ~_NEVER)
 
-    def allow_devices(self, where: str | int) -> None:
+    def allow_devices(self, where: str) -> None:
         """Let the devices below a path be written to and controlled, and nothing be made or removed."""
-        self._allow(where, _OF_FILES & self.rights)
-
-    def allow_port(self, port: int, rights: int = CONNECT_TCP) -> None:
-        """Let a TCP port be used."""
-        rule = struct.pack("QQ", rights, port)
-        invoke("landlock_add_rule", self.fd, _NET_PORT, rule, 0, path=f"port {port}")
+        self._allow(where, _OF_FILES & self._rights)
 
     def restrict_self(self) -> None:
         """Apply the rules to this thread and all it starts; for ever, and needs no_new_privs."""
-        invoke("landlock_restrict_self", self.fd, 0)
+        invoke("landlock_restrict_self", self._fd, 0)
 
     def close(self) -> None:
-        """Forget the rules; who is restricted by them stays so."""
-        if self.fd >= 0:
-            os.close(self.fd)
-            self.fd = -1
-
-    def _allow(self, where: str | int, rights: int) -> None:
-        if isinstance(where, int):
-            self._add(where, rights, f"descriptor {where}")
-            return
-        fd = open_path(where)
-        try:
-            self._add(fd, rights, where)
-        finally:
+        """Forget the rules; restricted processes stay so. Harmless when repeated."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
             os.close(fd)
 
-    def _add(self, fd: int, rights: int, path: str) -> None:
-        if not stat.S_ISDIR(os.fstat(fd).st_mode):
-            rights &= _OF_FILES
-        rule = struct.pack("=Qi", rights, fd)
-        invoke("landlock_add_rule", self.fd, _PATH_BENEATH, rule, 0, path=path)
-
-
-def _ask(flag: int) -> int:
-    try:
-        return invoke("landlock_create_ruleset", None, 0, flag)
-    except OSError as problem:
-        if problem.errno in (ENOSYS, EOPNOTSUPP):
-            return 0
-        raise
+    def _allow(self, where: str | int, rights: int) -> None:
+        with Closing(open_path(where) if isinstance(where, str) else os.dup(where)) as fd:
+            if not stat.S_ISDIR(os.fstat(fd).st_mode):
+                rights &= _OF_FILES
+            rule = struct.pack("=Qi", rights, fd)
+            invoke("landlock_add_rule", self._fd, _PATH_BENEATH, rule, 0, path=str(where))

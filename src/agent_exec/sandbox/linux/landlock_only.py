@@ -12,8 +12,9 @@ is left when the inner one is gone.
 import os
 from time import sleep
 
+from agent_exec.model.closing import Closing
 from agent_exec.sandbox.linux import calls, landlock, privileges
-from agent_exec.sandbox.linux.box_common import Restricted, check_rights, limit, must_fail, restrict
+from agent_exec.sandbox.linux.box_common import Restricted, limit, must_fail, restrict
 from agent_exec.sandbox.setup_steps import At
 
 TYPE_CHECKING = False
@@ -54,9 +55,8 @@ def confine(spec: "Spec") -> Restricted:
         rules = landlock.Ruleset()
         if spec["writable"]:
             for path, device, inode in spec["roots"]:
-                fd = calls.open_path(os.fsdecode(path), identity=(device, inode))
-                rules.allow_write(fd)
-                os.close(fd)
+                with Closing(calls.open_path(os.fsdecode(path), identity=(device, inode))) as fd:
+                    rules.allow_write(fd)
             for folder in filter(os.path.isdir, _SHARED):
                 rules.allow_write(os.path.realpath(folder))
         for device in map("/dev/{}".format, _DEVICES):
@@ -65,20 +65,14 @@ def confine(spec: "Spec") -> Restricted:
     restrict(rules, "on" if spec["net"] else "off", at)
     box = Restricted(spec, at)
     with at("the self-check"):
-        _check_itself(spec, signals=not rules.scope)
-        box._check()
+        box.check_itself()
+        must_fail("a folder outside of the roots", lambda: os.mkdir("/.agent-exec"))
+        if rules.scope:
+            must_fail("a signal to a process outside", lambda: os.kill(os.getppid(), 0))
+        if not spec["net"]:
+            must_fail("a socket of the internet", lambda: _socket.socket(_socket.AF_INET).close())
     os.chdir("/")
     return box
-
-
-def _check_itself(spec: "Spec", *, signals: bool) -> None:
-    """Try from inside what must not work; raise if it does."""
-    check_rights()
-    must_fail("a folder outside of the roots", lambda: os.mkdir("/.agent-exec"))
-    if not signals:
-        must_fail("a signal to who is outside", lambda: os.kill(os.getppid(), 0))
-    if not spec["net"]:
-        must_fail("a socket of the internet", lambda: _socket.socket(_socket.AF_INET).close())
 
 
 def _guard(pid: int) -> "NoReturn":

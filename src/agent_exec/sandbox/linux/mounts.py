@@ -1,99 +1,105 @@
-"""Small verbs about mounts, for a process in a mount namespace of its own.
+"""Mounts, for a process in a mount namespace of its own: read-only trees, masks, a private /dev and /proc.
 
 No path is ever followed through a symbolic link: it is opened once, and what
 was opened is what is copied or covered. What a read-only mount denies gives
-EROFS; who renames or removes what something is mounted on gets EBUSY.
+EROFS; renaming or removing what something is mounted on gives EBUSY.
 """
 
 import os
 import stat
-from errno import EIO
+from errno import EIO, ENODEV
 
+from agent_exec.model.closing import Closing
 from agent_exec.sandbox.linux import calls
 from agent_exec.sandbox.linux.calls import open_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-SYSTEM_MASKS = (
-    "/sys/devices/virtual/powercap",
-    "/sys/firmware",
-    "/sys/kernel/debug",
-    "/sys/kernel/security",
-    "/sys/kernel/tracing",
+SYSTEM_MASKS = tuple(f"/sys/{path}" for path in "devices/virtual/powercap firmware".split()) + tuple(
+    f"/sys/kernel/{name}" for name in "debug security tracing".split()
 )
 """Folders that tell of the machine what no command needs; not all of them are everywhere."""
 
-_SEALED = calls.MOUNT_RDONLY | calls.MOUNT_NOSUID | calls.MOUNT_NODEV
-_EMPTY = calls.MOUNT_RDONLY | calls.MOUNT_NOSUID | calls.MOUNT_NODEV | calls.MOUNT_NOEXEC
+PROC_MASKS = tuple(
+    f"/proc/{name}"
+    for name in (
+        "acpi asound kallsyms kcore key-users keys kmsg kpagecgroup kpagecount kpageflags latency_stats"
+        " pagetypeinfo sched_debug scsi slabinfo sysrq-trigger timer_list timer_stats vmallocinfo"
+    ).split()
+)
+"""What of the kernel is covered, where it is there: root without capabilities may read some of it."""
+
+DEVICES = (
+    ("null", 1, 3),
+    ("zero", 1, 5),
+    ("full", 1, 7),
+    ("random", 1, 8),
+    ("urandom", 1, 9),
+    ("tty", 5, 0),
+)
+_DEVICE_LINKS = {
+    "fd": "/proc/self/fd",
+    "stdin": "/proc/self/fd/0",
+    "stdout": "/proc/self/fd/1",
+    "stderr": "/proc/self/fd/2",
+    "ptmx": "pts/ptmx",
+}
+_DEVICE_FOLDER = {"size": "65536", "nr_inodes": "64", "mode": "755"}
+_TERMINALS = {"ptmxmode": "0666", "mode": "0620", "max": "64"}
+_MASK_STORE = {"size": "4096", "nr_inodes": "8", "mode": "755"}
+
+BARE = calls.MOUNT_NOSUID | calls.MOUNT_NODEV
+_SEALED = BARE | calls.MOUNT_RDONLY
+_EMPTY = _SEALED | calls.MOUNT_NOEXEC
+_OF_DEVICES = calls.MOUNT_NOSUID | calls.MOUNT_NOEXEC
+_MS_PRIVATE = (1 << 14) | (1 << 18)  # and all below
+_PLACE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+
+_PART = 8
+_FEWEST_ENTRIES = 1024
+_PAGE = 4096
 
 
 def make_private() -> None:
     """Let no mount of ours be seen elsewhere, nor theirs here."""
-    calls.mount(None, "/", None, calls.MS_REC | calls.MS_PRIVATE)
+    calls.invoke("mount", None, b"/", None, _MS_PRIVATE, None, path="/")
 
 
 def clone(path: str, *, identity: tuple[int, int] | None = None, recursive: bool = True) -> int:
-    """Give a detached copy of what is at a path, with all that is mounted below it; attach it or close it."""
-    fd = open_path(path, identity=identity)
-    try:
+    """Return a detached copy of what is at a path, with the mounts below it; attach it or close it."""
+    with Closing(open_path(path, identity=identity)) as fd:
         return calls.open_tree(fd, recursive=recursive, path=path)
-    finally:
-        os.close(fd)
 
 
-def seal(where: int | str, *, recursive: bool = True) -> None:
+def seal(where: int | str) -> None:
     """Make a tree, at a descriptor or a path, read-only, and its devices and set-id bits void."""
-    calls.mount_setattr(where, _SEALED, recursive=recursive)
+    calls.mount_setattr(where, _SEALED)
 
 
-def harden(where: int | str, *, recursive: bool = True) -> None:
+def harden(where: int | str) -> None:
     """Make the devices and the set-id bits in a tree void, and leave it writable."""
-    calls.mount_setattr(where, calls.MOUNT_NOSUID | calls.MOUNT_NODEV, recursive=recursive)
+    calls.mount_setattr(where, BARE)
 
 
-def attach(tree: int, path: str, *, identity: tuple[int, int] | None = None) -> None:
-    """Put a detached tree over a path, and close its descriptor, whatever happens.
-
-    `identity` is who is to be covered.
-    """
-    try:
-        put(tree, path, identity=identity)
-    finally:
-        os.close(tree)
+def attach(tree: int, path: str) -> None:
+    """Put a detached tree over a path, and close its descriptor, whatever happens."""
+    with Closing(tree):
+        put(tree, path)
 
 
-def put(tree: int, path: str, *, identity: tuple[int, int] | None = None) -> None:
+def put(tree: int, path: str) -> None:
     """Put a detached tree over a path, and leave its descriptor open."""
-    target = open_path(path, identity=identity)
-    try:
+    with Closing(open_path(path)) as target:
         calls.move_mount(tree, target, path=path)
-    finally:
-        os.close(target)
 
 
 def protect(path: str, *, identity: tuple[int, int]) -> None:
     """Make what is at a path read-only, by a mount of its own; ESTALE if it is not who is expected."""
-    bind(path, readonly=True, identity=identity)
-
-
-def bind(
-    path: str,
-    onto: str | None = None,
-    *,
-    readonly: bool = False,
-    identity: tuple[int, int] | None = None,
-) -> None:
-    """Let a tree appear in another place, or in its own as a mount of its own."""
-    tree = clone(path, identity=identity)
-    try:
-        if readonly:
-            calls.mount_setattr(tree, _SEALED, path=path)
-    except BaseException:
-        os.close(tree)
-        raise
-    attach(tree, path if onto is None else onto)
+    with Closing(clone(path, identity=identity)) as tree:
+        calls.mount_setattr(tree, _SEALED, path=path)
+        put(tree, path)
 
 
 def pin(path: str) -> None:
@@ -103,7 +109,7 @@ def pin(path: str) -> None:
     mounted on the entry anywhere in the namespace. So pins under a copy that
     is attached above them cost no boundary that links and renames stop at.
     """
-    bind(path)
+    attach(clone(path), path)
 
 
 def make_folder(path: str) -> None:
@@ -126,12 +132,12 @@ def make_folder(path: str) -> None:
         os.close(at)
 
 
-def tmpfs(path: str, *, size: int, inodes: int | None = None, mode: int = 0o1777) -> None:
-    """Cover a folder with an empty one in memory, of so many bytes and so many entries."""
-    options = {"size": str(size), "mode": f"{mode:o}"}
-    if inodes is not None:
-        options["nr_inodes"] = str(inodes)
-    attach(calls.new_filesystem("tmpfs", options, calls.MOUNT_NOSUID | calls.MOUNT_NODEV), path)
+def make_entry(name: str, folder: int, *, is_folder: bool, mode: int) -> None:
+    """Make an empty folder or file to attach something to, in an open folder."""
+    if is_folder:
+        os.mkdir(name, mode, dir_fd=folder)
+    else:
+        os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode, dir_fd=folder))
 
 
 def mask(paths: "Iterable[str]") -> None:
@@ -139,20 +145,15 @@ def mask(paths: "Iterable[str]") -> None:
     wanted = list(paths)
     if not wanted:
         return
-    options = {"size": "4096", "nr_inodes": "8", "mode": "755"}
-    store = calls.new_filesystem("tmpfs", options, _EMPTY & ~calls.MOUNT_RDONLY)
-    try:
-        attach_over_root(store)
-        try:
-            os.mkdir("folder", 0, dir_fd=store)
-            os.close(os.open("file", os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0, dir_fd=store))
-            calls.mount_setattr(store, _EMPTY, recursive=False, path="mask")
-            for path in wanted:
-                _mask(path, store)
-        finally:
-            calls.umount(f"/proc/self/fd/{store}")
-    finally:
-        os.close(store)
+    with _Store(_MASK_STORE, _EMPTY & ~calls.MOUNT_RDONLY) as store:
+        make_entry("folder", store, is_folder=True, mode=0)
+        make_entry("file", store, is_folder=False, mode=0)
+        calls.mount_setattr(store, _EMPTY, recursive=False, path="mask")
+        for path in wanted:
+            with Closing(open_path(path)) as target:
+                name = "folder" if stat.S_ISDIR(os.fstat(target).st_mode) else "file"
+                with Closing(_part_of(store, name, path)) as tree:
+                    calls.move_mount(tree, target, path=path)
 
 
 def is_readonly(path: str) -> bool:
@@ -160,26 +161,114 @@ def is_readonly(path: str) -> bool:
     return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
 
 
-def attach_over_root(tree: int) -> None:
-    """Attach a tree where no path leads: only what is attached can be copied in part.
+class _Store:
+    """A file system in memory that no path leads to, of which parts can be copied while it is attached.
 
-    Whoever has the root open, as every process has, does not see what covers it.
+    It is attached over the root: every process has the root open, and so does not see what covers it.
     """
-    put(tree, "/")
+
+    __slots__ = ("_fd",)
+
+    def __init__(self, options: dict[str, str], attributes: int) -> None:
+        self._fd = calls.new_filesystem("tmpfs", options, attributes)
+
+    def __enter__(self) -> int:
+        try:
+            put(self._fd, "/")
+        except BaseException:
+            os.close(self._fd)
+            raise
+        return self._fd
+
+    def __exit__(self, *_: object) -> None:
+        with Closing(self._fd) as fd:
+            calls.umount(f"/proc/self/fd/{fd}")
 
 
-def _mask(path: str, store: int) -> None:
-    target = open_path(path)
+def _part_of(store: int, name: str, path: str) -> int:
+    """Return a detached copy of a folder or file of a store; `path` is for the error only."""
+    with Closing(os.open(name, _PLACE, dir_fd=store)) as source:
+        return calls.open_tree(source, path=path)
+
+
+def room(wanted: int) -> int:
+    """Return how many bytes a box may keep in memory: what is wanted, or its part of the machine's."""
+    return min(wanted, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // _PART)
+
+
+def memory_folders(paths: "Sequence[str]", wanted: int) -> dict[str, int]:
+    """Make an empty folder for each path, together of so many bytes; attach their trees or close them.
+
+    They are one file system, and so have one bound.
+    """
+    size = room(wanted)
+    options = {"size": str(size), "nr_inodes": str(max(_FEWEST_ENTRIES, size // _PAGE)), "mode": "755"}
+    trees: dict[str, int] = {}
     try:
-        name = "folder" if stat.S_ISDIR(os.fstat(target).st_mode) else "file"
-        source = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=store)
-        try:
-            tree = calls.open_tree(source, path=path)
-        finally:
-            os.close(source)
-        try:
-            calls.move_mount(tree, target, path=path)
-        finally:
-            os.close(tree)
+        with _Store(options, BARE) as store:
+            for number, path in enumerate(paths):
+                os.mkdir(name := str(number), dir_fd=store)
+                os.chmod(name, 0o1777, dir_fd=store)
+                trees[path] = _part_of(store, name, path)
+    except BaseException:
+        _close(trees)
+        raise
+    return trees
+
+
+def private_devices(*, shared_memory: int) -> None:
+    """Cover /dev; `shared_memory` is the tree to be found in /dev/shm, whose descriptor is closed.
+
+    The devices are those of the old /dev, and must be what they are called.
+    The folder itself cannot be changed (EROFS).
+    """
+    trees = {"shm": shared_memory}
+    try:
+        for name, major, minor in DEVICES:
+            trees[name] = _clone_device(f"/dev/{name}", major, minor)
+        trees["pts"] = calls.new_filesystem("devpts", _TERMINALS, _OF_DEVICES)
+        with Closing(calls.new_filesystem("tmpfs", _DEVICE_FOLDER, _OF_DEVICES)) as folder:
+            put(folder, "/dev")
+            for name, tree in trees.items():
+                is_folder = name in {"shm", "pts"}
+                make_entry(name, folder, is_folder=is_folder, mode=0o755 if is_folder else 0o666)
+                calls.move_mount(tree, folder, name, path=f"/dev/{name}")
+            for name, leads_to in _DEVICE_LINKS.items():
+                os.symlink(leads_to, name, dir_fd=folder)
+            calls.mount_setattr(folder, calls.MOUNT_RDONLY | _OF_DEVICES, recursive=False, path="/dev")
     finally:
-        os.close(target)
+        _close(trees)
+
+
+def _clone_device(path: str, major: int, minor: int) -> int:
+    tree = clone(path, recursive=False)
+    try:
+        found = os.fstat(tree)
+        if not stat.S_ISCHR(found.st_mode) or found.st_rdev != os.makedev(major, minor):
+            raise calls.failure(ENODEV, "open_tree", path, f"not the device {major}:{minor}")
+        # The whole tree may have been hardened before; these are the devices that are wanted.
+        calls.mount_setattr(tree, calls.MOUNT_NOSUID, calls.MOUNT_NODEV, recursive=False, path=path)
+    except BaseException:
+        os.close(tree)
+        raise
+    return tree
+
+
+def _close(trees: dict[str, int]) -> None:
+    for tree in trees.values():
+        os.close(tree)
+
+
+def private_proc() -> None:
+    """Cover /proc with one of this process's pid namespace, and mask what no command needs."""
+    attach(calls.new_filesystem("proc", {}, BARE | calls.MOUNT_NOEXEC), "/proc")
+    mask(path for path in PROC_MASKS if os.path.lexists(path))
+
+
+def seal_proc() -> None:
+    """Make all of /proc read-only; what is to be set by it must be set before.
+
+    All of it, for lists of what is dangerous are never complete: to the
+    kernel, root without capabilities is still the owner of /proc/sys.
+    """
+    calls.mount_setattr("/proc", _EMPTY)

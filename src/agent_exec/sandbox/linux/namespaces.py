@@ -1,19 +1,42 @@
-"""Namespaces of one's own: users, mounts, processes, network, names, and what limits them."""
+"""Makes a box of a process: namespaces, mounts, no privileges, Landlock, a filter; then it checks itself.
+
+Runs in a small helper process without threads, which is forked once more:
+the copy is the first process of the box and serves there, the original waits
+for it and ends with it. Whatever fails, nothing is served.
+"""
 
 import fcntl
 import os
 import struct
-from errno import EBUSY, EIO, ENOTSUP, EPERM
+from errno import EBUSY, EIO, EPERM
 
-from agent_exec.sandbox.linux import calls
+from agent_exec.model.closing import Closing
+from agent_exec.model.paths import below
+from agent_exec.sandbox.linux import calls, covers, mounts, privileges
+from agent_exec.sandbox.linux.box_common import (
+    SHARED_BYTES,
+    SHARED_MEMORY,
+    Box,
+    finish,
+    leave_devices,
+    limit,
+    pinned,
+    private_folders,
+)
+from agent_exec.sandbox.setup_steps import At
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal as _signal
     import socket as _socket
+    from collections.abc import Sequence
+    from typing import Any
+
+    Spec = dict[str, Any]
 else:
+    import _signal
     import _socket  # without the enums
 
-NEW_TIME = 0x00000080
 NEW_MOUNT = 0x00020000
 NEW_CGROUP = 0x02000000
 NEW_NAMES = 0x04000000
@@ -38,21 +61,102 @@ _SIOCSIFFLAGS = 0x8914
 _IFF_UP = 1
 
 
+def confine(spec: "Spec") -> Box:
+    """Make a box of this process; return in its copy, as the first process of the box."""
+    at = At()
+    private = private_folders(spec)
+    with at("namespaces"):
+        counts = shares()
+        _leave_groups()
+        unshare_all(network=not spec["net"])
+    _mount(spec, private, at)
+    with at("the network"):
+        if not spec["net"]:
+            loopback_up()
+    with at("its first process"):
+        pid = os.fork()
+        if pid:
+            _wait(pid)
+        privileges.die_with_parent(0)
+    with at("a private /proc"):
+        mounts.private_proc()
+    with at("limits"):
+        processes = None if limit_pids(spec["procs"]) else spec["procs"]
+        limit_counts(counts)
+        if not spec["net"]:  # no closed connection keeps its port: the next command would see it
+            _keep({"/proc/sys/net/ipv4/tcp_max_tw_buckets": 0})
+        privileges.end_first()
+        mounts.seal_proc()
+        limit(spec, processes)
+    return finish(spec, private, at)
+
+
+def _leave_groups() -> None:
+    """Have no rights by further groups; an ordinary user may not leave them, and keeps their rights."""
+    if os.geteuid() == 0:
+        try:
+            os.setgroups([])
+        except PermissionError:
+            return  # root of a namespace only, where groups cannot be changed
+
+
+def _mount(spec: "Spec", private: "Sequence[str]", at: At) -> None:
+    """Rebuild what is to be seen; the order is what makes it hold."""
+    roots = [(os.fsdecode(path), (device, inode)) for path, device, inode in spec["roots"]]
+    masks = [os.fsdecode(path) for path in spec["masks"]]
+    with at("a mount tree of its own"):
+        mounts.make_private()
+    with at("the roots"):
+        trees = [(path, mounts.clone(path, identity=identity)) for path, identity in roots]
+        for path in pinned(spec, masks):
+            mounts.pin(path)
+        covered = covers.open_tops(spec["view"])
+    with at("everything read-only"):
+        mounts.seal("/")
+    with at("a private /tmp"):
+        wanted = (spec["tmp_mb"] << 20) or SHARED_BYTES
+        folders = mounts.memory_folders([*private, SHARED_MEMORY], wanted)
+        for folder in private:
+            mounts.attach(folders[folder], folder)
+    with at("home folders"):
+        covers.put_up(covered)
+    with at("the roots"):
+        for path, tree in trees:
+            (mounts.harden if spec["writable"] else mounts.seal)(tree)
+            if below(path, private):
+                mounts.make_folder(path)
+            mounts.attach(tree, path)
+    with at("protected paths"):
+        for path, device, inode in spec["protected"]:  # one by one: there may be more than descriptors
+            mounts.protect(os.fsdecode(path), identity=(device, inode))
+    with at("a private /dev"):
+        mounts.private_devices(shared_memory=folders[SHARED_MEMORY])
+        leave_devices()
+    with at("masks"):
+        mounts.mask(path for path in (*mounts.SYSTEM_MASKS, *masks) if os.path.lexists(path))
+
+
+def _wait(pid: int) -> None:
+    """Be nothing but the parent of a box, continue it when somebody stops it, and go when it goes."""
+    _signal.set_wakeup_fd(-1)
+    os.closerange(3, 1 << 20)
+    try:
+        while os.WIFSTOPPED(os.waitpid(pid, os.WUNTRACED)[1]):
+            os.kill(pid, _signal.SIGCONT)
+    finally:
+        os._exit(0)
+
+
 def unshare_all(*, network: bool = True) -> None:
     """Enter new namespaces of every kind; the one of processes is for children only.
 
-    `network` False keeps the machine's network. The ids are mapped to
-    themselves. Must come before the process is made undumpable: to one who is
-    not root, the files of the maps would no longer belong.
+    `network` False keeps the machine's network. One user and one group are
+    mapped to themselves. Must come before the process is made undumpable: to
+    an ordinary user, the files of the maps would no longer belong.
     """
     uid, gid = os.geteuid(), os.getegid()
     flags = NEW_USER | NEW_MOUNT | NEW_PID | NEW_IPC | NEW_NAMES | NEW_CGROUP
     calls.unshare(flags | (NEW_NET if network else 0))
-    map_ids(uid, gid)
-
-
-def map_ids(uid: int, gid: int) -> None:
-    """Map one user and one group to themselves in the user namespace just entered."""
     write("/proc/self/setgroups", "deny")
     write("/proc/self/uid_map", f"{uid} {uid} 1")
     write("/proc/self/gid_map", f"{gid} {gid} 1")
@@ -76,21 +180,23 @@ def loopback_up() -> None:
         sock.close()
 
 
-def limit_pids(most: int) -> None:
+def limit_pids(most: int | None) -> bool:
     """Let no pid in this namespace be above a number: it can never hold more processes.
 
     For the first process of a namespace, with its own /proc mounted. Kernels
     before 6.14 have one such number for the machine, which root would change
-    here: there it fails with ENOTSUP, and touches nothing.
+    here: there nothing is touched, and False returned.
     """
+    if not most:
+        return True
     path = "/proc/sys/kernel/pid_max"
     release = os.uname().release.split(".")
     if (int(release[0]), int(release[1].partition("-")[0])) < _OWN_PID_MAX:
-        raise calls.failure(ENOTSUP, "write", path, "this kernel cannot limit the pids of a namespace")
+        return False
     if os.getpid() != 1:
         raise calls.failure(EBUSY, "write", path, "only the first process of a namespace may do this")
-    _require_own_users(path)
-    _keep(path, str(most + _FEWEST_PIDS))
+    _keep({path: most + _FEWEST_PIDS})
+    return True
 
 
 def shares() -> dict[str, int]:
@@ -109,47 +215,31 @@ def limit_counts(most: "dict[str, int]") -> None:
     Where no namespaces may be made (ENOSPC), nothing detached can be made any
     more: to the kernel, a mount that is attached nowhere is in one of its own.
     """
-    _require_own_users("/proc/sys/user")
-    for name, number in most.items():
-        _keep(f"/proc/sys/user/max_{name}", str(number))
-
-
-def forget_connections() -> None:
-    """Let no closed connection keep its port in this network namespace: the next command would see it."""
-    _require_own_users("/proc/sys/net")
-    _keep("/proc/sys/net/ipv4/tcp_max_tw_buckets", "0")
+    _keep({f"/proc/sys/user/max_{name}": number for name, number in most.items()})
 
 
 def write(path: str, text: str) -> None:
     """Write a file of the kernel's in one call, as it wants it."""
     data = text.encode()
     try:
-        fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-        try:
+        with Closing(os.open(path, os.O_WRONLY | os.O_CLOEXEC)) as fd:
             written = os.write(fd, data)
-        finally:
-            os.close(fd)
     except OSError as problem:
         raise calls.failure(problem.errno or EIO, "write", path) from problem
     if written != len(data):
         raise calls.failure(EIO, "write", path)
 
 
-def _keep(path: str, wanted: str) -> None:
-    write(path, wanted)
-    if _read(path).strip() != wanted:
-        raise calls.failure(EIO, "write", path, "the kernel did not keep it")
+def _keep(wanted: dict[str, int]) -> None:
+    """Set numbers of the kernel's for this namespace; raise if that would change the machine's own."""
+    if not in_own_users():
+        raise calls.failure(EPERM, "write", next(iter(wanted)), "not in a user namespace of our own")
+    for path, number in wanted.items():
+        write(path, str(number))
+        if int(_read(path)) != number:
+            raise calls.failure(EIO, "write", path, "the kernel did not keep it")
 
 
 def _read(path: str) -> str:
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
+    with Closing(os.open(path, os.O_RDONLY | os.O_CLOEXEC)) as fd:
         return os.read(fd, 4096).decode()
-    finally:
-        os.close(fd)
-
-
-def _require_own_users(path: str) -> None:
-    """Raise if this would change the machine's own numbers."""
-    if not in_own_users():
-        raise calls.failure(EPERM, "write", path, "not in a user namespace of our own")

@@ -3,6 +3,7 @@
 import os
 from errno import EINVAL, EPERM, ESRCH
 
+from agent_exec.model.closing import Closing
 from agent_exec.sandbox.linux import calls
 
 _SET_PDEATHSIG = 1
@@ -112,11 +113,8 @@ def limit_files(most: int | None, processes: int | None) -> None:
 
 def end_first() -> None:
     """Let this process and all below it be ended before others when the machine runs out of memory."""
-    fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
-    try:
+    with Closing(os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)) as fd:
         os.write(fd, b"1000")
-    finally:
-        os.close(fd)
 
 
 def capabilities(pid: int | str = "self") -> dict[str, int]:
@@ -157,11 +155,5 @@ def _status(pid: int | str) -> dict[str, str]:
 
 
 def _read(path: str) -> str:
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        text = b""
-        while piece := os.read(fd, 1 << 14):
-            text += piece
-    finally:
-        os.close(fd)
-    return text.decode(errors="replace")
+    with Closing(os.open(path, os.O_RDONLY | os.O_CLOEXEC)) as fd:
+        return os.read(fd, 1 << 14).decode(errors="replace")
