@@ -1,14 +1,14 @@
 """A profile: what commands in a box may touch, as the operator wrote it; the machine is not looked at."""
 
 from agent_exec.model.errors import InvalidArgument
-from agent_exec.model.value import Value, refuse_change
-from agent_exec.sandbox.plan.profile_fields import folder, host, names, number, one_of, paths
+from agent_exec.model.value import Value
 from agent_exec.sandbox.plan.secrets import SECRETS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from os import PathLike
+    from typing import Any
 
     from agent_exec.model.choices import GitAccess, ProfileName
     from agent_exec.sandbox.plan.plan import Plan
@@ -17,12 +17,15 @@ if TYPE_CHECKING:
 
 NAMES = ("read-only", "workspace-write", "full-access")
 GIT = ("read-only", "commit")
-MISSING = ("remove", "report", "allow")
-TMP = ("private", "shared")
-UNIX = ("deny", "internal")
-STRENGTHS = ("full", "degraded")
-READING = ("allow-list", "deny-list")
-
+_CHOICES = {
+    "name": NAMES,
+    "git": GIT,
+    "missing": ("remove", "report", "allow"),
+    "secrets": ("allow-list", "deny-list"),
+    "tmp": ("private", "shared"),
+    "unix": ("deny", "internal"),
+    "min_strength": ("full", "degraded"),
+}
 PROTECTED = tuple(
     ".Rprofile .agent-exec .agents .aider.conf.yml .amazonq .amp .augment .bazelrc .cargo .claude"
     " .clinerules .codex .continue .crush .crush.json .cursor .devcontainer .devcontainer.json .envrc"
@@ -38,22 +41,29 @@ PROTECTED = tuple(
 of its own run on the host later. Every `.git` is protected without being named."""
 
 _YEAR = 366 * 86400
+_BOUNDS = {
+    "cpu": (1, _YEAR),
+    "procs": (1, 1 << 22),
+    "memory_mb": (1, 1 << 30),
+    "file_mb": (1, 1 << 30),
+    "open_files": (16, 1 << 20),
+}
+_DENIED = tuple(sorted(SECRETS))
+"""The default of `deny_read`, in the one spelling."""
 
 
-class _Frozen(Value):
-    """A value with an `__init__` of its own that cannot be changed by mistake."""
-
-    __slots__ = ()
-
-    def _fill(self, **fields: object) -> None:
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
-
-    __setattr__ = refuse_change
-    __delattr__ = refuse_change
+def _number(field: str, value: object, low: int, high: int, *, kind: "Any", more: str = "") -> None:
+    """Check that a number lies within bounds; with `more`, None is no limit."""
+    if value is None and more:
+        return
+    if isinstance(value, bool) or not isinstance(value, kind) or not low <= value <= high:
+        what = "a whole number" if kind is int else "a number"
+        raise InvalidArgument(
+            f"{field} must be {what} from {low} to {high}{more}; got {value!r}", field=field
+        )
 
 
-class BoxLimits(_Frozen):
+class BoxLimits(Value):
     """How much commands in a box may use; None is no limit.
 
     `wall` and `cpu` are seconds, `procs` counts processes and threads of the
@@ -62,35 +72,21 @@ class BoxLimits(_Frozen):
     and may write; `file_mb` is for one file.
     """
 
-    __slots__ = ("cpu", "file_mb", "memory_mb", "open_files", "procs", "wall")
+    wall: float | None = None
+    cpu: int | None = None
+    procs: int | None = 1024
+    memory_mb: int | None = None
+    file_mb: int | None = None
+    open_files: int | None = 4096
 
-    wall: float | None
-    cpu: int | None
-    procs: int | None
-    memory_mb: int | None
-    file_mb: int | None
-    open_files: int | None
-
-    def __init__(
-        self,
-        wall: float | None = None,
-        cpu: int | None = None,
-        procs: int | None = 1024,
-        memory_mb: int | None = None,
-        file_mb: int | None = None,
-        open_files: int | None = 4096,
-    ) -> None:
-        seconds = number("limits.wall", wall, 0, _YEAR, whole=False)
-        if seconds == 0:
-            raise InvalidArgument("limits.wall must be more than 0 seconds; leave it out for no limit")
-        self._fill(
-            wall=seconds,
-            cpu=number("limits.cpu", cpu, 1, _YEAR),
-            procs=number("limits.procs", procs, 1, 1 << 22),
-            memory_mb=number("limits.memory_mb", memory_mb, 1, 1 << 30),
-            file_mb=number("limits.file_mb", file_mb, 1, 1 << 30),
-            open_files=number("limits.open_files", open_files, 16, 1 << 20),
-        )
+    def __post_init__(self) -> None:
+        for name, (low, high) in _BOUNDS.items():
+            _number(f"limits.{name}", getattr(self, name), low, high, kind=int, more=", or null for no limit")
+        if self.wall is not None:
+            _number("limits.wall", self.wall, 0, _YEAR, kind=int | float, more=", or null for no limit")
+            if self.wall == 0:
+                raise InvalidArgument("limits.wall must be more than 0 seconds; leave it out for no limit")
+            object.__setattr__(self, "wall", float(self.wall))
 
     def to_json(self) -> dict[str, object]:
         """Return the fields by name, in the order of the alphabet."""
@@ -102,7 +98,7 @@ class BoxLimits(_Frozen):
         return cls(**_known(cls, "limits", fields))  # type: ignore[arg-type]
 
 
-class Profile(_Frozen):
+class Profile(Value):
     """What commands in a box may touch.
 
     `roots` are the folders that may be written to (in "read-only": that are
@@ -125,92 +121,78 @@ class Profile(_Frozen):
     Characters in paths mean themselves, but for those of `deny_read`.
     """
 
-    __slots__ = (
-        "deny_read",
-        "env",
-        "git",
-        "limits",
-        "min_strength",
-        "missing",
-        "name",
-        "net",
-        "protect",
-        "protect_also",
-        "reuse",
-        "roots",
-        "secrets",
-        "show",
-        "tmp",
-        "tmp_mb",
-        "unix",
-        "unprotect",
-    )
+    name: str = "workspace-write"
+    roots: tuple[str, ...] = ()
+    protect: tuple[str, ...] = PROTECTED
+    protect_also: tuple[str, ...] = ()
+    unprotect: tuple[str, ...] = ()
+    git: str = "read-only"
+    missing: str = "remove"
+    deny_read: tuple[str, ...] = _DENIED
+    secrets: str = "allow-list"
+    show: tuple[str, ...] = ()
+    tmp: str = "private"
+    tmp_mb: int = 1024
+    net: str | tuple[str, ...] = "off"
+    unix: str = "deny"
+    env: tuple[str, ...] = ()
+    limits: BoxLimits = BoxLimits()
+    min_strength: str = "full"
+    reuse: bool = True
 
-    name: str
-    roots: tuple[str, ...]
-    protect: tuple[str, ...]
-    protect_also: tuple[str, ...]
-    unprotect: tuple[str, ...]
-    git: str
-    missing: str
-    deny_read: tuple[str, ...]
-    secrets: str
-    show: tuple[str, ...]
-    tmp: str
-    tmp_mb: int
-    net: str | tuple[str, ...]
-    unix: str
-    env: tuple[str, ...]
-    limits: BoxLimits
-    min_strength: str
-    reuse: bool
+    if TYPE_CHECKING:
 
-    def __init__(
-        self,
-        name: "ProfileName" = "workspace-write",
-        roots: "Sequence[str | bytes | PathLike[str]]" = (),
-        *,
-        protect: "Sequence[str]" = PROTECTED,
-        protect_also: "Sequence[str]" = (),
-        unprotect: "Sequence[str]" = (),
-        git: "GitAccess" = "read-only",
-        missing: str = "remove",
-        deny_read: "Sequence[str]" = SECRETS,
-        secrets: str = "allow-list",
-        show: "Sequence[str]" = (),
-        tmp: str = "private",
-        tmp_mb: int = 1024,
-        net: "str | Sequence[str]" = "off",
-        unix: str = "deny",
-        env: "Sequence[str]" = (),
-        limits: BoxLimits | None = None,
-        min_strength: str = "full",
-        reuse: bool = True,
-    ) -> None:
-        if not isinstance(reuse, bool):
-            raise InvalidArgument(f"reuse must be True or False; got {reuse!r}", field="reuse")
+        def __init__(
+            self,
+            name: ProfileName = "workspace-write",
+            roots: Sequence[str | bytes | PathLike[str]] = (),
+            *,
+            protect: Sequence[str] = PROTECTED,
+            protect_also: Sequence[str] = (),
+            unprotect: Sequence[str] = (),
+            git: GitAccess = "read-only",
+            missing: str = "remove",
+            deny_read: Sequence[str] = SECRETS,
+            secrets: str = "allow-list",
+            show: Sequence[str] = (),
+            tmp: str = "private",
+            tmp_mb: int = 1024,
+            net: str | Sequence[str] = "off",
+            unix: str = "deny",
+            env: Sequence[str] = (),
+            limits: BoxLimits | None = None,
+            min_strength: str = "full",
+            reuse: bool = True,
+        ) -> None:
+            """Accept more types than the fields have: each is brought into its one spelling."""
+
+    def __post_init__(self) -> None:
+        for field, allowed in _CHOICES.items():
+            value = getattr(self, field)
+            if not isinstance(value, str) or value not in allowed:
+                raise InvalidArgument(
+                    f"{field} must be one of {', '.join(allowed)}; got {value!r}", field=field
+                )
+        if not isinstance(self.reuse, bool):
+            raise InvalidArgument(f"reuse must be True or False; got {self.reuse!r}", field="reuse")
+        limits: object = self.limits
         if limits is not None and not isinstance(limits, BoxLimits):
-            raise InvalidArgument(f"limits must be BoxLimits; got {limits!r}")
-        self._fill(
-            name=one_of("name", name, NAMES),
-            roots=tuple(dict.fromkeys(folder("roots", path) for path in paths("roots", roots))),
-            protect=_places("protect", protect),
-            protect_also=_places("protect_also", protect_also),
-            unprotect=_places("unprotect", unprotect),
-            git=one_of("git", git, GIT),
-            missing=one_of("missing", missing, MISSING),
-            deny_read=_DENIED if deny_read is SECRETS else _places("deny_read", deny_read),
-            secrets=one_of("secrets", secrets, READING),
-            show=_shown(show),
-            tmp=one_of("tmp", tmp, TMP),
-            tmp_mb=number("tmp_mb", tmp_mb, 1, 1 << 20, none=False),
-            net=_net(net),
-            unix=one_of("unix", unix, UNIX),
-            env=names("env", env),
-            limits=BoxLimits() if limits is None else limits,
-            min_strength=one_of("min_strength", min_strength, STRENGTHS),
-            reuse=reuse,
-        )
+            raise InvalidArgument(f"limits must be BoxLimits; got {limits!r}", field="limits")
+        _number("tmp_mb", self.tmp_mb, 1, 1 << 20, kind=int)
+        put = object.__setattr__
+        put(self, "limits", limits or BoxLimits())
+        roots = _listed("roots", self.roots, "paths")
+        put(self, "roots", tuple(dict.fromkeys(_path("roots", path, relative=False) for path in roots)))
+        for field in ("protect", "protect_also", "unprotect", "deny_read", "show"):
+            put(self, field, _places(field, getattr(self, field)))
+        for path in self.show:
+            if not path.startswith(("/", "~/")) or "*" in path or "?" in path:
+                raise InvalidArgument(
+                    f"show must be absolute paths or paths below ~, without * and ?; got {path!r}",
+                    field="show",
+                )
+        put(self, "net", _net(self.net))
+        put(self, "env", _variables(self.env))
 
     def guarded(self, spawner: "Spawner") -> "Guard":
         """Return what `Engine.start` confines a command by, planned now."""
@@ -262,7 +244,7 @@ class Profile(_Frozen):
         return cls(**fields)  # type: ignore[arg-type]
 
 
-def _known(cls: type[_Frozen], what: str, fields: object) -> dict[str, object]:
+def _known(cls: type[Value], what: str, fields: object) -> dict[str, object]:
     from collections.abc import Mapping
 
     allowed = ", ".join(sorted(cls.__slots__))
@@ -294,30 +276,83 @@ def _once(pairs: "list[tuple[str, object]]") -> dict[str, object]:
     return found
 
 
+def _listed(field: str, value: object, what: str) -> "Sequence[object]":
+    """Return a list unchanged: one text alone is not a list of its characters."""
+    if not isinstance(value, list | tuple):
+        raise InvalidArgument(f"{field} must be a list of {what}; got {value!r}", field=field)
+    return value
+
+
 def _places(field: str, value: object) -> tuple[str, ...]:
     """Return paths, relative or absolute; their order means nothing."""
-    return tuple(sorted({folder(field, path, relative=True) for path in paths(field, value)}))
+    if value is SECRETS or value is _DENIED:
+        return _DENIED
+    paths = _listed(field, value, "paths")
+    return tuple(sorted({_path(field, path, relative=True) for path in paths}))
 
 
-_DENIED = tuple(sorted(SECRETS))  # in the one spelling already
+def _path(field: str, value: object, *, relative: bool) -> str:
+    """Return a path without doubled or trailing slashes; its characters mean themselves.
+
+    `..` is refused: what it leads to depends on links that may change.
+    """
+    path = value
+    if not isinstance(path, str | bytes):
+        make = getattr(type(path), "__fspath__", None)
+        path = make(path) if make is not None else path
+    if isinstance(path, bytes):
+        path = path.decode("utf-8", "surrogateescape")
+    if not isinstance(path, str) or not path:
+        raise InvalidArgument(f"{field} must be paths; got {value!r}", field=field)
+    if "\0" in path:
+        raise InvalidArgument(f"{field} must not contain a NUL character; got {path!r}", field=field)
+    try:
+        path.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise InvalidArgument(
+            f"{field} must be text that can be encoded; got {path!r}", field=field
+        ) from None
+    absolute = path.startswith("/")
+    if not absolute and not relative:
+        raise InvalidArgument(
+            f"{field} must be absolute paths, whatever the working directory; got {path!r}", field=field
+        )
+    parts = [part for part in path.split("/") if part and part != "."]
+    if ".." in parts:
+        raise InvalidArgument(f"{field} must not contain '..'; write where {path!r} leads to", field=field)
+    if not parts:
+        raise InvalidArgument(f"{field} must not be {path!r}: name a folder or file below it", field=field)
+    return ("/" if absolute else "") + "/".join(parts)
 
 
-def _shown(value: object) -> tuple[str, ...]:
-    """Return paths that are absolute or below the home folder, and mean themselves."""
-    found = _places("show", value)
-    for path in found:
-        if not path.startswith(("/", "~/")) or "*" in path or "?" in path:
+def _variables(value: object) -> tuple[str, ...]:
+    """Return names of environment variables; their order means nothing."""
+    found: set[str] = set()
+    for name in _listed("env", value, "names of variables"):
+        if not isinstance(name, str) or not name.isascii() or not name or set(name) & {"=", "\0"}:
             raise InvalidArgument(
-                f"show must be absolute paths or paths below ~, without * and ?; got {path!r}", field="show"
+                f"env must be names of variables, without '=' and values; got {name!r}", field="env"
             )
-    return found
+        found.add(name)
+    return tuple(sorted(found))
 
 
 def _net(value: object) -> str | tuple[str, ...]:
-    if isinstance(value, str):
-        if value not in {"off", "on"}:
-            raise InvalidArgument(f'net must be "off", "on" or a list of hosts; got {value!r}', field="net")
-        return value
+    """Return "off", "on", or hosts in their one spelling, as they are compared and dialled."""
+    if value in ("off", "on"):
+        return str(value)
     if not isinstance(value, list | tuple):
         raise InvalidArgument(f'net must be "off", "on" or a list of hosts; got {value!r}', field="net")
-    return tuple(sorted({host("net", one) for one in value})) or "off"
+    from agent_exec.sandbox.hosts import BadName, read_rule
+
+    found: set[str] = set()
+    for one in value:
+        try:
+            found.add(read_rule(one, plain=True).text)
+        except BadName as error:
+            raise InvalidArgument(
+                "net must be hosts such as example.org, *.example.org, 192.0.2.1:443 or [2001:db8::1]:443; "
+                f"got {one!r}: {error}",
+                field="net",
+            ) from None
+    return tuple(sorted(found)) or "off"
