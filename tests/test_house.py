@@ -55,7 +55,7 @@ OPENERS = {  # who opens files, and why no path of a model, a client or a comman
     "logs/files.py": "names of ours, in the folder of jobs",
     "logs/folders.py": "the one way",
     "sandbox/linux/": "inside of a box that is being made, and /proc",
-    "sandbox/report/removal.py": "folders below a root, part by part and without links, of what is renamed there",
+    "sandbox/report/changes.py": "folders below a root, part by part and without links, of what is renamed there",
     "sandbox/plan/paths.py": "files of git, which are only looked at",
     "sandbox/plan/plan.py": "who a root is",
     "sandbox/plan/survey.py": "names below a root, which are only looked at",
@@ -167,7 +167,7 @@ def test_files_are_replaced_whole_in_one_place() -> None:
         "jobs/store.py",  # buries a folder
         "logs/folders.py",  # below a folder that is held open, for patches
         "places.py",
-        "sandbox/report/removal.py",  # moves a folder aside, below one that is held open
+        "sandbox/report/changes.py",  # moves a folder aside, below one that is held open
     }
 
 

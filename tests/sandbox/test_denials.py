@@ -7,7 +7,7 @@ import pytest
 
 from agent_exec.sandbox.plan.plan import Plan, Root
 from agent_exec.sandbox.profile import BoxLimits, Profile
-from agent_exec.sandbox.report.denials import denials, exhausted, human
+from agent_exec.sandbox.report.report import denials, exhausted, human
 
 
 @pytest.fixture

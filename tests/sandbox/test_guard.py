@@ -15,8 +15,8 @@ from agent_exec.model.errors import PlanFailed, SandboxUnavailable
 from agent_exec.model.outcome import Outcome
 from agent_exec.sandbox.plan.ours import ours
 from agent_exec.sandbox.profile import PROTECTED, Profile
+from agent_exec.sandbox.report import changes
 from agent_exec.sandbox.report import guard as guards
-from agent_exec.sandbox.report import removal
 from agent_exec.sandbox.report.changes import compare
 from agent_exec.sandbox.report.guard import Guard
 from agent_exec.sandbox.sandbox import shared_sandbox
@@ -296,7 +296,7 @@ def test_what_another_command_made_is_taken_away_without_harm_to_this_one(root: 
             agent_exec.Command(["sh", "-c", line], cwd=root), sandbox=Profile("workspace-write", [root])
         )
         wait_until((root / "up").exists)
-        moved = Path(removal.take_away(str(root / ".claude"), [str(root)]))
+        moved = Path(changes.take_away(str(root / ".claude"), [str(root)]))
         wait_until((root / "made").exists)
         assert isinstance(run.guard, Guard)
         (change,) = run.guard.look()

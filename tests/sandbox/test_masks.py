@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from agent_exec.model.errors import InvalidArgument
-from agent_exec.sandbox.plan.masks import matches
 from agent_exec.sandbox.plan.plan import make_plan, revalidate, unmasked
+from agent_exec.sandbox.plan.reading import matches
 from agent_exec.sandbox.profile import Profile
 from sandbox.trees import names, planned
 

@@ -20,13 +20,13 @@ def windows(path: str) -> str:
 _whole = windows if sys.platform == "win32" else posix
 
 
-def inside(path: str, folder: str) -> bool:
-    """True if a path is a folder, or lies below it.
+def inside(path: str, *folders: str) -> bool:
+    """True if a path is one of the folders, or lies below one.
 
-    Both are absolute, with links followed as far as they are to be followed,
+    All are absolute, with links followed as far as they are to be followed,
     and without `.` and `..`; one separator at their end does not matter.
     """
-    return _whole(path).startswith(_whole(folder))
+    return _whole(path).startswith(tuple([_whole(folder) for folder in folders]))
 
 
 def below(path: str, folders: "Iterable[str]") -> bool:

@@ -6,7 +6,6 @@ from errno import EAGAIN
 from agent_exec.model.box_spec import Box
 from agent_exec.model.digest import sha256
 from agent_exec.sandbox.backends import backend
-from agent_exec.sandbox.plan.homes import uncovered
 from agent_exec.sandbox.setup_steps import STEPS
 
 TYPE_CHECKING = False
@@ -25,16 +24,14 @@ def new_order(plan: "Plan", tokens: "dict[str, str]") -> Box:
     limits = profile.limits
     hosts = () if isinstance(profile.net, str) else profile.net
     chosen = backend(plan.backend)
+    held = {path for path, _ in plan.held}
     spec: dict[str, object] = {
         "roots": [(os.fsencode(root.path), root.device, root.inode) for root in plan.roots or plan.visible],
         "writable": profile.name == "workspace-write",
         "protected": [
             (os.fsencode(path), *known) for path, known in zip(plan.protected, plan.identities, strict=True)
         ],
-        "masks": [
-            os.fsencode(path)
-            for path in uncovered(plan.masks, plan.view, [root.path for root in plan.roots or plan.visible])
-        ],
+        "masks": [os.fsencode(path) for path in plan.masks if path in held],
         "view": [(kind, os.fsencode(path), os.fsencode(extra)) for kind, path, extra in plan.view],
         "own": [os.fsencode(os.path.realpath(path)) for path in plan.own],
         "tmp_mb": profile.tmp_mb if profile.tmp == "private" else 0,

@@ -12,10 +12,16 @@ from agent_exec.places import make_folder
 from agent_exec.sandbox.backends import Backend, backends
 from agent_exec.sandbox.box_order import new_order
 from agent_exec.sandbox.environment import scrub
-from agent_exec.sandbox.plan.memory import Memory
 from agent_exec.sandbox.plan.ours import Ours
 from agent_exec.sandbox.plan.paths import identity
-from agent_exec.sandbox.plan.plan import Plan, changed_protections, changed_roots, make_plan, unmasked
+from agent_exec.sandbox.plan.plan import (
+    Memory,
+    Plan,
+    changed_protections,
+    changed_roots,
+    make_plan,
+    unmasked,
+)
 from agent_exec.sandbox.profile import Profile
 from agent_exec.sandbox.report.guard import Guard, Watched
 

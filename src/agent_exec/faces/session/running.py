@@ -384,7 +384,7 @@ class Sessions:
 
             notes += masked_failures(self._pipelines, session.number, exit_code)
         if session.guard is not None and session.guard.plan.backend:
-            from agent_exec.sandbox.report.denials import denials, human
+            from agent_exec.sandbox.report.report import denials, human
 
             found = denials(session.guard.plan, text, str(session.command.cwd))
             notes += [human(found)] if found else []

@@ -6,8 +6,8 @@ import stat
 from errno import EIO, EPERM, ESTALE
 from time import process_time
 
-from agent_exec.model.closing import Closing
 from agent_exec.model.paths import below, inside
+from agent_exec.sandbox.closing import Closing
 from agent_exec.sandbox.linux import covers, landlock, mounts, privileges, seccomp
 
 TYPE_CHECKING = False

@@ -6,7 +6,7 @@ import stat
 import struct
 from errno import EIO, ELOOP, ENOSYS, ESTALE
 
-from agent_exec.model.closing import Closing
+from agent_exec.sandbox.closing import Closing
 
 AT_FDCWD = -100
 AT_EMPTY_PATH = 0x1000

@@ -8,9 +8,9 @@ import os
 import stat
 from errno import EACCES, ELOOP, ENOENT, ENOTDIR
 
-from agent_exec.model.closing import Closing
 from agent_exec.model.paths import inside
 from agent_exec.model.secret import PARTS, is_secret
+from agent_exec.sandbox.closing import Closing
 from agent_exec.sandbox.linux import calls
 from agent_exec.sandbox.linux.mounts import BARE, make_entry, make_folder, put
 

@@ -10,7 +10,7 @@ import stat
 import struct
 from errno import ENOSYS, EOPNOTSUPP
 
-from agent_exec.model.closing import Closing
+from agent_exec.sandbox.closing import Closing
 from agent_exec.sandbox.linux.calls import failure, invoke, open_path
 
 WRITE_FILE = 1 << 1

@@ -12,7 +12,7 @@ is left when the inner one is gone.
 import os
 from time import sleep
 
-from agent_exec.model.closing import Closing
+from agent_exec.sandbox.closing import Closing
 from agent_exec.sandbox.linux import calls, landlock, privileges
 from agent_exec.sandbox.linux.box_common import Restricted, limit, must_fail, restrict
 from agent_exec.sandbox.setup_steps import At

@@ -9,7 +9,7 @@ import os
 import stat
 from errno import EIO, ENODEV
 
-from agent_exec.model.closing import Closing
+from agent_exec.sandbox.closing import Closing
 from agent_exec.sandbox.linux import calls
 from agent_exec.sandbox.linux.calls import open_path
 

@@ -10,8 +10,8 @@ import os
 import struct
 from errno import EBUSY, EIO, EPERM
 
-from agent_exec.model.closing import Closing
 from agent_exec.model.paths import below
+from agent_exec.sandbox.closing import Closing
 from agent_exec.sandbox.linux import calls, covers, mounts, privileges
 from agent_exec.sandbox.linux.box_common import (
     SHARED_BYTES,

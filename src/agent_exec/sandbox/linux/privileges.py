@@ -3,7 +3,7 @@
 import os
 from errno import EINVAL, EPERM, ESRCH
 
-from agent_exec.model.closing import Closing
+from agent_exec.sandbox.closing import Closing
 from agent_exec.sandbox.linux import calls
 
 _SET_PDEATHSIG = 1

@@ -3,8 +3,8 @@
 import os
 
 from agent_exec.model.paths import inside
-from agent_exec.sandbox.plan.look import Look
-from agent_exec.sandbox.report.denials import forbids
+from agent_exec.sandbox.plan.paths import Look
+from agent_exec.sandbox.report.report import forbids
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

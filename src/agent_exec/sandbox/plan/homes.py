@@ -16,8 +16,7 @@ import sys
 
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.paths import inside
-from agent_exec.sandbox.plan.look import Look
-from agent_exec.sandbox.plan.paths import outermost, read_small
+from agent_exec.sandbox.plan.paths import Look, above_all, outermost, read_small
 from agent_exec.sandbox.plan.secrets import SHOWN, TEXTS
 
 TYPE_CHECKING = False
@@ -52,11 +51,6 @@ def real_home() -> str:
         return pwd.getpwuid(os.geteuid()).pw_dir
     except KeyError:
         return ""
-
-
-def search_path() -> tuple[str, ...]:
-    """Return the folders in which programs are looked for, as this process has them."""
-    return tuple(dict.fromkeys(path for path in os.environ.get("PATH", "").split(":") if path[:1] == "/"))
 
 
 class Homes:
@@ -214,27 +208,9 @@ class Homes:
         return found is not None and stat.S_ISDIR(found.st_mode)
 
 
-def uncovered(masks: "Iterable[str]", view: "View", roots: "Sequence[str]") -> list[str]:
-    """Return the masks that the view does not see to, of which this user could read something."""
-    covers = [path for kind, path, _ in view if kind == "cover"]
-    gone = [path for kind, path, _ in view if kind == "hide"]
-    return [
-        mask
-        for mask in masks
-        if any(inside(mask, root) for root in roots)
-        or (not any(inside(mask, place) for place in (*covers, *gone)) and os.access(mask, os.R_OK))
-    ]
-
-
 def _coverable(home: str) -> bool:
     """True if a folder may be covered as a home: it is not the system's own."""
     return home not in _NEVER and not any(inside(home, place) or inside(place, home) for place in _SYSTEM)
-
-
-def above_all(path: str) -> "Iterable[str]":
-    """Return the folders above a path, the nearest first."""
-    while path := path.rpartition("/")[0]:
-        yield path
 
 
 def _around(root: str, covers: "Sequence[str]", homes: "Sequence[str]") -> list[str]:

@@ -6,12 +6,12 @@ import stat
 from agent_exec.model.errors import InvalidArgument, PlanFailed
 from agent_exec.model.paths import inside
 from agent_exec.model.value import Value
-from agent_exec.sandbox.plan.homes import uncovered
-from agent_exec.sandbox.plan.memory import Memory
+from agent_exec.sandbox.closing import Closing
 from agent_exec.sandbox.plan.ours import Ours, own_paths
-from agent_exec.sandbox.plan.paths import identity, leads_straight, outermost, settle
-from agent_exec.sandbox.plan.protections import find_protections
-from agent_exec.sandbox.plan.survey import BOUND
+from agent_exec.sandbox.plan.paths import FOLDER, identity, outermost, settle
+from agent_exec.sandbox.plan.protections import Protections, find_protections
+from agent_exec.sandbox.plan.reading import Reader
+from agent_exec.sandbox.plan.survey import BOUND, Surveyor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,17 +19,22 @@ if TYPE_CHECKING:
     from typing import Any
 
     from agent_exec.sandbox.plan.homes import View
+    from agent_exec.sandbox.plan.reading import Reading
     from agent_exec.sandbox.profile import Profile
     from agent_exec.sandbox.report.guard import Guard
     from agent_exec.sandbox.sandbox import Spawner
 
 _KERNEL = ("/dev", "/proc", "/sys")
-_FOLDER = (
-    getattr(os, "O_PATH", 0)
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_DIRECTORY", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-)
+
+
+class Memory:
+    """What plans have seen of this machine, kept for the next plan and checked again before each use."""
+
+    __slots__ = ("reader", "surveyor")
+
+    def __init__(self) -> None:
+        self.reader = Reader()
+        self.surveyor = Surveyor()
 
 
 class Root(Value):
@@ -137,38 +142,26 @@ def make_plan(
     for path in asked:  # a link in another root would lead wherever its writer likes
         settle(path, [os.path.realpath(other) for other in asked if other != path], "roots")
     roots = _outer(named)
-    masks, absent, view, readable = memory.reader.find(
-        profile, home=home, roots=[root.path for root in roots], state=state, own=own_paths(), bound=bound
-    )
-    for root in roots:
-        for mask in masks:
-            if inside(root.path, mask):
+    real = [root.path for root in roots]
+    reading = memory.reader.find(profile, home=home, roots=real, state=state, own=own_paths(), bound=bound)
+    for path in real:
+        for mask in reading.masks:
+            if inside(path, mask):
                 raise InvalidArgument(
-                    f"the root {root.path!r} lies in {mask!r}, which deny_read hides; take one of them away",
-                    path=root.path,
+                    f"the root {path!r} lies in {mask!r}, which deny_read hides; take one of them away",
+                    path=path,
                 )
-    if profile.name == "read-only":
-        return Plan(
+    found = Protections()
+    if profile.name == "workspace-write":
+        found = find_protections(
             profile,
-            visible=roots,
-            masks=masks,
-            absent=absent,
-            held=_held(absent, masks, view, roots),
-            loose=_loose(memory, absent, view),
-            view=view,
-            unenforced=readable,
+            real,
+            named=list(dict.fromkeys(root.path for root in named)),
+            home=home,
             own=own,
-            state=tuple(state),
+            bound=bound,
+            surveyor=memory.surveyor,
         )
-    found = find_protections(
-        profile,
-        [root.path for root in roots],
-        named=list(dict.fromkeys(root.path for root in named)),
-        home=home,
-        own=own,
-        bound=bound,
-        surveyor=memory.surveyor,
-    )
     for root in named:
         if held := [path for path in found.protected if inside(root.path, path)]:
             raise InvalidArgument(
@@ -177,20 +170,21 @@ def make_plan(
             )
     plan = Plan(
         profile,
-        roots=roots,
+        roots=roots if profile.name == "workspace-write" else (),
+        visible=roots if profile.name == "read-only" else (),
         protected=found.protected,
         identities=tuple(identity(path) or (0, 0) for path in found.protected),
-        masks=masks,
-        absent=absent,
-        held=_held((*found.protected, *absent), masks, view, roots),
-        loose=_loose(memory, absent, view),
-        view=view,
+        masks=reading.masks,
+        absent=reading.absent,
+        held=_held((*found.protected, *reading.absent), reading, real),
+        loose=tuple((folder, _changed_at(folder)) for folder in reading.loose),
+        view=reading.view,
         missing=found.missing,
         sought=found.sought,
         gits=found.gits,
         obeyed=found.obeyed,
         links=found.links,
-        unenforced=(*found.unenforced, *readable),
+        unenforced=(*found.unenforced, *reading.unenforced),
         own=own,
         state=tuple(state),
     )
@@ -247,18 +241,16 @@ def _changed_at(folder: str) -> int:
 
 
 def _held(
-    paths: "Sequence[str]", masks: "Sequence[str]", view: "View", roots: "Sequence[Root]"
+    paths: "Sequence[str]", reading: "Reading", roots: "Sequence[str]"
 ) -> "tuple[tuple[str, tuple[int, int] | None], ...]":
-    """Return what a mount of its own protects or hides: the host can take it off by a rename."""
-    start = tuple(f"{root.path}/" for root in roots)
-    inner = [path for path in paths if path.startswith(start)]
-    inner += uncovered(masks, view, [root.path for root in roots])
-    return tuple((path, identity(path)) for path in inner)
+    """Return what a mount of its own protects or hides: the host can take it off by a rename.
 
-
-def _loose(memory: Memory, absent: "Sequence[str]", view: "View") -> tuple[tuple[str, int], ...]:
-    """Return the folders in which absent paths would be shown, and when these were last changed."""
-    return tuple((folder, _changed_at(folder)) for folder in memory.reader.loose(absent, view))
+    What this user could not read outside of the roots is not hidden once more.
+    """
+    start = tuple(f"{root}/" for root in roots)
+    held = [path for path in paths if path.startswith(start)]
+    held += [mask for mask in reading.bare if inside(mask, *roots) or os.access(mask, os.R_OK)]
+    return tuple((path, identity(path)) for path in held)
 
 
 def _root(path: str, profile: "Profile", home: str, state: "Sequence[str]") -> Root:
@@ -288,17 +280,18 @@ def _root(path: str, profile: "Profile", home: str, state: "Sequence[str]") -> R
 
 def _open_root(path: str) -> Root:
     try:
-        fd = os.open(path, os.O_RDONLY | _FOLDER)
+        fd = os.open(path, FOLDER)
     except OSError as error:
         raise InvalidArgument(
             f"the root {path!r} is no folder that can be opened: {error.strerror}", path=path
         ) from None
-    try:
+    with Closing(fd):
         found = os.fstat(fd)
-        straight = leads_straight(path, fd)
-    finally:
-        os.close(fd)
-    if not stat.S_ISDIR(found.st_mode) or not straight:
+        try:
+            real = os.readlink(f"/proc/self/fd/{fd}")
+        except OSError:  # no /proc, as on macOS
+            real = os.path.realpath(path)
+    if not stat.S_ISDIR(found.st_mode) or real != path:
         raise InvalidArgument(f"the root {path!r} is no folder by its real path", path=path)
     return Root(path, found.st_dev, found.st_ino)
 

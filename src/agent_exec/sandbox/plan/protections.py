@@ -33,13 +33,13 @@ class Protections(Value):
     where they lead: no mount can hold a link, and so it is put back.
     """
 
-    protected: tuple[str, ...]
-    missing: tuple[str, ...]
-    sought: tuple[str, ...]
-    unenforced: tuple[str, ...]
-    gits: tuple[str, ...]
-    obeyed: tuple[str, ...]
-    links: tuple[tuple[str, str], ...]
+    protected: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    sought: tuple[str, ...] = ()
+    unenforced: tuple[str, ...] = ()
+    gits: tuple[str, ...] = ()
+    obeyed: tuple[str, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
 
 
 def find_protections(

@@ -1,4 +1,4 @@
-"""Whether what is protected is still as it was: no confinement is its own witness."""
+"""Whether what is protected is still as it was, since no confinement is its own witness; and its removal."""
 
 import os
 import stat
@@ -6,13 +6,15 @@ import stat
 from agent_exec.model.digest import sha256
 from agent_exec.model.paths import inside
 from agent_exec.model.value import Value
+from agent_exec.sandbox.closing import Closing
 from agent_exec.sandbox.plan.gitdirs import inner, parts
+from agent_exec.sandbox.plan.paths import FOLDER, identity
 from agent_exec.sandbox.plan.protections import wanted
 from agent_exec.sandbox.plan.survey import BOUND
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from agent_exec.sandbox.plan.plan import Plan
     from agent_exec.sandbox.plan.survey import Survey, Surveyor
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
 MOST_ENTRIES = 1000
 """How many entries of one protected folder are looked at."""
+
+_MARK = ".blocked-"
+"""What follows the name of something that was taken away."""
 
 
 class Snapshot(Value):
@@ -180,3 +185,62 @@ def _digest(path: str) -> tuple[str, bool]:
                 continue
             waiting.extend(os.path.join(here, name) for name in names)
     return hashed.hexdigest(), True
+
+
+def take_away(path: str, roots: "Iterable[str]") -> str:
+    """Rename what is at a path below a root to a name that no program obeys, and return the new path.
+
+    The folder is opened from the root on, and no link is followed: a command
+    that still runs may swap folders meanwhile. Raise OSError if that fails.
+    """
+    fresh = f"{os.path.basename(path)}{_MARK}{os.urandom(3).hex()}"
+    name = os.path.basename(path)
+    with Closing(_open_above(path, roots)) as folder:
+        _writing(folder, lambda: os.rename(name, fresh, src_dir_fd=folder, dst_dir_fd=folder))
+    return os.path.join(os.path.dirname(path), fresh)
+
+
+def was_taken_away(path: str, known: tuple[int, int] | None) -> bool:
+    """True if what was at a path is beside it now, under the name that `take_away` gives."""
+    folder, name = os.path.split(path)
+    try:
+        beside = [one for one in os.listdir(folder) if one.startswith(name + _MARK)]
+    except OSError:
+        return False
+    return known is not None and any(identity(os.path.join(folder, one)) == known for one in beside)
+
+
+def put_back(path: str, target: str, roots: "Iterable[str]") -> None:
+    """Make a link again that a command has removed, or that was taken away; raise OSError if that fails."""
+    with Closing(_open_above(path, roots)) as folder:
+        _writing(folder, lambda: os.symlink(target, os.path.basename(path), dir_fd=folder))
+
+
+def _writing(folder: int, act: "Callable[[], None]") -> None:
+    """Do what changes a folder, also one that a command has made read-only."""
+    try:
+        act()
+    except PermissionError:
+        mode = stat.S_IMODE(os.fstat(folder).st_mode)
+        if mode & stat.S_IWUSR:
+            raise
+        place = f"/proc/self/fd/{folder}"
+        os.chmod(place, mode | stat.S_IWUSR)
+        try:
+            act()
+        finally:
+            os.chmod(place, mode)
+
+
+def _open_above(path: str, roots: "Iterable[str]") -> int:
+    """Return a descriptor of the folder that holds a path, opened below a root part by part."""
+    above = os.path.dirname(path)
+    root = next((root for root in roots if inside(above, root)), None)
+    if root is None:
+        raise OSError(0, "it lies below no root", path)
+    here = os.open(root, FOLDER)
+    for part in above[len(root) :].split("/"):
+        if part:
+            with Closing(here):
+                here = os.open(part, FOLDER, dir_fd=here)
+    return here

@@ -10,8 +10,15 @@ from agent_exec.sandbox.plan.gitdirs import danger, unprotectable
 from agent_exec.sandbox.plan.paths import identity
 from agent_exec.sandbox.plan.plan import Plan
 from agent_exec.sandbox.plan.protections import MOST_PROTECTED, is_name
-from agent_exec.sandbox.report.changes import Change, Snapshot, compare, snapshot
-from agent_exec.sandbox.report.removal import put_back, take_away, was_taken_away
+from agent_exec.sandbox.report.changes import (
+    Change,
+    Snapshot,
+    compare,
+    put_back,
+    snapshot,
+    take_away,
+    was_taken_away,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,7 +1,11 @@
-"""What is told of a box after a command: how strong it was, and what it kept the command from."""
+"""What is reported of a box after a command: its strength, and with evidence what it refused."""
 
+import os
+import re
+
+from agent_exec.model.paths import below, inside
+from agent_exec.model.visible import is_plainly_a_name
 from agent_exec.sandbox.backends import backend
-from agent_exec.sandbox.report.denials import denials, exhausted, human
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,6 +15,8 @@ if TYPE_CHECKING:
     from agent_exec.model.outcome import Outcome
     from agent_exec.sandbox.plan.plan import Plan
 
+    Denial = dict[str, Any]
+
 _REQUESTS = 100
 """How many of the last requests to the network are told."""
 
@@ -18,6 +24,44 @@ _SHOWN = 5
 """How many changes a line for people names."""
 
 _LIMITS = {"SIGXCPU": "cpu", "SIGXFSZ": "file_mb"}
+
+_REFUSALS = {
+    "Read-only file system": "EROFS",
+    "Permission denied": "EACCES",
+    "Operation not permitted": "EPERM",
+    "Device or resource busy": "EBUSY",
+    "Invalid cross-device link": "EXDEV",
+}
+_UNSURE = ("Permission denied", "Operation not permitted")
+"""What is said also of reading and of running, if the file is there."""
+_NETWORK = {
+    "Network is unreachable": "ENETUNREACH",
+    "Temporary failure in name resolution": "EAI_AGAIN",
+    "Could not resolve host": "EAI_AGAIN",
+    "Name or service not known": "EAI_NONAME",
+    "No address associated with hostname": "EAI_NODATA",
+}
+_EXHAUSTED = {
+    "procs": ("fork: retry", "fork: Resource temporarily", "Cannot fork", "can't start new thread"),
+    "memory_mb": ("Cannot allocate memory", "MemoryError", "bad_alloc", "memory exhausted"),
+    "file_mb": ("File too large",),
+    "open_files": ("Too many open files",),
+}
+_QUOTED = re.compile("'([^'\n]+)'|\"([^\"\n]+)\"|\u2018([^\u2018\u2019\n]+)\u2019")
+"""What is between quotes; no mark is looked for twice, however many open and none closes."""
+
+_BARE = r"([\w.@%+~-]*(?:/[\w.@%+~-]*)+)"
+_LAST = re.compile(rf"[\s:]{_BARE}\s*:\s*\Z")
+_FIRST = re.compile(rf"\s*:\s*{_BARE}(?=[:\s]|\Z)")
+"""A path without quotes must have a slash, for a word may be anything, and stand right before the refusal or
+right after it: what a line begins with is the program that speaks."""
+_MOST = 20
+_LINES = 2000
+_TEXT = 1 << 17
+_NAMES = 8
+"""How many names of a line, lines, and characters are looked at: a command may print as many as it likes."""
+_LONGEST = 4096
+"""How long a path may be."""
 
 
 def block(plan: "Plan", outcome: "Outcome", cwd: str, text: str | None = None) -> "dict[str, Any]":
@@ -78,3 +122,134 @@ def refused_hosts(
         {**common, "host": host, "port": port, "rule": reason}
         for host, port, reason in sorted(keys, key=str)[:_REQUESTS]
     ]
+
+
+def denials(plan: "Plan", text: str, cwd: str) -> "list[Denial]":
+    """Find in what a command has printed which of its attempts the plan has refused.
+
+    A path counts as `confirmed` when it stands in a line with the system's
+    word for a refusal, the plan forbids to write there, and without the plan
+    it would have been allowed; as `likely`, if that word may as well be about
+    reading or running what is there. Words about the network are `likely`,
+    when there is none.
+    """
+    unique: list[Denial] = []
+    for line in text[-_TEXT:].splitlines()[-_LINES:]:
+        refusal = next((word for word in _REFUSALS if word in line), None)
+        found: list[Denial] = []
+        if refusal is not None:
+            found = _writes(plan, line, refusal, cwd)
+        elif plan.profile.net != "on" and (word := next((one for one in _NETWORK if one in line), None)):
+            found = [_network(plan, word)]
+        unique += [denial for denial in found if denial not in unique]
+        if len(unique) >= _MOST:
+            break
+    return unique
+
+
+def exhausted(plan: "Plan", text: str) -> list[str]:
+    """Return the limits of the plan that a command was told of, by their names."""
+    limits, lines = plan.profile.limits, "\n".join(text.splitlines()[-_LINES:])
+    return [
+        name
+        for name, words in _EXHAUSTED.items()
+        if getattr(limits, name) is not None and any(word in lines for word in words)
+    ]
+
+
+def human(found: "Sequence[Denial]") -> str:
+    """Return one line for people; "" if nothing was refused.
+
+    A path is a command's own words: it is quoted if it is plainly one, and else left out.
+    """
+    told = [f"{_what(one)} ({one['rule']})" for one in found]
+    return f"[sandbox] blocked: {'; '.join(told[:3])}{' …' if len(told) > 3 else ''}" if told else ""
+
+
+def _what(denial: "Denial") -> str:
+    if denial["kind"] == "fs.write":
+        what = f"write {_quoted(denial['path'])}"
+        return what if denial["evidence"] == "confirmed" else f"likely {what}"
+    if denial.get("host") and is_plainly_a_name(str(denial["host"]).replace(":", "")):
+        return f"connect {denial['host']}:{denial['port']}"
+    return "network"
+
+
+def _writes(plan: "Plan", line: str, refusal: str, cwd: str) -> "list[Denial]":
+    for name in _names(line, refusal):
+        if len(name) > _LONGEST:
+            continue
+        path = os.path.normpath(os.path.join(cwd, name))
+        try:
+            rule = forbids(plan, path)
+            counts = rule and _would_be_allowed(path)
+            unsure = refusal in _UNSURE and os.path.lexists(path)
+            evidence = "likely" if unsure else "confirmed"
+        except (OSError, ValueError):
+            continue  # a link that nobody may read, or no name for a file: a command may print anything
+        if counts:
+            return [
+                {
+                    "kind": "fs.write",
+                    "path": path,
+                    "errno": _REFUSALS[refusal],
+                    "evidence": evidence,
+                    "rule": rule,
+                    "remedy": _remedy(plan),
+                }
+            ]
+    return []
+
+
+def _names(line: str, refusal: str) -> list[str]:
+    """Return what a line may say was refused: all that is quoted, or else the path next to the refusal."""
+    quoted = [next(filter(None, groups)) for groups in _QUOTED.findall(line)]
+    if quoted:
+        return quoted[:_NAMES]
+    before, _, after = line.partition(refusal)
+    found = _LAST.search(before[-_LONGEST:]) or _FIRST.match(after[:_LONGEST])
+    return [] if found is None else [found[1]]
+
+
+def _quoted(path: str) -> str:
+    return f'"{path}"' if is_plainly_a_name(path) else "a path that is not shown here"
+
+
+def forbids(plan: "Plan", path: str) -> str:
+    """Return which rule of the plan forbids to write to a path; "" if none does."""
+    real = os.path.realpath(path)
+    for one in plan.protected:
+        if inside(real, one):
+            return f"{_quoted(one)} is protected"
+    if any(inside(real, root.path) for root in plan.roots):
+        return ""
+    if below(real, (place for kind, place, _ in plan.view if kind == "cover")):
+        return "read-only outside the writable roots"
+    if plan.profile.tmp == "private" and below(real, ("/tmp", "/var/tmp", "/dev")):
+        return ""
+    return "read-only outside the writable roots"
+
+
+def _would_be_allowed(path: str) -> bool:
+    """True if the system itself would have let us write there."""
+    if os.path.lexists(path):
+        return os.access(path, os.W_OK)
+    return os.access(os.path.dirname(path), os.W_OK)
+
+
+def _network(plan: "Plan", word: str) -> "Denial":
+    rule = "the network is off" if plan.profile.net == "off" else "only what is on the list can be reached"
+    return {
+        "kind": "net.connect",
+        "errno": _NETWORK[word],
+        "evidence": "likely",
+        "rule": rule,
+        "remedy": "do without the network, or ask the operator to allow the host",
+    }
+
+
+def _remedy(plan: "Plan") -> str:
+    roots = ", ".join(root.path for root in plan.roots)
+    if not roots:
+        return "ask the operator for a profile that lets you write"
+    return f"write under {roots}, or ask the operator to add a writable root"
