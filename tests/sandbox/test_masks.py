@@ -61,7 +61,7 @@ def test_patterns_that_stand_for_too_much_are_refused(
     profile = Profile(roots=[str(root)], deny_read=["k*"])
     with pytest.raises(InvalidArgument, match="narrow"):
         make_plan(profile, home=str(home), bound=10)
-    monkeypatch.setattr("agent_exec.sandbox.plan.masks.MOST_MASKS", 10)
+    monkeypatch.setattr("agent_exec.sandbox.plan.reading.MOST_MASKS", 10)
     with pytest.raises(InvalidArgument, match="narrower"):
         make_plan(profile, home=str(home))
 

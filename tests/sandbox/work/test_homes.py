@@ -280,7 +280,8 @@ def test_an_environment_that_comes_is_looked_into(boxes: None, monkeypatch: pyte
         for name in ("a", "b"):
             house.put(f".virtualenvs/{name}/bin/x")
             house.put(f".virtualenvs/{name}/pip.conf")
-            out = agent_exec.run(["grep", "-rl", "CANARY", str(house.home)], sandbox=profile)
+            words = ["grep", "-rl", "CANARY", str(house.home)]
+            out = agent_exec.run(words, cwd=str(house.root), sandbox=profile)
             assert not [path for path in out.stdout_text.split() if "pip.conf" in path], name
             assert f"{house.home}/.virtualenvs/{name}/bin/x" in out.stdout_text.split()
 

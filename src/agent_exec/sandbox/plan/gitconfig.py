@@ -6,9 +6,10 @@ from agent_exec.sandbox.plan.paths import led, read_small
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterator
 
 _FILES = 100
+_SPECIAL = frozenset('\\"#;')
 _ESCAPES = {"n": "\n", "t": "\t", "b": "\b", "\\": "\\", '"': '"'}
 _COMMANDS = frozenset(
     "alternaterefscommand askpass clean cmd command defaultkeycommand difffilter driver editor external"
@@ -85,35 +86,30 @@ def _header_end(line: str) -> int:
     return -1
 
 
-def _value(text: str, lines: "Iterable[str]") -> str:
-    """Give a value without quotes, escapes and comments; a backslash at the end goes on in the next line."""
+def _value(text: str, following: "Iterator[str]") -> str:
+    """Return a value without quotes, escapes and comments; a backslash at the end joins the next line."""
+    if not _SPECIAL.intersection(text):
+        return text.strip()
     found: list[str] = []
     kept = 0
     quoted = False
-    text = text.lstrip()
-    following = iter(lines)
-    index = 0
-    while True:
-        if index >= len(text):
+    letters = iter(text.lstrip())
+    while letter := next(letters, ""):
+        if letter in "#;" and not quoted:
             break
-        letter = text[index]
-        index += 1
-        if letter == "\\":
-            if index >= len(text):
-                text, index = next(following, ""), 0
-                continue
-            found.append(_ESCAPES.get(text[index], text[index]))
-            index += 1
-            kept = len(found)
-        elif letter == '"':
+        if letter == '"':
             quoted = not quoted
-            kept = len(found)
-        elif letter in "#;" and not quoted:
-            break
+        elif letter == "\\":
+            escaped = next(letters, "")
+            if not escaped:
+                letters = iter(next(following, ""))
+                continue
+            found.append(_ESCAPES.get(escaped, escaped))
         else:
             found.append(letter)
-            if quoted or not letter.isspace():
-                kept = len(found)
+            if letter.isspace() and not quoted:
+                continue
+        kept = len(found)
     return "".join(found[:kept])
 
 

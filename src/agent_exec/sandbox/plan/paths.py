@@ -48,6 +48,7 @@ def _walk(path: str, facts: "Callable[[str], Facts]") -> "Iterator[Step]":
     without facts leads in circles.
     """
     here, rest, links = "", path.split("/")[::-1], 0
+    last = None
     while rest:
         part = rest.pop()
         if part in {"", "."}:
@@ -62,6 +63,7 @@ def _walk(path: str, facts: "Callable[[str], Facts]") -> "Iterator[Step]":
             return
         if not stat.S_ISLNK(found.st_mode):
             yield here, "", found
+            last = here
             continue
         links += 1
         try:
@@ -74,8 +76,8 @@ def _walk(path: str, facts: "Callable[[str], Facts]") -> "Iterator[Step]":
         yield here, target, found
         here = "" if target.startswith("/") else here.rpartition("/")[0]
         rest.extend(target.split("/")[::-1])
-    if not here:
-        yield "/", "", facts("/")
+    if here != last:  # the root of all, or what `..` leads to at the end
+        yield here or "/", "", facts(here or "/")
 
 
 def settle(path: str, roots: "Sequence[str]", field: str) -> tuple[str, bool]:

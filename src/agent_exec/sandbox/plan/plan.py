@@ -139,7 +139,7 @@ def make_plan(
     if profile.tmp == "shared" and profile.name == "workspace-write":
         asked = (*asked, "/tmp")
     named = [_root(path, profile, home, state) for path in asked]
-    for path in asked:  # a link in another root would lead wherever its writer likes
+    for path in asked if len(asked) > 1 else ():  # a link in another root leads wherever its writer likes
         settle(path, [os.path.realpath(other) for other in asked if other != path], "roots")
     roots = _outer(named)
     real = [root.path for root in roots]
@@ -176,7 +176,7 @@ def make_plan(
         identities=tuple(identity(path) or (0, 0) for path in found.protected),
         masks=reading.masks,
         absent=reading.absent,
-        held=_held((*found.protected, *reading.absent), reading, real),
+        held=_held(found.protected, reading, real),
         loose=tuple((folder, _changed_at(folder)) for folder in reading.loose),
         view=reading.view,
         missing=found.missing,
@@ -241,16 +241,14 @@ def _changed_at(folder: str) -> int:
 
 
 def _held(
-    paths: "Sequence[str]", reading: "Reading", roots: "Sequence[str]"
+    protected: "Sequence[str]", reading: "Reading", roots: "Sequence[str]"
 ) -> "tuple[tuple[str, tuple[int, int] | None], ...]":
     """Return what a mount of its own protects or hides: the host can take it off by a rename.
 
     What this user could not read outside of the roots is not hidden once more.
     """
-    start = tuple(f"{root}/" for root in roots)
-    held = [path for path in paths if path.startswith(start)]
-    held += [mask for mask in reading.bare if inside(mask, *roots) or os.access(mask, os.R_OK)]
-    return tuple((path, identity(path)) for path in held)
+    masks = [mask for mask in reading.bare if inside(mask, *roots) or os.access(mask, os.R_OK)]
+    return tuple((path, identity(path)) for path in (*protected, *reading.inner, *masks))
 
 
 def _root(path: str, profile: "Profile", home: str, state: "Sequence[str]") -> Root:

@@ -130,9 +130,9 @@ def _named(profile: "Profile", folder: str, folders: "Sequence[str]") -> "Iterat
     yield from () if os.path.lexists(git := os.path.join(folder, ".git")) else (git,)
     surveyed = not packaged(f"{folder}/")
     for name in (*profile.protect, *profile.protect_also):
-        path = os.path.join(folder, name)
         if name in profile.unprotect or (surveyed and name in _NAMES):
             continue
+        path = os.path.join(folder, name)
         if "/" in name or not os.path.islink(path):
             path = settle(path, folders, "protect")[0]
         if any(inside(root, path) for root in folders):
@@ -145,7 +145,7 @@ def _named(profile: "Profile", folder: str, folders: "Sequence[str]") -> "Iterat
 
 def _expected(profile: "Profile", folder: str) -> "set[str]":
     """Return what a survey finds right below a folder of what a profile protects, if it exists."""
-    names = (name for name in profile.protect if name in PROTECTED and name not in profile.unprotect)
+    names = _NAMES.intersection(profile.protect).difference(profile.unprotect)
     return set() if packaged(f"{folder}/") else {f"{folder}/{name}" for name in names}
 
 

@@ -26,13 +26,15 @@ _MOST_KNOWN = 16
 class Reading(Value):
     """What may be read: `masks` may not be, `absent` are those that do not exist yet.
 
-    `view` is how homes are shown, `bare` are the masks that it does not see
-    to, or that lie in a root, `loose` the folders of absent paths that it would show. `unenforced`
-    says in words what stays readable.
+    `inner` are the absent paths in roots. `view` is how homes are shown,
+    `bare` are the masks that it does not see to, or that lie in a root,
+    `loose` the folders of absent paths that it would show. `unenforced` says
+    in words what stays readable.
     """
 
     masks: tuple[str, ...]
     absent: tuple[str, ...]
+    inner: tuple[str, ...]
     view: "View"
     bare: tuple[str, ...]
     loose: tuple[str, ...]
@@ -113,7 +115,8 @@ def _reading(
     seen_to = [path for path, kind in kinds.items() if kind != "root"]
     bare = tuple(mask for mask in masks if inside(mask, *roots) or not inside(mask, *seen_to))
     loose = tuple(sorted({os.path.dirname(path) for path in absent if nearest(path) == "root"}))
-    return Reading(masks, absent, view, bare, loose, unenforced)
+    inner = tuple(path for path in absent if inside(path, *roots))
+    return Reading(masks, absent, inner, view, bare, loose, unenforced)
 
 
 def _find_masks(
