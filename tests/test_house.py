@@ -215,7 +215,9 @@ def test_words_are_quoted_and_programs_found_in_one_place() -> None:
 def test_environments_are_built_in_one_place() -> None:
     """Which variables a command inherits is decided in requests/variables.py, and for a box in the sandbox."""
     found = {module for module in MODULES if re.search(r"\benv(iron)?\.items\(\)", module.read_text())}
-    assert {str(module.relative_to(SOURCE)) for module in found if "host" not in module.parts} == {
+    assert {
+        str(module.relative_to(SOURCE)) for module in found if "host" not in module.relative_to(SOURCE).parts
+    } == {
         "requests/variables.py",
         "sandbox/environment.py",
     }

@@ -16,8 +16,7 @@ if sys.platform != "linux":
 import fcntl
 import termios
 
-from agent_exec.host.posix.terminal.input_wait import Attention, Gaze
-from agent_exec.host.posix.terminal.peer import Peer
+from agent_exec.host.posix.input_wait import Attention, Gaze, Peer
 from support import exists, wait_until
 
 

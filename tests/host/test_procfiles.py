@@ -8,7 +8,7 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("there is no /proc", allow_module_level=True)
 
-from agent_exec.host.posix.terminal.procfiles import ProcFiles
+from agent_exec.host.posix.procfiles import ProcFiles
 
 
 def _open() -> int:

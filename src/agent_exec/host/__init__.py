@@ -24,25 +24,27 @@ if TYPE_CHECKING:
         from agent_exec.host.windows.signals import signal_name, signal_number
         from agent_exec.host.windows.spawner import Spawner
     else:
-        from agent_exec.host.posix.ancestors import own_processes
-        from agent_exec.host.posix.detached.control import Control, Watch, ask
-        from agent_exec.host.posix.detached.hide_argv import hide_arguments
-        from agent_exec.host.posix.detached.lock import FileLock, holder, is_locked
-        from agent_exec.host.posix.detached.orphans import end_orphans
-        from agent_exec.host.posix.detached.report import Report, tell
-        from agent_exec.host.posix.detached.start import detach
-        from agent_exec.host.posix.environment import inherited_environment, own_environment, shell
-        from agent_exec.host.posix.identity import identify, is_alive, send_signal
-        from agent_exec.host.posix.interrupts import Interrupts, wait_to_read
-        from agent_exec.host.posix.keeper.tree import boot_id
-        from agent_exec.host.posix.listening import is_listened_on
-        from agent_exec.host.posix.poller import Poller
+        from agent_exec.host.posix.descriptors import Interrupts, Poller, wait_to_read
+        from agent_exec.host.posix.detached import Control, Report, Watch, ask, detach, hide_arguments, tell
+        from agent_exec.host.posix.lock import FileLock, holder, is_locked
+        from agent_exec.host.posix.orphans import end_orphans
         from agent_exec.host.posix.process.handoff_in import Adopted
-        from agent_exec.host.posix.process.local_spawner import LocalSpawner
+        from agent_exec.host.posix.process.local import LocalSpawner
         from agent_exec.host.posix.process.process import Process
         from agent_exec.host.posix.process.spawner import Spawner
         from agent_exec.host.posix.program import on_path, prepare
         from agent_exec.host.posix.signals import on_terminate, signal_name, signal_number
+        from agent_exec.host.posix.system import (
+            boot_id,
+            identify,
+            inherited_environment,
+            is_alive,
+            is_listened_on,
+            own_environment,
+            own_processes,
+            send_signal,
+            shell,
+        )
 elif sys.platform == "win32":
     from agent_exec.host.windows import __getattr__ as __getattr__
 else:

@@ -111,8 +111,13 @@ class Handed(Protocol):
 class Attention(Protocol):
     """What a look at a terminal has shown: `evidence` is "exact", "likely" or "" for one that is busy."""
 
-    evidence: str
-    echo: bool
+    @property
+    def evidence(self) -> str:
+        """How sure it is that a program waits for input."""
+
+    @property
+    def echo(self) -> bool:
+        """True if what is typed is shown."""
 
 
 class Gaze(Protocol):

@@ -85,7 +85,6 @@ def preload() -> None:
     import agent_exec.model.outcome  # noqa: F401
     from agent_exec.host import hide_arguments, on_terminate  # noqa: F401
 
-    LocalSpawner.preload()
     boot_id()
 
 

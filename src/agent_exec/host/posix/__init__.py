@@ -5,25 +5,18 @@ from agent_exec.model.lazy import loader
 _HOMES = {
     name: home
     for home, names in {
-        "ancestors": "own_processes",
-        "detached.control": "Control Watch ask",
-        "detached.hide_argv": "hide_arguments",
-        "detached.lock": "FileLock holder is_locked",
-        "detached.orphans": "end_orphans",
-        "detached.report": "Report tell",
-        "detached.start": "detach",
-        "environment": "inherited_environment own_environment shell",
-        "identity": "identify is_alive send_signal",
-        "interrupts": "Interrupts wait_to_read",
-        "keeper.tree": "boot_id",
-        "listening": "is_listened_on",
-        "poller": "Poller",
+        "descriptors": "Interrupts Poller wait_to_read",
+        "detached": "Control Report Watch ask detach hide_arguments tell",
+        "lock": "FileLock holder is_locked",
+        "orphans": "end_orphans",
         "process.handoff_in": "Adopted",
-        "process.local_spawner": "LocalSpawner",
+        "process.local": "LocalSpawner",
         "process.process": "Process",
         "process.spawner": "Spawner",
         "program": "on_path prepare",
         "signals": "on_terminate signal_name signal_number",
+        "system": "boot_id identify inherited_environment is_alive is_listened_on own_environment "
+        "own_processes send_signal shell",
     }.items()
     for name in names.split()
 }

@@ -5,6 +5,7 @@ import os
 import stat
 
 from agent_exec.host.posix.keeper.launch import STEP_BOX, STEP_CWD, STEP_KEEPER, STEP_PROGRAM, STEP_TERMINAL
+from agent_exec.host.posix.system import own_environment
 from agent_exec.model.errors import (
     AgentExecError,
     CommandNotExecutable,
@@ -213,8 +214,6 @@ def directory(cwd: str | bytes | None) -> bytes:
 def _environment(env: "Variables | None") -> dict[bytes, bytes]:
     """Return the environment in the system's form; a snapshot of our own by default."""
     if env is None:
-        from agent_exec.host.posix.environment import own_environment
-
         return own_environment()
     if env.encoded:
         return dict(env)  # type: ignore[arg-type]

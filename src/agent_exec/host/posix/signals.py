@@ -26,9 +26,9 @@ _LAST = _NUMBERS.get("SIGRTMAX", 0)
 
 
 def forget_all() -> None:
-    """Hear none but the end of children, and ignore none: commands inherit what is ignored.
+    """Block all but the end of children, and ignore none: commands inherit what is ignored.
 
-    A command, or a person, may send a signal to whatever runs; helpers end
+    A command, or a person, may send a signal to all that runs; helpers end
     when their owner does.
     """
     _signal.set_wakeup_fd(-1)  # whose descriptor may be another's by now
@@ -40,6 +40,27 @@ def forget_all() -> None:
                 _signal.signal(number, _signal.SIG_DFL)
             except OSError:
                 continue  # KILL and STOP
+
+
+class Blocked:
+    """Blocks signals of this thread for a `with` block, by default all of them."""
+
+    __slots__ = ("_former", "_numbers")
+
+    def __init__(self, *numbers: int) -> None:
+        self._numbers = numbers or _signal.valid_signals()
+
+    def __enter__(self) -> None:
+        self._former = _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
+        try:
+            # The call itself runs the handlers of what has come before it.
+            _signal.pthread_sigmask(_signal.SIG_BLOCK, self._numbers)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, self._former)
 
 
 def listen_for_children() -> int:

@@ -63,10 +63,6 @@ class LocalSpawner:
         """Let all that we start be found by a name: that of its Job Object."""
         self.name = f"AgentExec-{name}"
 
-    @staticmethod
-    def preload() -> None:
-        """Load what `process` will need: it is loaded."""
-
     def start(
         self,
         argv: "Sequence[str | bytes]",  # noqa: ARG002

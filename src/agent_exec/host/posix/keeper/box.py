@@ -1,4 +1,4 @@
-"""Makes a box of a keeper, before it serves: whoever fails at that runs nothing."""
+"""Makes a box of a keeper, before it serves: a keeper that fails at that runs nothing."""
 
 import os
 import sys
@@ -24,16 +24,13 @@ if TYPE_CHECKING:
             """Make sure that it still confines, before each command; raise what is wrong."""
 
         def clean(self) -> bool:
-            """Take away what a command has left; tell whether the box is as it was."""
+            """Take away what a command has left; True if the box is as it was."""
 
 
 def load(entry: str) -> None:
-    """Load what boxes need into the process that forks them; what is wrong with it each of them tells."""
-    try:
-        for name in (*_NEEDED, entry):
-            __import__(name)
-    except Exception:
-        return
+    """Load all that a box needs: the files of the interpreter may be hidden inside."""
+    for name in (*_NEEDED, entry):
+        __import__(name)
 
 
 def enter(owner: "_socket.socket", requests: wire.Requests, pidfd: int) -> "Inside":
@@ -48,9 +45,7 @@ def enter(owner: "_socket.socket", requests: wire.Requests, pidfd: int) -> "Insi
         os._exit(0)
     _, entry, spec = request
     try:
-        # All that may be needed inside is loaded now: the files of the interpreter may be hidden there.
-        for name in (*_NEEDED, entry):
-            __import__(name)
+        load(entry)
         if hasattr(sys.modules[entry], "wrap"):
             _go_through(entry, spec, owner, pidfd)
     except Exception as error:
@@ -70,8 +65,7 @@ def main() -> None:
                 os.set_inheritable(fd, False)
         with open(order, "rb") as file:
             entry, spec = wire.loads(file.read())
-        for name in (*_NEEDED, entry):
-            __import__(name)
+        load(entry)
     except Exception as error:
         _fail(owner, error)
     tree.become_reaper()
@@ -98,7 +92,7 @@ def _confine(owner: "_socket.socket", entry: str, spec: "Any") -> "Inside":
         box: Inside = sys.modules[entry].confine(spec)
     except Exception as error:
         _fail(owner, error)
-    tree.own_all()  # whatever it is called: no owner of another job can be in here
+    tree.own_all()  # no supervisor of another job can be in here
     wire.send_reply(owner, wire.READY, 0, 0, 0, box.listener)
     if box.listener >= 0:
         os.close(box.listener)

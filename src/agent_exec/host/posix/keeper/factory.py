@@ -13,7 +13,7 @@ import select
 import sys
 
 from agent_exec.host.posix import signals
-from agent_exec.host.posix.keeper import tree, wire
+from agent_exec.host.posix.keeper import box, tree, wire
 from agent_exec.host.posix.keeper.keeper import Keeper
 from agent_exec.host.posix.keeper.launch import STEP_KEEPER
 from agent_exec.host.posix.signals import listen_for_children
@@ -65,7 +65,7 @@ def _watch(pid: int) -> int:
 
 
 class Factory:
-    """The factory's whole state: its keepers, and those that were told to leave their trees alone."""
+    """The factory's whole state: its keepers, and those that were asked to leave their trees alone."""
 
     __slots__ = ("_control", "_keepers", "_leaving", "_left", "_owner", "_say_left", "_wake")
 
@@ -103,7 +103,7 @@ class Factory:
         os._exit(0)
 
     def _serve(self) -> bool:
-        """Fork the keeper that is asked for; say whether the owner is still there."""
+        """Fork the process that is asked for; False if the owner is gone."""
         data, fds = wire.receive(self._control)
         for sock in fds:
             if data[:1] == wire.DETACH:
@@ -115,9 +115,10 @@ class Factory:
     def _hatch(self, sock: int, entry: str) -> None:
         """Fork a keeper onto its socket, or say there why not; it is a box if there is a module to enter."""
         if entry:
-            from agent_exec.host.posix.keeper.box import load
-
-            load(entry)
+            try:
+                box.load(entry)
+            except Exception:
+                pass  # each box tells what is wrong
         try:
             pid = os.fork()
         except OSError as error:
@@ -129,17 +130,14 @@ class Factory:
             self._keepers[pid] = sock
             return
         try:
-            for other in (self._control.detach(), self._wake, self._leaving, *self._keepers.values()):
-                os.close(other)
+            self._close_all()
             tree.become_reaper()
             owner = _socket.socket(fileno=sock)
             requests = wire.Requests(owner)
             if not entry:
                 Keeper(owner, self._owner, self._say_left).serve(requests)
-            from agent_exec.host.posix.keeper.box import enter
-
             os.close(self._say_left)  # nothing of a box is ever left
-            Keeper(owner, self._owner, -1, enter(owner, requests, self._owner)).serve(requests)
+            Keeper(owner, self._owner, -1, box.enter(owner, requests, self._owner)).serve(requests)
         except BaseException:
             sys.excepthook(*sys.exc_info())
         finally:
@@ -147,7 +145,7 @@ class Factory:
 
     def _detach(self, entry: str, sock: int) -> None:
         """Fork a process that lives on without us, into a module's `main`; its descriptors come by socket."""
-        from agent_exec.host.posix.detached.start import take_and_go
+        from agent_exec.host.posix.detached import take_and_go
 
         try:
             __import__(entry)  # here, so that the next one has it already
@@ -162,10 +160,14 @@ class Factory:
             self._left.add(pid)
             os.close(sock)
             return
-        for other in (self._control.detach(), self._wake, self._leaving, *self._keepers.values()):
-            os.close(other)
+        self._close_all()
         os.setsid()
         take_and_go(entry, _socket.socket(fileno=sock))
+
+    def _close_all(self) -> None:
+        """In a forked process: close what belongs to the factory."""
+        for fd in (self._control.detach(), self._wake, self._leaving, *self._keepers.values()):
+            os.close(fd)
 
     def _reap(self) -> None:
         """Reap what has exited; end the tree of a keeper that was killed."""
@@ -178,18 +180,17 @@ class Factory:
                 return
             if os.WIFSTOPPED(status):
                 if pid in self._keepers or pid in self._left:
-                    os.kill(pid, _signal.SIGCONT)  # whoever stopped it meant the command
+                    os.kill(pid, _signal.SIGCONT)  # a stop is meant for the command
                 continue
             self._let_leave()  # it may have said so and been killed since
             self._left.discard(pid)
             sock = self._keepers.pop(pid, -1)
-            if sock < 0:
-                continue
-            self._end_orphans()
-            os.close(sock)
+            if sock >= 0:
+                self._end_orphans()
+                os.close(sock)
 
     def _let_leave(self) -> None:
-        """Have done with the keepers that were told to leave."""
+        """Have done with the keepers that were asked to leave."""
         while select.select([self._leaving], [], [], 0)[0]:
             pid = int.from_bytes(os.read(self._leaving, 4), "little")
             sock = self._keepers.pop(pid, -1)

@@ -1,9 +1,9 @@
 """A keeper: a small process that owns the tree of one run at a time.
 
-It spawns what its owner asks for, reaps it and all who lose their parent
-below it, reports the exit, ends the tree when told to, and ends it by itself
+It spawns what its owner asks for, reaps it and all that lose their parent
+below it, reports the exit, ends the tree when asked to, and ends it by itself
 when the owner is gone, however the owner went. Because it serves one run at a
-time, whoever it adopts belongs to that run.
+time, all that it adopts belongs to that run.
 """
 
 import os
@@ -12,6 +12,7 @@ import select
 from agent_exec.host.posix.keeper import launch, tree, wire
 from agent_exec.host.posix.keeper.box import check
 from agent_exec.host.posix.signals import listen_for_children
+from agent_exec.host.posix.system import start_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,10 +88,7 @@ class Keeper:
         """Do what the owner asks."""
         kind = request[0]
         if kind == wire.SPAWN:
-            _, program, argv, cwd, env, rows, columns = request
-            if env is not None:
-                self._env = env
-            self._spawn(program, argv, cwd, rows, columns, requests.take_fds())
+            self._spawn(requests.take_fds(), *request[1:])
         elif kind == wire.SIGNAL:
             tree.signal_all(request[1])
         elif kind == wire.TERMINATE:
@@ -103,14 +101,14 @@ class Keeper:
             self._change_owner(*requests.take_fds())
 
     def _change_owner(self, owner: int, lock: int) -> None:
-        """Live for another owner from now on, hold its job's lock as it does, and tell it who runs."""
+        """Live for another owner from now on, hold its job's lock as it does, and tell it what runs."""
         former, self._owner = self._owner, owner
         self._poller.register(owner, select.POLLIN)
         if former >= 0:
             self._poller.unregister(former)
             os.close(former)
         if self._box is None:
-            from agent_exec.host.posix.detached.lock import share
+            from agent_exec.host.posix.lock import share
 
             # A kill of the former owner and its tree must not reach us, nor one of its process group.
             tree.become_reaper(tree.SUPERVISOR)
@@ -119,22 +117,29 @@ class Keeper:
         else:
             os.close(lock)
         if self._main and not self._exited:
-            self._tell()
+            self._reply(wire.STARTED, start_of(self._main))
 
     def _spawn(
-        self, program: bytes, argv: tuple[bytes, ...], cwd: bytes, rows: int, columns: int, fds: list[int]
+        self,
+        fds: list[int],
+        program: bytes,
+        argv: tuple[bytes, ...],
+        cwd: bytes,
+        env: dict[bytes, bytes] | None,
+        size: tuple[int, int] | None,
     ) -> None:
-        """Start the command, on a terminal if that has rows; if it ends briefly, report only that."""
+        """Start the command, on a terminal if that has a size; if it ends briefly, report only that."""
+        if env is not None:
+            self._env = env
         try:
             if self._box is not None:
                 check(self._box)
-            if rows:
-                size = (rows, columns)
+            if size is None:
+                self._main = launch.spawn(program, argv, cwd, self._env, fds)
+            else:
                 self._main, self._master, self._slave = launch.spawn_on_terminal(
                     program, argv, cwd, self._env, size
                 )
-            else:
-                self._main = launch.spawn(program, argv, cwd, self._env, fds)
         except launch.LaunchError as error:
             self._rest()
             self._reply(wire.FAILED, error.error, error.step)
@@ -143,20 +148,13 @@ class Keeper:
         finally:
             for fd in fds:
                 os.close(fd)
-        if _wait_briefly():
+        # macOS has no such wait: there the owner is told at once.
+        if not hasattr(_signal, "sigtimedwait") or _signal.sigtimedwait(_CHILD, _BRIEF) is not None:
             self._reap()
         if self._main:
             if not self._exited:
-                self._tell()
+                self._reply(wire.STARTED, start_of(self._main))
             _signal.pthread_sigmask(_signal.SIG_UNBLOCK, _CHILD)
-
-    def _tell(self) -> None:
-        """Say that the command runs, and who it is."""
-        try:
-            _, start = tree.parent_and_start(self._main)
-        except OSError:
-            start = 0
-        self._reply(wire.STARTED, start)
 
     def _reply(self, kind: int, first: int, second: int = 0) -> None:
         """Tell the owner something; the first time, with the terminal if there is one."""
@@ -185,7 +183,7 @@ class Keeper:
                 tree.let_go(pid, status)
 
     def _reap(self) -> None:
-        """Reap who has exited, and report what the owner has to know."""
+        """Reap what has exited, and report what the owner has to know."""
         status, empty = tree.reap(self._main, exited=self._exited)
         if not self._main:
             return
@@ -203,7 +201,7 @@ class Keeper:
     def _end(self) -> None:
         """End the tree by force, and report it."""
         if not self._main:
-            return  # it ended by itself, and the owner is being told so
+            return  # it ended by itself, and the owner is being informed
         status, survivors = tree.end(self._main, exited=self._exited)
         self._close_terminal()
         if status is not None:
@@ -232,12 +230,5 @@ class Keeper:
 
     def _quit(self) -> None:
         """End everything, then this process: the owner is gone."""
-        tree.sweep(lambda _pid, _status: None)
+        tree.end()
         os._exit(0)
-
-
-def _wait_briefly() -> bool:
-    """Wait a moment for a child to exit; say whether one may have."""
-    if not hasattr(_signal, "sigtimedwait"):
-        return True  # as on macOS, where the owner is told at once
-    return _signal.sigtimedwait(_CHILD, _BRIEF) is not None

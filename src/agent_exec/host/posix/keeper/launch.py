@@ -36,58 +36,36 @@ class LaunchError(Exception):
 
 
 def spawn(
-    program: bytes,
-    argv: tuple[bytes, ...],
-    cwd: bytes,
-    env: "Mapping[bytes, bytes]",
-    fds: "Sequence[int]",
+    program: bytes, argv: tuple[bytes, ...], cwd: bytes, env: "Mapping[bytes, bytes]", fds: "Sequence[int]"
 ) -> int:
     """Start a process on the given stdout and stderr, with stdin before them if there are three."""
     _enter(cwd)
-    actions: list[tuple[int, int, int]] = []
-    if len(fds) == 3:
-        actions.append((os.POSIX_SPAWN_DUP2, fds[0], 0))
-    actions.append((os.POSIX_SPAWN_DUP2, fds[-2], 1))
-    actions.append((os.POSIX_SPAWN_DUP2, fds[-1], 2))
+    numbers = range(3 - len(fds), 3)
+    actions = [(os.POSIX_SPAWN_DUP2, fd, number) for fd, number in zip(fds, numbers, strict=True)]
     return _spawn(program, argv, env, actions)
 
 
 def spawn_on_terminal(
-    program: bytes,
-    argv: tuple[bytes, ...],
-    cwd: bytes,
-    env: "Mapping[bytes, bytes]",
-    size: tuple[int, int],
+    program: bytes, argv: tuple[bytes, ...], cwd: bytes, env: "Mapping[bytes, bytes]", size: tuple[int, int]
 ) -> tuple[int, int, int]:
     """Start a process on a new terminal that controls it; return its pid and both ends of the terminal."""
     _enter(cwd)
+    ends: tuple[int, ...] = ()
     try:
-        master, slave, name = open_terminal(*size)
-    except OSError as error:
-        raise LaunchError(STEP_TERMINAL, error.errno or 0) from None
-    try:
+        ends = master, slave = os.openpty()
+        resize(master, *size)
         # The first terminal that a session leader opens becomes its controlling terminal.
         actions = [
-            (os.POSIX_SPAWN_OPEN, 0, name, os.O_RDWR, 0),
+            (os.POSIX_SPAWN_OPEN, 0, _name(master, slave), os.O_RDWR, 0),
             (os.POSIX_SPAWN_DUP2, 0, 1),
             (os.POSIX_SPAWN_DUP2, 0, 2),
         ]
         return _spawn(program, argv, env, actions), master, slave
-    except LaunchError:
-        os.close(master)
-        os.close(slave)
-        raise
-
-
-def open_terminal(rows: int, columns: int) -> tuple[int, int, str]:
-    """Open a new pseudo-terminal of that size; return its two ends and the path of the second."""
-    master, slave = os.openpty()
-    try:
-        resize(master, rows, columns)
-        return master, slave, _name(master, slave)
-    except OSError:
-        os.close(master)
-        os.close(slave)
+    except (LaunchError, OSError) as error:
+        for fd in ends:
+            os.close(fd)
+        if isinstance(error, OSError):
+            raise LaunchError(STEP_TERMINAL, error.errno or 0) from None
         raise
 
 
@@ -104,7 +82,7 @@ def _name(master: int, slave: int) -> str:
 
 
 def resize(master: int, rows: int, columns: int) -> None:
-    """Give a terminal another size; its foreground job hears of it."""
+    """Give a terminal another size; its foreground job gets a signal."""
     import fcntl
     import struct
     import termios
@@ -127,13 +105,7 @@ def _spawn(
 ) -> int:
     try:
         return os.posix_spawn(
-            program,
-            argv,
-            env,
-            file_actions=actions,
-            setsid=True,
-            setsigmask=(),
-            setsigdef=_RESTORED,
+            program, argv, env, file_actions=actions, setsid=True, setsigmask=(), setsigdef=_RESTORED
         )
     except OSError as error:
         raise LaunchError(STEP_PROGRAM, error.errno or 0) from None

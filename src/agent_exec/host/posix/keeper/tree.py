@@ -1,8 +1,8 @@
 """The tree of processes below this one: see it, signal it, end it.
 
 All of this is for a process that does nothing else and has no threads: a
-keeper. On Linux it is made the reaper of its descendants, so that whoever
-loses its parent becomes its child, and nobody can escape it by forking.
+keeper. On Linux it is made the reaper of its descendants, so that a process
+that loses its parent becomes its child, and none can escape it by forking.
 Elsewhere a process that daemonises itself is lost to us.
 """
 
@@ -10,19 +10,21 @@ import os
 import sys
 from time import monotonic, sleep
 
+from agent_exec.host.posix.system import parent_and_start, read, sessions
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
-    from collections.abc import Callable, Collection
+    from collections.abc import Collection
 else:
-    import _signal  # without the enums, whose import costs as much as half an interpreter start
+    import _signal
 
 _PTRACE_DETACH = 17
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
 _PATIENT_ROUNDS = 8
 SUPERVISOR = b"agent-exec/job"
-"""What the owner of a job is called, for people who look: anyone can take a name."""
+"""The name of a job's owner, for people who look: any process can take a name."""
 _PAUSE = 0.0005
 
 
@@ -30,17 +32,20 @@ def become_reaper(name: bytes = b"agent-exec") -> None:
     """Let every descendant that loses its parent become this process's child."""
     if sys.platform != "linux":
         return
-    from agent_exec.host.posix.libc import prctl
+    import _ctypes  # the bare binding: the package around it costs a third of an interpreter start
 
-    prctl(_PR_SET_NAME, name)  # a command that kills all of Python does not mean us
-    prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    prctl = _ctypes.dlsym(_ctypes.dlopen("", 0), "prctl")
+    # With a name of our own: a command that kills all of Python does not mean us.
+    for option, value in ((_PR_SET_NAME, name), (_PR_SET_CHILD_SUBREAPER, 1)):
+        if _ctypes.call_cdeclfunction(prctl, (option, value, 0, 0, 0)) != 0:
+            raise OSError(f"the system refused prctl({option})")
 
 
 _owners = True
 """Whether there may be supervisors of jobs below us."""
 
 _first = False
-"""Whether we are the first process of a box, in which there is nobody but us and what we have started."""
+"""Whether we are the first process of a box, in which all others were started by us."""
 
 
 def own_all() -> None:
@@ -67,12 +72,12 @@ def attached(pids: "Collection[int]") -> list[int]:
     """Return those that belong to the run.
 
     A supervisor does not: a command below us has asked for its job, which is
-    to outlive whoever did. It comes to us because we adopt all that lose
+    to outlive that. It comes to us because we adopt all that lose
     their parent, and is known by the lock that it holds.
     """
     if not pids or not _owners or sys.platform != "linux":
         return list(pids)
-    from agent_exec.host.posix.detached.lock import supervisors
+    from agent_exec.host.posix.lock import supervisors
 
     spared = supervisors(pids)
     return [pid for pid in pids if pid not in spared]
@@ -90,10 +95,11 @@ def children(pid: int) -> list[int]:
         return found
     for task in tasks:
         try:
-            found.extend(map(int, _read(f"{base}/{task}/children", whole=True).split()))
+            found.extend(map(int, read(f"{base}/{task}/children").split()))
         except FileNotFoundError:
-            if not _has_children_file():
-                return _children_by_scan(pid)
+            # The thread is gone; or else the kernel was built without such lists.
+            if not os.path.exists(f"/proc/self/task/{os.getpid()}/children"):
+                return [child for child, (parent, _, _) in sessions().items() if parent == pid]
         except OSError:
             continue
     return found
@@ -156,10 +162,10 @@ def wait_for_none(seconds: float) -> None:
 
 
 def reap(main: int, *, exited: bool) -> tuple[int | None, bool]:
-    """Reap who has exited; return the main process's wait status, if it was there, and whether none is left.
+    """Reap what has exited; return the main process's wait status, if it was there, and whether none is left.
 
     `exited` says that the main process was reaped before: an orphan may wear
-    its pid now. Who owns a job is not of this run, and may live for days.
+    its pid now. A supervisor of a job is not of this run, and may live for days.
     """
     status = None
     while True:
@@ -175,13 +181,6 @@ def reap(main: int, *, exited: bool) -> tuple[int | None, bool]:
             status = code
 
 
-def end(main: int, *, exited: bool) -> tuple[int | None, int]:
-    """End everything by force; give the main process's wait status, if it was reaped, and how many resist."""
-    status: list[int] = []
-    survivors = sweep(lambda pid, code: status.append(code) if pid == main and not exited else None)
-    return (status[0] if status else None), survivors
-
-
 def _signal_box(number: int) -> int:
     """Send a signal to every process of the box that we are the first of, in one call."""
     try:
@@ -193,26 +192,28 @@ def _signal_box(number: int) -> int:
     return 0
 
 
-def sweep(reaped: "Callable[[int, int], None]") -> int:
-    """End everything below this process by force and reap it; return how many could not be ended.
+def end(main: int = 0, *, exited: bool = True) -> tuple[int | None, int]:
+    """End everything below this process by force, and reap it.
 
-    Returns when nothing is left. `reaped(pid, status)` hears of every child.
-    A group of processes is ended by one call, which no fork in it outruns,
-    and killing parents hands us their children: a few rounds over the direct
-    children end any honest tree, and a storm of forks that stays in a few
-    groups. One that does not is hit as a whole each round.
+    Return when nothing is left: the wait status of the main process, if it
+    was reaped here, and how many processes could not be ended. A group of
+    processes is ended by one call, which no fork in it outruns, and killing
+    parents hands us their children: a few rounds over the direct children end
+    any honest tree, and a storm of forks that stays in a few groups. One that
+    does not is hit as a whole each round.
     """
     usual = _hurry()
     try:
-        return _sweep(reaped)
+        return _end(main, exited=exited)
     finally:
         if usual is not None:
             os.sched_setscheduler(0, usual, os.sched_param(0))
 
 
-def _sweep(reaped: "Callable[[int, int], None]") -> int:
+def _end(main: int, *, exited: bool) -> tuple[int | None, int]:
     me = os.getpid()
     rounds = 0
+    ending: int | None = None
     struck: set[int] = set()  # and not reaped yet: their pids are theirs
     immune: set[int] = set()
     while True:
@@ -228,7 +229,7 @@ def _sweep(reaped: "Callable[[int, int], None]") -> int:
             try:
                 pid, status = os.waitpid(-1, 0 if block else os.WNOHANG)
             except ChildProcessError:
-                return 0
+                return ending, 0
             if pid == 0:
                 break
             if os.WIFSTOPPED(status):
@@ -237,9 +238,10 @@ def _sweep(reaped: "Callable[[int, int], None]") -> int:
             block = False
             struck.discard(pid)
             immune.discard(pid)
-            reaped(pid, status)
+            if pid == main and not exited and ending is None:
+                ending = status
         if only_others_left(immune):
-            return len(immune)
+            return ending, len(immune)
 
 
 def strike(pids: "Collection[int]", me: int) -> set[int]:
@@ -254,8 +256,8 @@ def strike(pids: "Collection[int]", me: int) -> set[int]:
             groups.add(os.getpgid(pid))
         except OSError:
             pass
-    # A group lies within a session, and the command's began below us: nobody else can be in it. Its
-    # number is nobody else's either, for our child has it until it is reaped.
+    # A group lies within a session, and the command's began below us: no other can be in it. Its
+    # number is no other's either, for our child has it until it is reaped.
     for group in groups - {0, 1, os.getpgid(me)}:
         try:
             os.killpg(group, _signal.SIGKILL)
@@ -302,10 +304,10 @@ def let_go(pid: int, status: int) -> None:
 
 
 def end_session(leader: int, start: int) -> None:
-    """End what can be found of a tree that nobody owns any more, by its leader's identity and session.
+    """End what can be found of a tree without an owner, by its leader's identity and session.
 
-    For the case that its keeper and the factory were both killed: whoever
-    has left the session and lost its parent is not found.
+    For the case that its keeper and the factory were both killed: a process
+    that has left the session and lost its parent is not found.
     """
     for _ in range(_PATIENT_ROUNDS):
         found = members(leader, start)
@@ -323,13 +325,7 @@ def members(leader: int, start: int) -> list[int]:
     """Return the processes of a session, and those below them; the system's own has no leader of ours."""
     if leader <= 1:
         return []
-    stats: dict[int, tuple[int, int, int]] = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                stats[int(name)] = _stat(int(name))
-            except OSError:
-                continue
+    stats = sessions()
     if leader in stats and stats[leader][2] != start:
         return []  # another process has the pid now
     found = [pid for pid, (_, session, _) in stats.items() if session == leader]
@@ -338,44 +334,8 @@ def members(leader: int, start: int) -> list[int]:
     return found
 
 
-def boot_id() -> str:
-    """Return a name of this boot of the system; empty where the system has none."""
-    global _boot  # noqa: PLW0603 - read once, for ever true
-    if _boot is None:
-        try:
-            with open("/proc/sys/kernel/random/boot_id") as file:
-                _boot = file.read().strip()
-        except OSError:
-            _boot = ""
-    return _boot
-
-
-_boot: str | None = None
-
-
-def is_zombie(pid: int) -> bool:
-    """True if a process has exited and only waits to be reaped, or is gone."""
-    try:
-        return _read(f"/proc/{pid}/stat").rpartition(b")")[2].split(None, 1)[0] in (b"Z", b"X")
-    except OSError:
-        return True
-
-
-def parent_and_start(pid: int) -> tuple[int, int]:
-    """Return a process's parent and the time it was started, in ticks since boot; raise if it is gone."""
-    parent, _, start = _stat(pid)
-    return parent, start
-
-
-def _stat(pid: int) -> tuple[int, int, int]:
-    """Return a process's parent, session and start."""
-    # The second field is the program's name and may hold anything, brackets too.
-    fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split(None, 20)
-    return int(fields[1]), int(fields[3]), int(fields[19])
-
-
 def _signal_stranger(pid: int, number: int, known: dict[int, int], me: int) -> None:
-    """Signal a descendant that is not our child, and nobody who has taken over its pid.
+    """Signal a descendant that is not our child, and no process that has taken over its pid.
 
     The descriptor pins the process; a parent that is ours then proves that
     it is the one we saw.
@@ -395,38 +355,6 @@ def _signal_stranger(pid: int, number: int, known: dict[int, int], me: int) -> N
         return
     finally:
         os.close(fd)
-
-
-def _read(path: str, *, whole: bool = False) -> bytes:
-    """Read a file of the kernel's; one that may be longer than a page comes in several pieces."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        data = more = os.read(fd, 1 << 16)
-        while whole and more:
-            more = os.read(fd, 1 << 16)
-            data += more
-        return data
-    finally:
-        os.close(fd)
-
-
-def _has_children_file() -> bool:
-    """True if this kernel lists children; some are built without."""
-    return os.path.exists(f"/proc/self/task/{os.getpid()}/children")
-
-
-def _children_by_scan(pid: int) -> list[int]:
-    """Find children by asking every process for its parent."""
-    found: list[int] = []
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                parent, _ = parent_and_start(int(name))
-            except OSError:
-                continue
-            if parent == pid:
-                found.append(int(name))
-    return found
 
 
 def _children_elsewhere(pid: int) -> list[int]:

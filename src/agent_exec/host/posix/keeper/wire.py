@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 # Requests.
 SPAWN = 1
-"""program, argv, cwd, env or None for the last one sent, rows and columns or 0 and 0, input given;
-with the child's ends of stdin (if given), stdout and stderr, unless it is to have a terminal"""
+"""program, argv, cwd, env or None for the last one sent, rows and columns of a terminal or None;
+without a terminal, with the child's ends of stdin (if given), stdout and stderr"""
 SIGNAL = 2
 """number: to every process of the tree"""
 KILL = 3
@@ -35,7 +35,7 @@ OWNER = 7
 """with a pidfd, whose end ends the tree from now on, and the lock of a job; answered by STARTED, unless
 the command has ended"""
 
-# To the factory, with the socket of who is to be forked.
+# To the factory, with the socket of the process to be forked.
 HATCH = b"k"
 """a keeper"""
 BOX = b"b"
@@ -159,11 +159,10 @@ def send_reply(sock: "_socket.socket", kind: int, pid: int, first: int, second: 
         if fd >= 0:
             try:
                 send_fds(sock, record, [fd])
+                return
             except OSError as error:
                 if error.errno != errno.ETOOMANYREFS:
-                    raise
-            else:
-                return
+                    return
         sock.send(record, _NOSIGNAL)
     except OSError:
         return
@@ -172,9 +171,9 @@ def send_reply(sock: "_socket.socket", kind: int, pid: int, first: int, second: 
 def send_fds(sock: "_socket.socket", data: bytes, fds: "Sequence[int]") -> int:
     """Send descriptors with some bytes; return how many of these went with them.
 
-    Who has more of them under way than it may have open is refused, and all
-    processes of a user count together. What another has under way must not
-    stop us: so we allow ourselves as many as we may.
+    The kernel refuses more of them under way than a process may have open,
+    and counts all processes of a user together. What another has under way
+    must not stop us: so we allow ourselves as many as we may.
     """
     ancillary = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack(f"{len(fds)}i", *fds))]
     try:

@@ -5,87 +5,49 @@ import os
 import sys
 
 from agent_exec.host.posix import descriptors
-from agent_exec.host.posix.environment import own_environment
 from agent_exec.host.posix.keeper import wire
 from agent_exec.host.posix.keeper.factory import CONTROL, become
+from agent_exec.host.posix.system import exit_code, own_environment
 from agent_exec.model.errors import LaunchFailed, Unsupported
 from agent_exec.places import PACKAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import _socket
-    import signal as _signal
-    from collections.abc import Callable
-else:
-    import _signal
 
 _BOOT = (
     "import sys; sys.path.append(sys.argv[2]); from agent_exec.host.posix.keeper.factory import main; main()"
 )
 
 
-class Boot:
-    """A factory that is being started: the socket to it, and the child that starts it, 0 if there is none."""
+def boot(*, forks: bool) -> "tuple[_socket.socket, int]":
+    """Start a factory; return the socket to it, and the child that starts it, 0 if there is none.
 
-    __slots__ = ("_pid", "control")
-
-    def __init__(self, control: "_socket.socket", pid: int) -> None:
-        self.control = control
-        self._pid = pid
-
-    def reap(self) -> None:
-        """Wait until the child has exited; raise LaunchFailed, with the socket closed, if it failed."""
-        problem = 0
-        former = _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
-        try:
-            _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
-            if self._pid:
-                problem = exit_code(self._pid)
-                self._pid = 0
-        finally:
-            _signal.pthread_sigmask(_signal.SIG_SETMASK, former)
-        if problem:
-            descriptors.release(self.control.fileno())
-            self.control.close()
-            if problem in (errno.EAGAIN, errno.ENOMEM):
-                raise _no_helper(os.strerror(problem), problem)
-            raise _no_helper(f"it exited with {problem}")
-
-
-def boot(keep: "Callable[[Boot], object]", *, forks: bool, wait: bool) -> None:
-    """Start a factory, and `keep` it before any signal is handled; `forks` makes it a copy of this process.
-
-    With `wait`, its child is reaped as well; otherwise `Boot.reap` must follow.
+    `forks` makes it a copy of this process. For a caller that has blocked all signals.
     """
     if getattr(sys, "frozen", False) or not sys.executable:
         raise Unsupported("helpers are started with the Python interpreter, and this program has none")
     if sys.platform == "linux" and not os.path.exists("/proc/self/task"):
         raise Unsupported("the processes of a command are found in /proc, which is not mounted here")
-    # No signal of this thread's until it is done: an exception from a handler would lose the child.
-    former = _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
+    ours, theirs = wire.pair()
+    descriptors.hold(ours.fileno())
     try:
-        # Inside, because the call itself runs the handlers of what has come before it.
-        _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
-        ours, theirs = wire.pair()
-        descriptors.hold(ours.fileno())
-        pid = 0
-        try:
-            if forks:
-                _fork_factory(theirs)
-            else:
-                pid = _spawn_factory(theirs)
-        except OSError as error:
-            descriptors.release(ours.fileno())
-            ours.close()
-            raise _no_helper(os.strerror(error.errno or 0), error.errno) from error
-        finally:
-            theirs.close()
-        made = Boot(ours, pid)
-        keep(made)
-        if wait:
-            made.reap()
+        return ours, (_fork_factory(theirs) if forks else _spawn_factory(theirs))
+    except OSError as error:
+        descriptors.release(ours.fileno())
+        ours.close()
+        raise _no_helper(os.strerror(error.errno or 0), error.errno) from error
     finally:
-        _signal.pthread_sigmask(_signal.SIG_SETMASK, former)
+        theirs.close()
+
+
+def check_start(pid: int) -> None:
+    """Reap the child that starts a factory; raise LaunchFailed if it failed."""
+    problem = exit_code(pid)
+    if problem in (errno.EAGAIN, errno.ENOMEM):
+        raise _no_helper(os.strerror(problem), problem)
+    if problem:
+        raise _no_helper(f"it exited with {problem}")
 
 
 def _spawn_factory(control: "_socket.socket") -> int:
@@ -108,11 +70,11 @@ def _spawn_factory(control: "_socket.socket") -> int:
     )
 
 
-def _fork_factory(control: "_socket.socket") -> None:
-    """Have a copy of this process become the factory."""
+def _fork_factory(control: "_socket.socket") -> int:
+    """Have a copy of this process become the factory; return 0, for no child is to be reaped."""
     owner = os.getpid()
     if os.fork():
-        return
+        return 0
     try:
         os.setsid()
         os.dup2(control.fileno(), CONTROL)
@@ -122,15 +84,6 @@ def _fork_factory(control: "_socket.socket") -> None:
         sys.excepthook(*sys.exc_info())
     finally:
         os._exit(1)
-
-
-def exit_code(pid: int) -> int:
-    """Reap a child and return its exit code; 0 if someone who reaps all children was faster."""
-    try:
-        _, status = os.waitpid(pid, 0)
-    except ChildProcessError:
-        return 0
-    return os.waitstatus_to_exitcode(status)
 
 
 def _no_helper(reason: str, error: int | None = None) -> LaunchFailed:

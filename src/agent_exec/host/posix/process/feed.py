@@ -6,7 +6,7 @@ opened anew there, past the walls.
 
 import os
 
-from agent_exec.host.posix.poller import READ, WRITE
+from agent_exec.host.posix.descriptors import READ, WRITE
 from agent_exec.host.posix.process.process import Process
 
 TYPE_CHECKING = False
@@ -37,7 +37,7 @@ class FedProcess(Process):
 
 
 class Feed:
-    """Passes on what a descriptor gives, one chunk after the other: it is not read before it can be taken."""
+    """Passes on what a descriptor gives, chunk by chunk: nothing is read before it can be written."""
 
     __slots__ = ("_loop", "_pending", "_source", "_writer")
 
@@ -48,7 +48,7 @@ class Feed:
         self._pending = memoryview(b"")
 
     def begin(self) -> int:
-        """Begin; return the end of a pipe to read from, which is the taker's to close."""
+        """Begin; return the end of a pipe to read from, which the caller closes."""
         reader, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
         self._loop.watch(self._source, READ, self._take)
@@ -82,7 +82,7 @@ class Feed:
             self._loop.watch(self._source, READ, self._take)
 
     def _pass_on(self) -> bool:
-        """Write once; say whether nothing waits any more."""
+        """Write once; True if nothing waits any more."""
         try:
             self._pending = self._pending[os.write(self._writer, self._pending) :]
         except BlockingIOError:

@@ -2,11 +2,11 @@
 
 import os
 
+from agent_exec.host.posix.descriptors import READ, wait_for
 from agent_exec.host.posix.keeper import tree, wire
-from agent_exec.host.posix.poller import READ, wait_for
-from agent_exec.host.posix.process.pipes import Reader, Writer
 from agent_exec.host.posix.process.process import Process
 from agent_exec.host.posix.process.spawner import Keeper, Spawner
+from agent_exec.host.posix.process.streams import Writer
 from agent_exec.model.box_spec import Box
 from agent_exec.model.command import Launch, Terminal
 
@@ -23,7 +23,7 @@ class Adopted:
     """Gives the one process that was handed to us; for a process that does nothing else.
 
     It is ours from `start` on: its keeper lives as long as we do. `fds` and
-    `facts` are those of a Handed, sent by who has let go of it.
+    `facts` are those of a Handed, sent by the former owner.
     """
 
     __slots__ = ("_facts", "_fds", "_process", "_spawner", "lock")
@@ -32,7 +32,7 @@ class Adopted:
     """Whether nothing of the tree is left, once the run is over."""
     current = None
     stdin = -1
-    """No descriptor that the taker has to close."""
+    """No descriptor for the caller to close."""
 
     def __init__(self, fds: "Sequence[int]", facts: "Mapping[str, Any]") -> None:
         self._fds = tuple(fds)
@@ -53,7 +53,7 @@ class Adopted:
                 return False
 
     def start(self, _argv: "Sequence[Any]", _cwd: str | bytes, _env: "Mapping[Any, Any]") -> None:
-        """Own the command from now on, with a keeper that holds our lock too; who it is, its run tells."""
+        """Own the command from now on, with a keeper that holds our lock too; its run tells its pid."""
         sock = wire.from_descriptor(os.dup(self._fds[0]))
         us = os.pidfd_open(os.getpid())
         try:
@@ -131,9 +131,7 @@ class AdoptedProcess(Process):
             if stdout >= 0:
                 self._open_terminal(stdout)
         else:
-            for fd, name in ((stdout, "stdout"), (stderr, "stderr")):
-                if fd >= 0:
-                    self._readers.append(Reader(fd, name, self._loop, self._sink))  # type: ignore[arg-type]
+            self._read_from(stdout, stderr)
             if stdin >= 0:
                 self._input = Writer(stdin, self._loop)
                 self._input.write(self._facts["pending"])

@@ -3,22 +3,20 @@
 import _socket
 import errno
 import os
-import select
 import struct
 from time import monotonic
 
 from agent_exec.host.posix import descriptors, signals
+from agent_exec.host.posix.descriptors import READ, wait_for
 from agent_exec.host.posix.keeper import tree, wire
 from agent_exec.host.posix.keeper.launch import STEP_BOX, STEP_KEEPER
-from agent_exec.host.posix.poller import LONGEST_WAIT, READ
-from agent_exec.host.posix.process.base_process import Streamed
+from agent_exec.host.posix.process.streams import Streamed
 from agent_exec.host.posix.program import box_ended, launch_error, program_error
 from agent_exec.model.errors import AgentExecError, InvalidState, KeeperLost, LaunchFailed, Unsupported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_exec.host.ports import Loop, Sink, Timer
-    from agent_exec.host.posix.process.handoff_out import Handed
     from agent_exec.host.posix.process.spawner import Keeper, Spawner
     from agent_exec.model.command import Launch
 
@@ -50,7 +48,7 @@ class Process(Streamed):
         try:
             self._hand_over()
         except Exception:
-            self._drop_keeper(wait=True)
+            self._part(wait=True)
             self._close_streams()
             raise
 
@@ -60,20 +58,17 @@ class Process(Streamed):
 
     def terminate(self, number: int = signals.TERM) -> None:
         """Ask every process of the tree to end."""
-        self._rouse()
         self._request(wire.TERMINATE, number)
 
     def kill(self) -> None:
         """End every process of the tree by force."""
-        self._rouse()
         self._request(wire.KILL)
 
     def leave(self) -> None:
         """Give up what is left of the tree, and let it live; reports nothing more."""
-        self._rouse()
         self._request(wire.LEAVE)
         self._finish_streams()
-        self._drop_keeper()
+        self._part()
 
     def release(self) -> "Handed | None":
         """Let go of it, for another process to go on with; None while it is only being started."""
@@ -94,25 +89,10 @@ class Process(Streamed):
                 "this command's way to the network goes through the process that started it, "
                 "and ends with that; run it as a job from the start"
             )
-        from agent_exec.host.posix.process.handoff_out import Handed
-
         self._loop.unwatch(keeper.sock.fileno())
         self._keeper = None
         self._handed = True
-        return Handed(self, keeper, self._launch, self._let_go(), self._input_left())
-
-    def _resume(self, keeper: "Keeper", fds: list[int]) -> None:
-        """Go on with what was let go of, as if nothing had happened."""
-        self._handed = False
-        self._take_back(fds)
-        self._keeper = keeper
-        self._loop.watch(keeper.sock.fileno(), READ, self._hear)
-
-    def _give_up(self, keeper: "Keeper", fds: list[int]) -> None:
-        """Hold no more of what was let go of; reports nothing more."""
-        self._close_unread(fds)
-        self._close_streams()
-        self._spawner.hand_over(keeper)
+        return Handed(self, keeper)
 
     def abandon(self, grace: float) -> None:
         """End the tree without the loop's help, and wait until it is gone; reports nothing more.
@@ -120,7 +100,7 @@ class Process(Streamed):
         For the moment when an exception has left the loop in an unknown state.
         """
         if self._handed:
-            return  # another has it; or else it is taken back, or given up, by who is handing it over
+            return  # another process has it, or it is being handed over, and is taken back or given up
         keeper = self._keeper
         try:
             if keeper is not None:
@@ -128,7 +108,7 @@ class Process(Streamed):
                 _wait_for_last(keeper.sock, grace)
         finally:
             # A second exception ends the patience, but not this.
-            self._drop_keeper(wait=True)
+            self._part(wait=True)
             self._close_streams()
 
     def _hand_over(self) -> None:
@@ -152,9 +132,9 @@ class Process(Streamed):
         self._overdue = self._loop.after(_SILENCE, self._look_after)
 
     def _look_after(self) -> None:
-        """The keeper has not said a word: the command may have stopped it, which must not stop us."""
+        """Continue a keeper that has been silent: the command may have stopped it, which must not stop us."""
         if self._keeper is not None:
-            self._rouse()
+            self._keeper.rouse()
             self._begin_streams()
             self._overdue = self._loop.after(_SILENCE, self._look_after)
 
@@ -164,7 +144,7 @@ class Process(Streamed):
             self._overdue = None
 
     def _take_keeper(self, fds: list[int]) -> "Keeper":
-        """Return the launch to the first keeper that lives; those that waited may have been killed."""
+        """Give the launch to the first keeper that lives; those that waited may have been killed."""
         for _ in range(_ATTEMPTS):
             self._keeper = keeper = self._spawner.take(self._launch.box)
             try:
@@ -190,7 +170,7 @@ class Process(Streamed):
             self._take(data, fds)
         except (AgentExecError, ArithmeticError, LookupError, OSError, ValueError, struct.error) as error:
             # Of one keeper's, and of no concern to the other runs.
-            self._drop_keeper(wait=True)
+            self._part(wait=True)
             self._close_streams()
             if not isinstance(error, AgentExecError):
                 error = KeeperLost(f"the helper process of this command made no sense: {error!r}")
@@ -214,8 +194,8 @@ class Process(Streamed):
                 os.close(more)
             self._open_terminal(fds[0])
         elif self._launch.tty and not self._readers and last not in (wire.FAILED, wire.READY):
-            self._refuse_terminal()
-            return
+            # It was lost on its way to us, because we have no descriptor left for it.
+            raise LaunchFailed(f"no terminal for the command: {os.strerror(errno.EMFILE)}")
         for kind, pid, first, second in replies:
             if kind == wire.STARTED:
                 self._refill()
@@ -223,27 +203,19 @@ class Process(Streamed):
                 self._identity = (pid, first)
                 self._sink.started(pid, first)
             elif kind == wire.EXITED:
-                self._exit(pid, first, last=bool(second))
+                self._identity = None
+                self._tell_exit(pid, first, alone=bool(second))
+                if second:
+                    self._empty(survivors=0)
+                else:
+                    self._begin_streams()
             elif kind == wire.EMPTIED:
                 self._empty(survivors=first)
             elif kind == wire.FAILED:
                 self._fail(first, second)
 
-    def _refuse_terminal(self) -> None:
-        """The terminal was lost on its way to us, because we have no descriptor left for it."""
-        self._drop_keeper(wait=True)
-        self._sink.failed(LaunchFailed(f"no terminal for the command: {os.strerror(errno.EMFILE)}"))
-
-    def _exit(self, pid: int, status: int, *, last: bool) -> None:
-        self._identity = None
-        self._tell_exit(pid, status, alone=last)
-        if last:
-            self._empty(survivors=0)
-        else:
-            self._begin_streams()
-
     def _refill(self) -> None:
-        """Have the next boxes made, now that nobody waits for this one's start."""
+        """Have the next boxes made, now that nothing waits for the start of this one."""
         if self._launch.box is not None:
             self._spawner.refill(self._launch.box)
 
@@ -252,20 +224,14 @@ class Process(Streamed):
         keeper, box = self._keeper, self._launch.box
         if keeper is not None and keeper.served is not None:
             self.network = keeper.served.take()
-        if survivors or (box is not None and not box.reuse):
-            self._drop_keeper()
-        else:
-            self._give_back()
+        self._part(reuse=not survivors and (box is None or box.reuse))
         self._sink.emptied(leaked=leaked or survivors > 0)
         self._refill()
 
     def _fail(self, error: int, step: int) -> None:
-        """The spawn failed; nothing was spawned."""
+        """Report a spawn that failed; nothing was spawned."""
         self._close_streams()
-        if step == STEP_KEEPER or step >= STEP_BOX:
-            self._drop_keeper()
-        else:
-            self._give_back()
+        self._part(reuse=step != STEP_KEEPER and step < STEP_BOX)
         launch = self._launch
         program, name, cwd = map(os.fsencode, (launch.program, launch.argv[0], launch.cwd))
         steps = () if launch.box is None else launch.box.steps
@@ -282,55 +248,90 @@ class Process(Streamed):
         if self._identity is not None and not boxed:
             tree.end_session(*self._identity)
         self._finish_streams()
-        self._drop_keeper()
+        self._part()
         if box is not None and keeper is not None and not keeper.ready:
             self._sink.failed(box_ended())
-            return
-        self._sink.failed(
-            KeeperLost("the helper process that owned this command is gone, and the command with it")
-        )
-
-    def _rouse(self) -> None:
-        """Let nobody escape its end by having stopped those who bring it."""
-        if self._keeper is not None:
-            self._keeper.rouse()
+        else:
+            self._sink.failed(
+                KeeperLost("the helper process that owned this command is gone, and the command with it")
+            )
 
     def _request(self, *request: int) -> None:
+        """Ask the keeper for something; it must not escape the end of its tree by having been stopped."""
         if self._keeper is not None:
+            if request[0] != wire.SIGNAL:
+                self._keeper.rouse()
             try:
                 wire.send_request(self._keeper.sock, request)
             except OSError:
                 return  # the keeper is gone, and _hear will say so
 
-    def _give_back(self) -> None:
-        """Free the keeper for another run."""
+    def _part(self, *, reuse: bool = False, wait: bool = False) -> None:
+        """Free the keeper for another run; without `reuse` end it, and `wait` for that if asked to."""
         self._expect_nothing()
         keeper = self._keeper
         if keeper is not None:
             self._loop.unwatch(keeper.sock.fileno())
             self._keeper = None
-            self._spawner.give_back(keeper)
+            if reuse:
+                self._spawner.give_back(keeper)
+            else:
+                self._spawner.retire(keeper, wait=wait)
 
-    def _drop_keeper(self, *, wait: bool = False) -> None:
-        """Have done with a keeper that cannot serve again."""
-        self._expect_nothing()
-        keeper = self._keeper
-        if keeper is not None:
-            self._loop.unwatch(keeper.sock.fileno())
-            self._keeper = None
-            self._spawner.retire(keeper, wait=wait)
+
+class Handed:
+    """What another process needs to go on with a command: descriptors, and `facts` that can be marshalled.
+
+    Nothing is read or written here meanwhile. To be taken back or given up,
+    inside the loop, and only once.
+    """
+
+    __slots__ = ("_keeper", "_output", "_process", "facts", "fds")
+
+    def __init__(self, process: Process, keeper: "Keeper") -> None:
+        self._process = process
+        self._keeper = keeper
+        self._output = process._let_go()
+        launch, stdin = process._launch, process._input
+        written, pending, ended = (-1, b"", True) if stdin is None else stdin.left
+        stdout, stderr = (*self._output, -1)[:2]
+        self.fds = (*keeper.fds, stdout, stderr, -1 if launch.tty else written)
+        """The sockets of its keeper and of the factory, its output (or its terminal), and its input."""
+        box = launch.box
+        self.facts: dict[str, object] = {
+            "tty": launch.tty,
+            "size": (launch.size.rows, launch.size.columns),
+            "pending": pending,
+            "ended": ended,
+            "box": None if box is None else (box.digest, box.steps, box.own_pids),
+        }
+
+    def take_back(self) -> None:
+        """Go on here, as if nothing had happened."""
+        process = self._process
+        process._handed = False
+        process._take_back(self._output)
+        process._keeper = self._keeper
+        process._loop.watch(self._keeper.sock.fileno(), READ, process._hear)
+
+    def give_up(self) -> None:
+        """Hold nothing of it any more: another process has it, or it ends."""
+        self._process._take_back(self._output, close=True)
+        self._process._close_streams()
+        self._process._spawner.hand_over(self._keeper)
 
 
 def _wait_for_last(sock: "_socket.socket", grace: float) -> None:
     """Wait until the keeper says that nothing is left, for at most the grace."""
-    poller = select.poll()
-    poller.register(sock.fileno(), READ)
     deadline = monotonic() + grace
-    while poller.poll(min(max(0.0, deadline - monotonic()), LONGEST_WAIT) * 1000):
+    while wait_for([(sock.fileno(), READ)], deadline - monotonic()):
         data, fds = wire.receive(sock, _DONTWAIT, _REPLIES)
         for fd in fds:
             os.close(fd)
-        if not data or any(_is_last(record) for record in wire.REPLY.iter_unpack(data)):
+        for kind, _, _, second in wire.REPLY.iter_unpack(data):
+            if kind in (wire.EMPTIED, wire.FAILED) or (kind == wire.EXITED and second):
+                return
+        if not data:
             return
 
 
@@ -341,9 +342,3 @@ def can_watch_processes() -> bool:
     except (AttributeError, OSError):
         return False
     return True
-
-
-def _is_last(record: tuple[int, int, int, int]) -> bool:
-    """True if this reply says that nothing of the tree is left."""
-    kind, _, _, second = record
-    return kind in (wire.EMPTIED, wire.FAILED) or (kind == wire.EXITED and second != 0)

@@ -8,28 +8,26 @@ from _thread import RLock
 
 from agent_exec.host.posix import descriptors
 from agent_exec.host.posix.keeper import wire
-from agent_exec.host.posix.process.boot import Boot, boot, exit_code
+from agent_exec.host.posix.process.boot import boot, check_start
 from agent_exec.host.posix.process.process import Process
 from agent_exec.host.posix.program import box_ended, box_error
+from agent_exec.host.posix.signals import CONT, Blocked
+from agent_exec.host.posix.system import exit_code
 from agent_exec.model.errors import InvalidState, LaunchFailed, PlanFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import signal as _signal
     from collections.abc import Sequence
 
     from agent_exec.host.ports import Loop, Sink
     from agent_exec.model.box_spec import Box, Server
     from agent_exec.model.command import Launch
-else:
-    import _signal
 
 _IDLE = 8
 """How many keepers wait for another run; more are ended when their run is over."""
 
 _INSIST_MS = 1000
 _TIDY_MS = 5
-_NOW = _socket.MSG_DONTWAIT
 
 _ARGUMENTS = os.sysconf("SC_ARG_MAX") + (1 << 16)
 """A request beyond this is refused by the system in any case, and only takes long."""
@@ -55,45 +53,26 @@ class Keeper:
         self._factory = factory
 
     @property
-    def guarded(self) -> bool:
-        """True if its factory lives, which ends the tree of a keeper that is killed."""
-        if self._factory.fileno() < 0:
-            return False
-        poller = select.poll()
-        poller.register(self._factory.fileno(), 0)
-        return not poller.poll(0)
-
-    @property
     def sound(self) -> bool:
         """True if what serves it, if anything has to, still does."""
         return self.served is None or self.served.alive
 
-    @property
-    def gone(self) -> bool:
-        """True if it has ended while it waited."""
-        poller = select.poll()
-        poller.register(self.sock.fileno(), 0)
-        return bool(poller.poll(0))
-
     def is_clean(self) -> bool:
-        """True if it is as it was, and wait a moment to hear so; it ends if it cannot be."""
+        """True if it is as it was, after a moment for it to say so; it ends if it cannot be."""
         if not self.clean:
-            poller = select.poll()
-            poller.register(self.sock.fileno(), select.POLLIN)
-            if not poller.poll(_TIDY_MS):
+            if not _ready(self.sock, select.POLLIN, _TIDY_MS):
                 return False  # a command has left much to be taken away
             data, fds = wire.receive(self.sock, size=wire.REPLY.size)
             for fd in fds:
                 os.close(fd)
             if len(data) < wire.REPLY.size or wire.REPLY.unpack(data)[0] != wire.READY:
-                descriptors.release(self.sock.fileno())
-                self.sock.close()
+                self.drop()
                 return False
             self.clean = True
         return True
 
     def begin(self, box: "Box | None", fds: "Sequence[int]") -> None:
-        """It is a box now, and may have sent the socket on which it listens for who wants to go out."""
+        """Note that it is a box now, and have its listener served if it has sent one."""
         first, self.ready = not self.ready, True
         for number, fd in enumerate(fds):
             if first and number == 0 and box is not None and box.on_listener is not None:
@@ -105,23 +84,22 @@ class Keeper:
                 os.close(fd)
 
     def wait_for_word(self) -> bool:
-        """Wait until it says something or is gone, and let nobody keep it from that by stopping it."""
-        poller = select.poll()
-        poller.register(self.sock.fileno(), select.POLLIN)
+        """Wait until it says something or is gone, and continue it should it be stopped."""
         self.rouse()
-        while not poller.poll(_INSIST_MS):
+        while not _ready(self.sock, select.POLLIN, _INSIST_MS):
             self.rouse()
         return True
 
     def rouse(self) -> None:
-        """Continue the factory, should someone have stopped it; the factory continues its keepers."""
-        if self.guarded:
-            try:
-                told = self._factory.recv(wire.REPLY.size, _socket.MSG_PEEK | _socket.MSG_DONTWAIT)
-                if len(told) == wire.REPLY.size:
-                    os.kill(wire.REPLY.unpack(told)[1], _signal.SIGCONT)
-            except OSError:
-                return
+        """Continue the factory, if it lives: it may be stopped, and continues its keepers."""
+        if self._factory.fileno() < 0 or _ready(self._factory, 0):
+            return
+        try:
+            told = self._factory.recv(wire.REPLY.size, _socket.MSG_PEEK | _socket.MSG_DONTWAIT)
+            if len(told) == wire.REPLY.size:
+                os.kill(wire.REPLY.unpack(told)[1], CONT)
+        except OSError:
+            return
 
     @property
     def fds(self) -> tuple[int, int]:
@@ -133,16 +111,20 @@ class Keeper:
         self.clean = not self.box
         env = None if launch.env == self.env else launch.env
         self.env = launch.env
-        size = launch.size if launch.tty else None
-        rows, columns = (size.rows, size.columns) if size else (0, 0)
-        request = (wire.SPAWN, launch.program, launch.argv, launch.cwd, env, rows, columns)
+        size = (launch.size.rows, launch.size.columns) if launch.tty else None
+        request = (wire.SPAWN, launch.program, launch.argv, launch.cwd, env, size)
         wire.send_request(self.sock, request, fds, most=_ARGUMENTS)
+
+    def drop(self) -> None:
+        """Close its socket."""
+        descriptors.release(self.sock.fileno())
+        self.sock.close()
 
 
 class Spawner:
     """Gives each launch a process in the hands of a keeper; any thread may use it."""
 
-    __slots__ = ("_boot", "_closed", "_control", "_forks", "_handed", "_idle", "_lock", "_owner", "_warm")
+    __slots__ = ("_closed", "_control", "_forks", "_handed", "_idle", "_lock", "_owner", "_starter", "_warm")
 
     def __init__(self, *, forks: bool = False) -> None:
         """Make one; with `forks`, helpers are copies of this process, which is small and has no threads."""
@@ -151,14 +133,15 @@ class Spawner:
         self._idle: dict[str, list[Keeper]] = {}
         self._warm: dict[str, int] = {}
         """How many boxes of a kind are to wait, by their digests."""
-        self._boot: Boot | None = None
+        self._starter = 0
+        """The child that starts the factory, until it is reaped."""
         self._control: _socket.socket | None = None
         self._owner = os.getpid()
         self._closed = False
         self._handed = False  # whether a keeper of the factory's has another owner now
 
     def process(self, launch: "Launch", loop: "Loop", sink: "Sink", feed: int = -1) -> Process:
-        """Give the process of a launch, not spawned yet; its input is what `feed` gives, which it closes."""
+        """Return the process of a launch, not spawned yet; its input is read from `feed`, which it closes."""
         if feed >= 0:
             from agent_exec.host.posix.process.feed import FedProcess
 
@@ -167,12 +150,9 @@ class Spawner:
 
     def take(self, box: "Box | None" = None) -> Keeper:
         """Return a keeper that serves no run: in this box, or in none."""
-        if self._owner != os.getpid():
-            self._forget()
+        self._forget_if_forked()
         with self._lock:
-            if self._closed:
-                raise InvalidState("this engine is closed; make a new one")
-            idle = self._idle.get("" if box is None else box.digest, [])
+            idle = self._waiting("" if box is None else box.digest)
             for keeper in reversed(tuple(idle)):
                 if keeper.sound and keeper.is_clean():
                     idle.remove(keeper)
@@ -184,8 +164,7 @@ class Spawner:
 
     def start_helpers(self) -> None:
         """Have the factory started, without waiting; `await_helpers` must follow."""
-        if self._owner != os.getpid():
-            self._forget()
+        self._forget_if_forked()
         with self._lock:
             if self._control is None and not self._closed:
                 self._start_factory(wait=False)
@@ -198,9 +177,24 @@ class Spawner:
             except LaunchFailed:
                 return
 
-    def ready(self, box: "Box") -> None:
-        """Have a box wait for the next command, unless one does; raise why it cannot be made."""
-        self._wait_for(box, self._fill(box, 1))
+    def ready(self, box: "Box", count: int = 1) -> None:
+        """Have so many boxes wait for the next commands, unless they do; raise why one cannot be made."""
+        made = self._fill(box, count)
+        for number, keeper in enumerate(made):
+            try:
+                keeper.wait_for_word()
+                data, fds = wire.receive(keeper.sock, size=wire.REPLY.size)
+                if len(data) < wire.REPLY.size:
+                    raise box_ended()
+                kind, _, error, step = wire.REPLY.unpack(data)
+                if kind != wire.READY:
+                    raise box_error(step, error, box.steps)
+                keeper.begin(box, fds)
+            except BaseException:
+                for other in made[number:]:
+                    self.retire(other)
+                raise
+            self.give_back(keeper)
 
     def begin(self, box: "Box", count: int = 1) -> None:
         """Have so many boxes made for the next commands, without waiting; failures show in their use."""
@@ -208,34 +202,14 @@ class Spawner:
             for keeper in self._fill(box, count):
                 self.give_back(keeper)
         except (InvalidState, LaunchFailed):
-            return  # whoever needs one tries again
+            return  # the next command tries again
 
     def warm(self, box: "Box", count: int) -> None:
         """Have so many boxes of a kind wait, now and after each command; raise why one cannot be made."""
+        count = min(count, _IDLE)
         with self._lock:
-            self._warm[box.digest] = min(count, _IDLE)
-        self._wait_for(box, self._fill(box, min(count, _IDLE)))
-
-    def _wait_for(self, box: "Box", made: "Sequence[Keeper]") -> None:
-        """Wait until boxes that were just begun are ready; have done with all, and raise, if one is not."""
-        for number, keeper in enumerate(made):
-            try:
-                self._begin(box, keeper)
-            except BaseException:
-                for other in made[number:]:
-                    self.retire(other)
-                raise
-            self.give_back(keeper)
-
-    def _begin(self, box: "Box", keeper: Keeper) -> None:
-        keeper.wait_for_word()
-        data, fds = wire.receive(keeper.sock, size=wire.REPLY.size)
-        if len(data) < wire.REPLY.size:
-            raise box_ended()
-        kind, _, error, step = wire.REPLY.unpack(data)
-        if kind != wire.READY:
-            raise box_error(step, error, box.steps)
-        keeper.begin(box, fds)
+            self._warm[box.digest] = count
+        self.ready(box, count)
 
     def refill(self, box: "Box") -> None:
         """Make the boxes that are to wait, after one was used."""
@@ -244,13 +218,10 @@ class Spawner:
 
     def _fill(self, box: "Box", count: int) -> list[Keeper]:
         """Begin the boxes that are missing for so many to wait; return all that are not known to be ready."""
-        if self._owner != os.getpid():
-            self._forget()
+        self._forget_if_forked()
         with self._lock:
-            if self._closed:
-                raise InvalidState("this engine is closed; make a new one")
-            idle = self._idle.get(box.digest, [])
-            for keeper in [one for one in idle if one.gone]:
+            idle = self._waiting(box.digest)
+            for keeper in [one for one in idle if _ready(one.sock, 0)]:  # which has ended while it waited
                 idle.remove(keeper)
                 self.retire(keeper)
             begun = [keeper for keeper in idle if not keeper.ready]
@@ -262,6 +233,12 @@ class Spawner:
                 idle += begun
                 raise
             return begun
+
+    def _waiting(self, digest: str) -> list[Keeper]:
+        """Return the keepers of a kind that serve no run; raise InvalidState if this is closed."""
+        if self._closed:
+            raise InvalidState("this engine is closed; make a new one")
+        return self._idle.get(digest, [])
 
     def detach(self, entry: str, fds: "Sequence[int]") -> None:
         """Start a process that outlives this one, in the `main(fds)` of a module.
@@ -303,8 +280,7 @@ class Spawner:
     def hand_over(self, keeper: Keeper) -> None:
         """Have done with a keeper that has another owner now."""
         self._handed = True
-        descriptors.release(keeper.sock.fileno())
-        keeper.sock.close()
+        keeper.drop()
 
     def retire(self, keeper: Keeper, *, wait: bool = False) -> None:
         """End a keeper, and whatever it still owns; `wait` until all of it is gone."""
@@ -321,14 +297,12 @@ class Spawner:
         except OSError:
             pass
         finally:
-            descriptors.release(sock.fileno())
-            sock.close()
+            keeper.drop()
 
     def close(self, *, wait: bool = True) -> None:
         """End every keeper that serves no run, and wait for them if asked to; harmless when repeated."""
         self._closed = True
-        if self._owner != os.getpid():
-            self._forget()
+        self._forget_if_forked()
         with self._lock:
             idle, self._idle = self._idle, {}
             self._warm = {}
@@ -357,7 +331,7 @@ class Spawner:
         return Keeper(sock, self._control, "" if box is None else box.digest)
 
     def _ask_factory(self, what: bytes) -> "_socket.socket":
-        """Have the factory fork someone; return our end of the socket to whom."""
+        """Have the factory fork a process; return our end of the socket to it."""
         if self._control is None:
             self._start_factory(wait=True)
         self._await_factory()
@@ -374,25 +348,29 @@ class Spawner:
         return ours
 
     def _start_factory(self, *, wait: bool) -> None:
-        def keep(made: Boot) -> None:
-            self._boot, self._control = made, made.control
-
-        try:
-            boot(keep, forks=self._forks, wait=wait)
-        except LaunchFailed:
-            self._boot = self._control = None
-            raise
+        # An exception from the handler of a signal would lose the child.
+        with Blocked():
+            self._control, self._starter = boot(forks=self._forks)
+            if wait:
+                self._await_factory()
 
     def _await_factory(self) -> None:
         """Reap the process that started the factory, unless that was done; raise if it has failed."""
-        if self._boot is None:
+        if not self._starter:
             return
-        try:
-            self._boot.reap()
-        except LaunchFailed:
-            self._boot = self._control = None
-            raise
-        self._boot = None
+        with Blocked():
+            pid, self._starter = self._starter, 0
+            try:
+                check_start(pid)
+            except LaunchFailed:
+                self._close_control()
+                raise
+
+    def _close_control(self) -> None:
+        if self._control is not None:
+            descriptors.release(self._control.fileno())
+            self._control.close()
+            self._control = None
 
     def _shut(self, *, wait: bool = True) -> None:
         """Let the factory go, which ends when its last keeper has; those of others are not waited for."""
@@ -400,26 +378,29 @@ class Spawner:
             self._await_factory()
         except LaunchFailed:
             return
-        control, self._control = self._control, None
+        control = self._control
         if control is None:
             return
         said = b""
         handed, self._handed = self._handed, False
         try:
             control.shutdown(_socket.SHUT_WR)
-            while not handed and (more := _hear(control) if wait else control.recv(4096, _NOW)):
+            while not handed and (
+                more := _hear(control) if wait else control.recv(4096, _socket.MSG_DONTWAIT)
+            ):
                 said += more
         except OSError:
             pass
         finally:
-            descriptors.release(control.fileno())
-            control.close()
+            self._close_control()
         if wait and len(said) >= wire.REPLY.size:
             # It is our child after all if we adopt orphans here, as the first process of a container does.
             exit_code(wire.REPLY.unpack_from(said)[1])
 
-    def _forget(self) -> None:
-        """Let go of everything, without a word: we are a forked copy, and it belongs to the original."""
+    def _forget_if_forked(self) -> None:
+        """In a forked copy: let go of everything, without a word, for it belongs to the original."""
+        if self._owner == os.getpid():
+            return
         self._lock = RLock()  # another thread of the original's may have held it
         for keeper in (keeper for keepers in self._idle.values() for keeper in keepers):
             keeper.sock.close()
@@ -427,8 +408,15 @@ class Spawner:
         if self._control is not None:
             self._control.close()
             self._control = None
-        self._boot = None
+        self._starter = 0
         self._owner = os.getpid()
+
+
+def _ready(sock: "_socket.socket", events: int, milliseconds: int = 0) -> bool:
+    """Wait for events on a socket, for at most so long; a hang-up is always one."""
+    poller = select.poll()
+    poller.register(sock.fileno(), events)
+    return bool(poller.poll(milliseconds))
 
 
 def _hear(control: "_socket.socket") -> bytes:
@@ -437,8 +425,6 @@ def _hear(control: "_socket.socket") -> bytes:
     An exception that came while a keeper was made may hold it, in a circle of
     references, and so the factory: now and then, such are looked for.
     """
-    poller = select.poll()
-    poller.register(control.fileno(), select.POLLIN)
-    while not poller.poll(_INSIST_MS):
+    while not _ready(control, select.POLLIN, _INSIST_MS):
         gc.collect()
     return control.recv(4096)

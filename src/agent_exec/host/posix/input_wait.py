@@ -1,4 +1,4 @@
-"""Whether a program on a terminal waits for someone to type, by what the kernel shows of it.
+"""Whether a program on a terminal waits for input, by what the kernel shows of it.
 
 A program waits if every process of the terminal's foreground group is asleep
 and one of them is blocked reading the terminal (`exact`), or watches it for
@@ -17,17 +17,18 @@ from _thread import allocate_lock, get_ident
 from time import monotonic
 
 from agent_exec.host.posix import descriptors
-from agent_exec.host.posix.poller import LONGEST_WAIT
-from agent_exec.host.posix.terminal.peer import Peer
-from agent_exec.host.posix.terminal.procfiles import ProcFiles
+from agent_exec.host.posix.descriptors import LONGEST_WAIT
+from agent_exec.host.posix.procfiles import ProcFiles
+from agent_exec.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from agent_exec.host.posix.process.pipes import Reader
+    from agent_exec.host.posix.process.streams import Reader
 
 _SESSION = 0x5429  # TIOCGSID
+_PEER = 0x5441  # TIOCGPTPEER
 _TERMINALS = range(136, 144)
 _CONTROLLING = os.makedev(5, 0)  # /dev/tty
 _MASTER = os.makedev(5, 2)  # /dev/ptmx
@@ -56,22 +57,72 @@ _POLLIN = 1
 _WATCHING = (b"poll_schedule_timeout", b"do_poll", b"do_select", b"do_epoll_wait", b"ep_poll")
 
 
-class Attention:
+class Attention(Value):
     """What a look at a terminal has shown: `evidence` is "exact", "likely" or "" for a program that is busy.
 
     `echo` says whether what is typed is shown, by the terminal or by a program
     that edits lines itself; a password is asked for without.
     """
 
-    __slots__ = ("echo", "evidence")
+    evidence: str
+    echo: bool
 
-    def __init__(self, evidence: str, *, echo: bool) -> None:
-        self.evidence = evidence
-        self.echo = echo
+
+class Peer:
+    """The end that the program has; any thread may use it.
+
+    It is opened when first needed, and closed before the last output is
+    taken: as long as any such end is open, a terminal does not tell its end.
+    """
+
+    __slots__ = ("_closed", "_fd", "_lock", "_poll", "device")
+
+    def __init__(self) -> None:
+        self._lock = allocate_lock()
+        self._poll = select.poll()
+        self._fd = -1
+        self._closed = False
+        self.device = 0
+        """Which device it is; 0 if that is not known."""
+
+    def is_typed(self, master: int) -> bool:
+        """True if something was typed that the program has not read.
+
+        Unlike FIONREAD, this waits for what is on its way.
+        """
+        with self._lock:
+            if self._closed or (self._fd < 0 and not self._open(master)):
+                return self._closed
+            ready = self._poll.poll(0)
+            if ready and ready[0][1] & ~select.POLLIN:
+                self._drop()  # hung up behind our back: the next one sees more
+            return bool(ready)
+
+    def close(self) -> None:
+        """Hold it no more; harmless when repeated."""
+        with self._lock:
+            self._closed = True
+            self._drop()
+
+    def _open(self, master: int) -> bool:
+        try:
+            fd = fcntl.ioctl(master, _PEER, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            return False  # a kernel that cannot
+        self._fd = descriptors.hold(fd)
+        self._poll.register(fd, select.POLLIN)
+        self.device = os.fstat(fd).st_rdev
+        return True
+
+    def _drop(self) -> None:
+        if self._fd >= 0:
+            fd, self._fd = self._fd, -1
+            self._poll.unregister(fd)
+            descriptors.close(fd)
 
 
 class Gaze:
-    """Eyes on who is in front of a terminal, by a copy of its master; any thread may use them.
+    """A view of the foreground of a terminal, by a copy of its master; any thread may use it.
 
     One thread at a time may attend: it reads the terminal itself, in place of
     the loop's, which saves two threads waking each other for every answer.
@@ -91,17 +142,17 @@ class Gaze:
         self._closed = False
 
     def look(self, *, unfinished: bool) -> Attention:
-        """Look whether someone waits for input; `unfinished` if the last line has no end."""
+        """Look whether a program waits for input; `unfinished` if the last line has no end."""
         writer = self._reader.writer
         if writer is not None and writer.waiting:
-            return Attention("", echo=True)  # nobody waits for more while we have some
+            return Attention("", echo=True)  # none waits for more while we have some
         with self._lock:
             found = _look(self._master, self._peer, self._files, unfinished=unfinished)
         # What was read, and is on its way to us, came before whatever was seen.
         return Attention("", echo=found.echo) if self._reader.busy else found
 
     def attend(self) -> bool:
-        """Begin to read from this thread; say whether that can be. Whoever tries calls `leave` at last."""
+        """Begin to read from this thread; False if that cannot be. `leave` must follow in any case."""
         if self._attender == get_ident():
             return True
         with self._lock:
@@ -122,7 +173,7 @@ class Gaze:
         return False
 
     def read(self, seconds: float) -> bool:
-        """Pass on what is printed, once, if that is within so many seconds and nobody wakes us before.
+        """Pass on what is printed, once, if that is within so many seconds and before `wake` is called.
 
         False if nothing more will be: then it is time to leave.
         """
@@ -163,7 +214,7 @@ class Gaze:
         return self._poll.poll(int(min(seconds, LONGEST_WAIT) * 1000) + (seconds > 0))
 
     def wake(self) -> None:
-        """Let who attends return from `read` now."""
+        """Let the attending thread return from `read` now."""
         with self._lock:
             if self._attender:
                 os.eventfd_write(self._wake, 1)
@@ -185,7 +236,7 @@ class Gaze:
             if not self._attender:
                 self._release()
             else:
-                os.eventfd_write(self._wake, 1)  # and who attends releases it all
+                os.eventfd_write(self._wake, 1)  # and the attending thread releases it all
 
     def _release(self) -> None:
         self._files.close()
@@ -200,7 +251,7 @@ def _look(master: int, peer: Peer, files: ProcFiles, *, unfinished: bool) -> Att
     """Look at a terminal.
 
     First whether all that was typed has been read, last whether all that was
-    printed has: whoever sleeps between these two waits for more.
+    printed has: a program that sleeps between these two waits for more.
     """
     if sys.platform != "linux" or master < 0:
         return Attention("", echo=True)
@@ -211,7 +262,7 @@ def _look(master: int, peer: Peer, files: ProcFiles, *, unfinished: bool) -> Att
         if not peer.is_typed(master) and (group := os.tcgetpgrp(master)) > 0:
             look = _Look(files, peer.device, prompting=unfinished or not (editing and echo))
             evidence = look.of_group(group, _session_of(group, master))
-        if evidence and _has_input(master):  # printed, and nobody has read it
+        if evidence and _has_input(master):  # printed, and not read yet
             evidence = ""
     except (OSError, ValueError, termios.error):
         return Attention("", echo=True)
@@ -245,7 +296,7 @@ class _Look:
         self._prompting = prompting
 
     def of_group(self, group: int, session: int) -> str:
-        """Say whether a group waits for its terminal: no one may be awake, and one must watch it."""
+        """Return how a group waits for its terminal: none may be awake, and one must watch it."""
         alone = self._of_one(group) if group == session else None
         if alone is not None:
             return alone
@@ -258,7 +309,7 @@ class _Look:
         return evidence
 
     def _of_one(self, group: int) -> str | None:
-        """Say it of a group of one process, as a shell at its prompt is; None if there may be others."""
+        """Return the same for a group of one process, such as a shell; None if there may be others."""
         try:
             seen = self._status(f"/proc/{group}/stat")
             others = self._read(f"/proc/{int(seen[_PARENT])}/task/{int(seen[_PARENT])}/children")
@@ -274,8 +325,8 @@ class _Look:
     def _members(self, group: int, session: int) -> "Iterator[tuple[int, list[bytes]]]":
         """Return the processes of a group, with what is known of each.
 
-        They are its leader, its siblings, whoever was adopted by the parent of
-        the session, and all below them.
+        They are its leader, its siblings, those adopted by the parent of the
+        session, and all below them.
         """
         known: dict[int, list[bytes]] = {}
         waiting = [group]
@@ -333,11 +384,11 @@ class _Look:
             return ""
         devices = [self._files.device(pid, fd) for fd in watched]
         if _MASTER in devices:
-            return ""  # it passes on what is typed: whoever it is for is behind another terminal
+            return ""  # it passes on what is typed to a program behind another terminal
         return "likely" if any(map(self._is_terminal, devices)) else ""
 
     def _by_channel(self, pid: int) -> str:
-        """Say the same by where in the kernel a process sleeps, which tells less."""
+        """Return the same by where in the kernel a process sleeps, which tells less."""
         channel = self._read(f"/proc/{pid}/wchan")
         if channel in (b"wait_woken", b"n_tty_read"):
             return "likely"

@@ -1,13 +1,13 @@
-"""Finds and ends what is left of a command whose owner was killed: nobody's tree any more."""
+"""Finds and ends what is left of a command whose owner was killed."""
 
 import os
+import resource
 from time import monotonic, sleep
 
 from agent_exec.host.posix import signals
-from agent_exec.host.posix.detached.brand import branded
-from agent_exec.host.posix.identity import identify, is_alive, send_signal
+from agent_exec.host.posix.detached import brand_of
 from agent_exec.host.posix.keeper import tree
-from agent_exec.host.posix.keeper.tree import boot_id
+from agent_exec.host.posix.system import boot_id, identify, is_alive, processes, read, send_signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,9 +21,10 @@ def end_orphans(leader: "Identity", mark: str, number: int, grace: float) -> boo
     """Ask all that is left of a command to end, and force it after the grace; say whether nothing is left.
 
     Found are the processes whose environment holds `mark`, those that were
-    branded with its value, those of the command's session, and all below them. A session whose leader is gone
-    is the command's only if a marked process is in it: the system may have
-    given its number to another since. Owners of other jobs are spared.
+    branded with its value, those of the command's session, and all below
+    them. A session whose leader is gone is the command's only if a marked
+    process is in it: its number may be another's by now. Supervisors of other
+    jobs are spared.
     """
     if leader.boot not in ("", boot_id()):
         return True  # whatever has its pid now has it by chance
@@ -42,7 +43,7 @@ def end_orphans(leader: "Identity", mark: str, number: int, grace: float) -> boo
 
 
 def _find(leader: "Identity", mark: str) -> "set[Identity]":
-    found = _marked(mark) | branded(mark.rpartition("=")[2])
+    found = _marked(mark)
     if is_alive(leader) or any(_session(pid) == leader.pid for pid in found):
         found.update(tree.members(leader.pid, leader.start))
     spared = {1, os.getpid()}
@@ -63,17 +64,20 @@ def _session(pid: int) -> int:
 
 
 def _marked(mark: str) -> set[int]:
-    """Return the processes whose environment holds a mark."""
+    """Return the processes whose environment holds a mark, or that are branded with its value."""
     found: set[int] = set()
-    wanted = mark.encode()
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/environ", "rb") as file:
-                    if wanted in file.read().split(b"\0"):
-                        found.add(int(name))
-            except OSError:
-                continue  # gone, or another's
+    number, entry = brand_of(mark.rpartition("=")[2]), mark.encode()
+    for pid in processes():
+        try:
+            if resource.prlimit(pid, resource.RLIMIT_RTTIME)[0] == number:
+                found.add(pid)
+        except OSError:
+            pass  # gone, or another user's
+        try:
+            if entry in read(f"/proc/{pid}/environ").split(b"\0"):
+                found.add(pid)
+        except OSError:
+            continue
     return found
 
 

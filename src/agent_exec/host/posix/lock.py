@@ -1,7 +1,7 @@
-"""A lock on a file: held as long as its holder lives, free the moment it is gone; and who holds which.
+"""A lock on a file: held as long as its holder lives, free the moment it is gone; and its holder.
 
-Who supervises a job is known by the lock that it holds and has signed, never
-by its name, which any process can take.
+The supervisor of a job is known by the lock that it holds and has signed,
+never by its name, which any process can take.
 """
 
 import errno
@@ -9,6 +9,8 @@ import fcntl
 import os
 import stat
 import sys
+
+from agent_exec.host.posix.system import boot_id, identify, parent_and_start, read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,11 +66,10 @@ class FileLock:
         _sign(self._fd)
 
     def on_deletion(self, loop: "Loop", call: "Callable[[], object]") -> None:
-        """Call once, from inside the loop, when somebody deletes the file; where the system tells (Linux)."""
-        from agent_exec.host.posix.libc import inotify
-        from agent_exec.host.posix.poller import READ
+        """Call once, from inside the loop, when the file is deleted; where the system tells (Linux)."""
+        from agent_exec.host.posix.descriptors import READ
 
-        watch = inotify(os.fsencode(self.path), _CHANGED)
+        watch = _inotify(os.fsencode(self.path))
 
         def ready(_events: int) -> None:
             os.read(watch, _LONGEST)
@@ -91,10 +92,26 @@ class FileLock:
         return self._fd >= 0
 
 
+def _inotify(path: bytes) -> int:
+    """Return a descriptor that tells when something changes of a file; -1 if there is none to be had."""
+    if sys.platform != "linux":
+        return -1
+    import _ctypes  # the bare binding: the package around it costs a third of an interpreter start
+
+    library = _ctypes.dlopen("", 0)
+    init = _ctypes.dlsym(library, "inotify_init1")
+    fd: int = _ctypes.call_cdeclfunction(init, (os.O_CLOEXEC | os.O_NONBLOCK,))
+    add = _ctypes.dlsym(library, "inotify_add_watch")
+    if fd >= 0 and _ctypes.call_cdeclfunction(add, (fd, path, _CHANGED)) < 0:
+        os.close(fd)
+        return -1
+    return fd
+
+
 def share(fd: int) -> None:
     """Hold and sign a lock beside the supervisor that has sent us its descriptor, for as long as we live."""
     try:
-        # The kernel names who took a lock. This one is the supervisor's, so we take another kind of our own.
+        # The kernel names the process that took a lock: here the supervisor. So we take one of another kind.
         fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         pass  # a file system where both kinds are one
@@ -107,41 +124,29 @@ def _sign(fd: int) -> None:
 
 
 def _signature(pid: int) -> bytes:
-    from agent_exec.host.posix.keeper.tree import boot_id, parent_and_start
-
     return f"{pid} {parent_and_start(pid)[1]} {boot_id()}\n".encode()
 
 
 def supervisors(pids: "Collection[int]") -> set[int]:
     """Return those of some processes that supervise a job: each holds a lock that it has signed."""
-    found: set[int] = set()
-    for pid in _holders().intersection(pids) if pids else ():
-        if any(_is_signed(path, pid) for path in _locked(pid)):
-            found.add(pid)
-    return found
+    holders = _holders().intersection(pids) if pids else ()
+    return {pid for pid in holders if any(_is_signed(path, pid) for path in _locked(pid))}
 
 
 def holder(path: str, pid: int) -> "Identity | None":
-    """Return who has this pid, if that process holds the lock on this file; None if it does not."""
-    from agent_exec.host.posix.identity import identify
-
+    """Return the identity of this pid, if that process holds the lock on this file; None if it does not."""
     identity = identify(pid)
     if sys.platform != "linux":
         return identity if is_locked(path) else None
-    try:
-        wanted = os.lstat(path)
-    except OSError:
+    if identity is None or not any(_is_file(path, found) for found in _locked(pid)):
         return None
-    if identity is not None and any(os.path.samestat(wanted, found) for found in map(_stat, _locked(pid))):
-        return identity if identify(pid) == identity else None
-    return None
+    return identity if identify(pid) == identity else None
 
 
 def _holders() -> set[int]:
     """Return every process that the kernel knows to have taken a lock to write (Linux)."""
     try:
-        with open("/proc/locks", "rb") as file:
-            lines = file.read().splitlines()
+        lines = read("/proc/locks").splitlines()
     except OSError:
         return set()
     return {int(words[4]) for words in map(bytes.split, lines) if len(words) == 8 and words[3] == b"WRITE"}
@@ -152,22 +157,22 @@ def _locked(pid: int) -> "Iterator[str]":
     try:
         numbers = os.listdir(f"/proc/{pid}/fdinfo")
     except OSError:
-        return  # gone, or not for us to see
+        return  # gone, or another user's
     for number in numbers:
         try:
-            with open(f"/proc/{pid}/fdinfo/{number}", "rb") as file:
-                told = file.read()
+            lines = read(f"/proc/{pid}/fdinfo/{number}").splitlines()
         except OSError:
             continue
-        if any(line.startswith(b"lock:") and b" WRITE " in line for line in told.splitlines()):
+        if any(line.startswith(b"lock:") and b" WRITE " in line for line in lines):
             yield f"/proc/{pid}/fd/{number}"
 
 
-def _stat(path: str) -> os.stat_result:
+def _is_file(path: str, opened: str) -> bool:
+    """True if a path, which is no link, names the file behind a descriptor."""
     try:
-        return os.stat(path)
+        return os.path.samestat(os.lstat(path), os.stat(opened))
     except OSError:
-        return os.stat_result((0,) * 10)
+        return False
 
 
 def _is_signed(path: str, pid: int) -> bool:

@@ -1,1 +1,0 @@
-"""Processes that outlive their parent: start, control, lock, clean up."""
