@@ -386,7 +386,7 @@ def test_harmless_words_before_a_command_of_git_need_no_rule(command: str, kind:
 FIELDS = {
     "whole": "whole",
     "opaque": "opaque",
-    "wrap": "wrap valued flags moves shell never",
+    "wrap": "wrap valued flags moves shell never apart",
     "code": "code module flags run asking",
     "line": "line operands",
     "run": "run hard starts",

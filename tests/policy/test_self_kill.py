@@ -94,6 +94,8 @@ FREE = Policy([Rule([], "allow")])
         "killall --user=me",
         "pkill -u 0 .",
         "loginctl poweroff",
+        "pkill -- -x",
+        "shutdown 'now -c or not'",
     ],
 )
 def test_our_own_are_not_ended(line: str) -> None:

@@ -90,7 +90,7 @@ class Policy:
                     f"a command is a list of texts, or one shell line; got {strange[0]!r} in it"
                 )
             if texts:
-                self._simple(Simple(known(texts), " ".join(texts)), course, 0)
+                self._simple(Simple(known(texts)), course, 0)
         for path in course.facts.writes:
             self._write(Write(Word(path), moved=False), course, named=True)
         for name in course.facts.env_names:
@@ -141,14 +141,11 @@ class Policy:
             course.ask(simple.text, f"it sets {name}, which changes what commands do")
         moved = simple.moved or effects.moved
         for words in filter(None, effects.named):
-            found = self._decide(
-                Simple(words, " ".join(word.source for word in words)), inspect(words), course.facts
-            )
+            found = self._decide(Simple(words), inspect(words), course.facts)
             if found.kind == "deny" or (found.kind == "ask" and found.basis == "rule"):
                 findings.append(found)
         for words in effects.inner:
-            text = " ".join(word.source for word in words)
-            self._simple(Simple(words, text, moved=moved), course, depth + 1)
+            self._simple(Simple(words, moved=moved), course, depth + 1)
         for line in effects.lines:
             if depth < NESTING:
                 self._line(line, course, depth + 1, moved=moved)

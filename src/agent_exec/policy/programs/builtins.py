@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import partial
 
 from agent_exec.policy.programs.effects import NEVER, Effects, Inspector, Options, may_be_option, name_of
 from agent_exec.policy.programs.program_table import PROGRAMS
@@ -22,27 +23,18 @@ def _never(words: Sequence[Word]) -> Effects:
     return Effects().require(NEVER, f"{name_of(words)}: the shell reads its words again")
 
 
-def _only(pattern: str) -> Inspector:
-    """Return the inspector of a command that is harmless if all of its words match a pattern."""
-    harmless = re.compile(pattern, re.DOTALL)
-
-    def inspect(words: Sequence[Word]) -> Effects:
-        fine = all(word.text is not None and harmless.fullmatch(word.text) for word in words[1:])
-        return Effects() if fine else _never(words)
-
-    return inspect
+def _only(pattern: str, words: Sequence[Word]) -> Effects:
+    """Inspect a command that is harmless if all of its words match a pattern."""
+    fine = all(word.text is not None and re.fullmatch(pattern, word.text, re.DOTALL) for word in words[1:])
+    return Effects() if fine else _never(words)
 
 
-def _names(valued: str, flags: str) -> Inspector:
-    """Return the inspector of a command whose operands are names of variables."""
-
-    def inspect(words: Sequence[Word]) -> Effects:
-        options = Options(words, valued, flags)
-        names = [value for name, value in options.seen if name == "-a"]
-        names += [word.text for word in words[options.at :]]
-        return _never(words) if options.unclear else _set(words, names)
-
-    return inspect
+def _names(valued: str, flags: str, words: Sequence[Word]) -> Effects:
+    """Inspect a command whose operands are names of variables."""
+    options = Options(words, valued, flags)
+    names = [value for name, value in options.seen if name == "-a"]
+    names += [word.text for word in words[options.at :]]
+    return _never(words) if options.unclear else _set(words, names)
 
 
 def _set(words: Sequence[Word], names: Sequence[str | None]) -> Effects:
@@ -162,7 +154,7 @@ def _getopts(words: Sequence[Word]) -> Effects:
 
 def _wait(words: Sequence[Word]) -> Effects:
     """Inspect `wait`: `-p` takes the name of a variable; a process is usually known to the shell only."""
-    return _only("-n|-f|--|[^-].*|")([word for word in words if word.source not in _PROCESS])
+    return _only("-n|-f|--|[^-].*|", [word for word in words if word.source not in _PROCESS])
 
 
 SPECIAL: dict[str, Inspector] = {
@@ -171,15 +163,15 @@ SPECIAL: dict[str, Inspector] = {
     ".": _source,
     "trap": _trap,
     "command": _command,
-    "alias": _only("[^=]*"),
-    "hash": _only("-r|[^-].*|"),
-    "read": _names("-a -d -i -n -N -p -t -u", "-e -r -s -E"),
+    "alias": partial(_only, "[^=]*"),
+    "hash": partial(_only, "-r|[^-].*|"),
+    "read": partial(_names, "-a -d -i -n -N -p -t -u", "-e -r -s -E"),
     "printf": _printf,
     "test": _test,
     "[": _test,
     "set": _settings,
-    "shopt": _only("-[suqp]|globstar|nullglob|dotglob|failglob|inherit_errexit|lastpipe|nocaseglob"),
-    **dict.fromkeys(("mapfile", "readarray"), _names("-d -n -O -s -u", "-t")),
+    "shopt": partial(_only, "-[suqp]|globstar|nullglob|dotglob|failglob|inherit_errexit|lastpipe|nocaseglob"),
+    **dict.fromkeys(("mapfile", "readarray"), partial(_names, "-d -n -O -s -u", "-t")),
     "getopts": _getopts,
     "wait": _wait,
     **dict.fromkeys(("declare", "typeset", "local", "export", "readonly", "unset"), _declare),

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from agent_exec.policy.programs import builtins, sed_awk, wrappers
 from agent_exec.policy.programs.effects import NEVER, Effects, Inspector, name_of, unversioned
 from agent_exec.policy.programs.git import git, without_globals
-from agent_exec.policy.programs.option_table import opaque
 from agent_exec.policy.programs.program_table import PROGRAMS
 from agent_exec.policy.shell.word import Word
 
@@ -18,7 +17,7 @@ def inspect(words: Sequence[Word]) -> Effects:
     name = name_of(words)
     found = _INSPECTORS.get(name) or _INSPECTORS.get(unversioned(name))
     if found is None and name.startswith(("ld-linux", "ld-musl")):
-        found = opaque
+        found = PROGRAMS["ld.so"]
     if found is None and unversioned(name).endswith(_CROSS):
         found = PROGRAMS["gcc"]
     return Effects() if found is None else found(words)

@@ -203,6 +203,10 @@ sudo:
     flags -A --askpass -b --background -B --bell -E --preserve-env -e --edit -H --set-home -i --login -k
     flags --reset-timestamp -K --remove-timestamp -l --list -n --non-interactive -N --no-update -P
     flags --preserve-groups -s --shell -S --stdin -v --validate -V --version --help
+watch:
+    wrap 0 own joins; valued -n --interval -q --equexit -s --shotsdir; apart -x --exec
+    flags -b --beep -c --color -C --no-color -d --differences -e --errexit -g --chgexit -p --precise -r
+    flags -t --no-title -w --no-wrap -x --exec
 doas: wrap 0 own; valued -u -C -a; flags -n -L
 timeout gtimeout:
     wrap 1; valued -k --kill-after -s --signal; flags --foreground --preserve-status -v --verbose -f -p

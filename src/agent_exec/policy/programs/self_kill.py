@@ -22,15 +22,13 @@ _PKILL_VALUED = (
 )
 _KILLALL_VALUED = "-u --user -s --signal -o -y -n -Z --older-than --younger-than --ns --context".split()
 _ENDING = {
-    "killall5": ("", _ALL),
-    **dict.fromkeys(("init", "telinit"), (" [016sS] ", _ALL)),
-    **dict.fromkeys(
-        ("shutdown", "reboot", "poweroff", "halt"),
-        ("^(?!.* (?:--help|--version|-c|-k|--show) )", _ALL),
-    ),
-    "loginctl": (" (?:terminate-|kill-|poweroff|reboot|halt)", "a session of the user"),
+    "killall5": (".*", _ALL),
+    **dict.fromkeys(("init", "telinit"), ("[016sS]", _ALL)),
+    "loginctl": ("(?:terminate-|kill-|poweroff|reboot|halt).*", "a session of the user"),
 }
-"""Programs, a pattern of words, with blanks around them, by which they end processes, and which."""
+"""Programs, a pattern of any word by which they end processes, and which those are."""
+_HALTING = ("shutdown", "reboot", "poweroff", "halt")
+_ASKING = ("--help", "--version", "-c", "-k", "--show")
 _STOPPING = (
     "poweroff reboot halt kexec soft-reboot exit rescue emergency isolate default ctrl-alt-del".split()
 )
@@ -46,7 +44,9 @@ def self_kill(words: Sequence[Word], ancestors: Sequence[Ancestor]) -> str | Non
     texts = [word.text or "" for word in words[1:]]
     if name in _ENDING:
         pattern, what = _ENDING[name]
-        return what if re.search(pattern, f" {' '.join(texts)} ", re.DOTALL) else None
+        return what if any(re.fullmatch(pattern, text, re.DOTALL) for text in (name, *texts)) else None
+    if name in _HALTING:
+        return None if any(text in _ASKING for text in texts) else _ALL
     match name:
         case "kill":
             return _kill(words, ancestors)
@@ -88,7 +88,7 @@ def _kill(words: Sequence[Word], ancestors: Sequence[Ancestor]) -> str | None:
 
 
 def _pkill(words: Sequence[Word], ancestors: Sequence[Ancestor]) -> str | None:
-    operands, options = arguments(words, _PKILL_VALUED)
+    operands, options = arguments([word for word in words if word.text != "--"], _PKILL_VALUED)
     fold, exact = _given(options, "-i", "--ignore-case"), _given(options, "-x", "--exact")
     full, inverse = _given(options, "-f", "--full"), _given(options, "-v", "--inverse")
     for one in ancestors:
@@ -122,7 +122,7 @@ def _matches(pattern: str, text: str, *, fold: bool, exact: bool) -> bool:
 
 
 def _killall(words: Sequence[Word], ancestors: Sequence[Ancestor]) -> str | None:
-    operands, options = arguments(words, _KILLALL_VALUED)
+    operands, options = arguments([word for word in words if word.text != "--"], _KILLALL_VALUED)
     users = {options.get("-u"), options.get("--user")}
     fold, regex = _given(options, "-I", "--ignore-case"), _given(options, "-r", "--regexp")
     for one in ancestors:

@@ -15,7 +15,6 @@ _SETTINGS = frozenset(
 def xargs(words: Sequence[Word]) -> Effects:
     """Inspect xargs: what it reads becomes further words."""
     effects = Effects()
-    effects.transparent = True
     options = Options(
         words,
         "-a --arg-file -d --delimiter -E -I -J -R -L -n --max-args -P --max-procs -s --max-chars -S "
@@ -25,15 +24,12 @@ def xargs(words: Sequence[Word]) -> Effects:
         attached="-e -i -l",
     )
     if options.unclear:
-        effects.transparent = False
         return effects.require(NEVER, UNSURE.format("xargs"))
     # Which of several marks counts, and whether one does beside -n or -L, differs: all are taken to.
     marks = [value or "{}" for name, value in options.seen if name in ("-I", "-J", "-i", "--replace")]
     rest = [_filled(word, marks) for word in words[options.at :]]
-    if not rest:
-        effects.transparent = False
-        return effects
-    if not marks or options.has("-n", "--max-args", "-L", "-l", "--max-lines"):
+    effects.transparent = bool(rest)
+    if rest and (not marks or options.has("-n", "--max-args", "-L", "-l", "--max-lines")):
         rest.append(Word(None, source="…", single=False))
     return effects.run(rest)
 
@@ -74,24 +70,6 @@ def find(words: Sequence[Word]) -> Effects:
 
 def _plus(words: Sequence[Word], at: int) -> bool:
     return words[at].text == "+" and words[at - 1].text == "{}"
-
-
-def watch(words: Sequence[Word]) -> Effects:
-    """Inspect watch, which gives its words to a shell."""
-    effects = Effects()
-    options = Options(
-        words,
-        "-n --interval -q --equexit -s --shotsdir",
-        "-b --beep -c --color -C --no-color -d --differences -e --errexit -g --chgexit -p --precise -r -t "
-        "--no-title -w --no-wrap -x --exec",
-    )
-    rest = words[options.at :]
-    if options.unclear or any(word.text is None for word in rest):
-        return effects.require(NEVER, UNSURE.format("watch"))
-    if options.has("-x", "--exec"):
-        return effects.run(rest)
-    effects.lines.append(" ".join(word.text or "" for word in rest))
-    return effects
 
 
 def flock(words: Sequence[Word]) -> Effects:
@@ -166,4 +144,4 @@ SHELLS: dict[str, Inspector] = {
         strange_shell,
     ),
 }
-SPECIAL: dict[str, Inspector] = {**SHELLS, "xargs": xargs, "find": find, "watch": watch, "flock": flock}
+SPECIAL: dict[str, Inspector] = {**SHELLS, "xargs": xargs, "find": find, "flock": flock}

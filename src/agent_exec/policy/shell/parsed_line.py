@@ -31,10 +31,10 @@ class Simple:
     """One simple command: its words, the variables set for it, and whether the directory may have changed."""
 
     def __init__(
-        self, words: "tuple[Word, ...]", text: str, *, moved: bool = False, neutral: bool = False
+        self, words: "tuple[Word, ...]", text: str = "", *, moved: bool = False, neutral: bool = False
     ) -> None:
         self.words = words
-        self.text = text
+        self.text = text or " ".join(word.source for word in words)
         self.moved = moved
         self.neutral = neutral
 

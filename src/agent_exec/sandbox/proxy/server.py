@@ -77,7 +77,7 @@ class Proxy:
         self._accept_at = self._sweep_at = 0.0
         self._stopped = False
         self._lock = Lock()
-        self._found: deque[tuple[Connection, list[str] | OSError, Thread]] = deque()
+        self._found: deque[tuple[Connection, list[str] | OSError, Thread | None]] = deque()
         self._asked: deque[tuple[str, int, Connection]] = deque()
         self._lookups = 0
         self._tick = min(TICK, limits.head_seconds / 4, limits.idle_seconds / 4, limits.dial_seconds / 4)
@@ -129,7 +129,7 @@ class Proxy:
                 if self.now >= self._sweep_at:
                     self._sweep_at = self.now + self._tick
                     for connection in [late for late in self._connections if late.deadline <= self.now]:
-                        connection.expire()
+                        connection.resume(None)
         finally:
             self._end()
 
@@ -158,7 +158,7 @@ class Proxy:
         self._connections.discard(connection)
 
     def resolve(self, name: str, port: int, connection: Connection) -> None:
-        """Look a name up beside the loop; the answer goes to `connection.resolved`."""
+        """Look a name up beside the loop; the connection is resumed with the answer."""
         self._asked.append((name, port, connection))
         self._look_up()
 
@@ -175,8 +175,8 @@ class Proxy:
             try:
                 thread.start()
             except RuntimeError as error:
-                self._lookups -= 1
-                connection.resolved(OSError(str(error)))
+                self._found.append((connection, OSError(str(error)), None))
+                self._ring()
 
     def _answer(self, name: str, port: int, connection: Connection) -> None:
         answers: list[str] | OSError
@@ -210,7 +210,7 @@ class Proxy:
                 self._wake_up()
             # An event before it may have closed it.
             elif isinstance(end, socket.socket) and self._masks.get(end, 0):
-                key.data.ready(end, mask)
+                key.data.resume((end, mask))
         return len(events)
 
     def _settle(self) -> None:
@@ -259,9 +259,11 @@ class Proxy:
             pass
         while self._found:
             connection, answers, thread = self._found.popleft()
-            thread.join()  # it has nothing more to do
             self._lookups -= 1
-            connection.resolved(answers)
+            if thread is not None:
+                thread.join()  # it has nothing more to do
+            if connection.phase == "resolving":
+                connection.resume(answers)
         self._look_up()
 
     def _end(self) -> None:
@@ -279,7 +281,8 @@ class Proxy:
         for connection in list(self._connections):
             connection.abort()
         for _, _, thread in self._found:
-            thread.join()
+            if thread is not None:
+                thread.join()
         self._selector.close()
         self._wake.close()
 
