@@ -2,12 +2,14 @@
 
 import io
 import json
+import os
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 from agent_exec import Command, Engine
 from agent_exec.sessions.session import Session
 from agent_exec.sessions.transcript import IN_MEMORY, Transcript
+from support import wait_until
 
 
 def ran(folder: Path, script: str, *, tty: bool = True) -> Session:
@@ -21,7 +23,14 @@ def ran(folder: Path, script: str, *, tty: bool = True) -> Session:
 
 def test_an_asciicast(tmp_path: Path) -> None:
     """Issue 6: a recording of any session can be exported as asciicast v2."""
-    session = ran(tmp_path, "echo one; sleep 0.05; echo two")
+    command = Command(["sh", "-c", "echo one; read x <go; sleep 0.02; echo two"], cwd=tmp_path, tty=True)
+    session = Session(1000, command, Transcript(str(tmp_path / "kept")), "test")
+    os.mkfifo(tmp_path / "go")
+    with Engine() as engine:
+        session.start(engine)
+        wait_until(lambda: session.transcript.total >= 5)
+        (tmp_path / "go").write_text("\n")
+        assert session.wait(60).cause == "exit"
     file = io.StringIO()
     session.record(file)
     header, *events = map(json.loads, file.getvalue().splitlines())

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from agent_exec.terminal.picture import colour, svg
-from agent_exec.terminal.screen import new_screen
+from agent_exec.terminal.screen import Screen
 from terminal.pieces import streams
 
 SPACE = "{http://www.w3.org/2000/svg}"
@@ -17,7 +17,7 @@ def lines(picture: str) -> list[str]:
 
 
 def test_a_picture_shows_text_in_its_colours() -> None:
-    screen = new_screen(5, 30)
+    screen = Screen(5, 30)
     screen.feed(b'\x1b]0;a <b> & "c"\x07\x1b[1;31mred\x1b[0m <&> ]]>\r\n\r\n\x1b[7m rev \x1b[0m')
     screen.feed(b"\x1b[4;38;2;1;2;3;48;5;196mrgb\x1b[9m \x1b[m\x1b[3;2;8mhid\x1b[m " + "日本".encode())
     picture = svg(screen)
@@ -57,7 +57,7 @@ def test_colours(number: int, name: str) -> None:
 @settings(max_examples=100, deadline=None)
 @given(streams)
 def test_any_screen_has_a_picture_and_always_the_same(data: bytes) -> None:
-    screens = [new_screen(6, 20) for _ in range(2)]
+    screens = [Screen(6, 20) for _ in range(2)]
     for screen in screens:
         screen.feed(data + "\ufffe\x00\u0085\U0010ffff".encode())
     pictures = [svg(screen) for screen in screens]

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_exec.terminal.lines import LONG, NOTE, WINDOW
-from agent_exec.terminal.plain import Plain
+from agent_exec.terminal.plain import LONG, NOTE, WINDOW, Plain
 from terminal.pieces import cut, long_stream, moving_stream, streams
 
 

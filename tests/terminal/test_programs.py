@@ -12,11 +12,10 @@ import pytest
 
 from agent_exec import Command, Engine, Run, Terminal
 from agent_exec.terminal.keys import translate
-from agent_exec.terminal.lines import NOTE
 from agent_exec.terminal.picture import svg
-from agent_exec.terminal.plain import Plain
-from agent_exec.terminal.recording import Recording
-from agent_exec.terminal.screen import new_screen
+from agent_exec.terminal.plain import NOTE, Plain
+from agent_exec.terminal.recording import export
+from agent_exec.terminal.screen import Screen
 from support import python, wait_until
 
 
@@ -34,7 +33,7 @@ class Seen:
         self.raw = b""
         self.given = ""
         self.plain = Plain(80)
-        self.screen = new_screen(24, 80, self.answer)
+        self.screen = Screen(24, 80, self.answer)
         self.run: Run | None = None
         self.run = engine.start(
             Command(
@@ -215,9 +214,7 @@ def test_progress_bars(engine: Engine, tmp_path: Path) -> None:
     assert seen.text == expected
     assert seen.look() == expected.rstrip()
     file = io.StringIO()
-    recording = Recording(file, 80, 24)
-    recording.add(0.0, "o", seen.raw)
-    recording.finish()
+    export(file, [(0.0, seen.raw)], 80, 24, timestamp=0, command="sh")
     assert file.getvalue().count("\n") == 2
 
 

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_exec.model.errors import InvalidArgument
-from agent_exec.terminal.cells import BOLD, DEFAULT, REVERSE, RGB, UNDERLINE
+from agent_exec.terminal.grid import BOLD, DEFAULT, REVERSE, RGB, UNDERLINE
 from agent_exec.terminal.plain import Plain
-from agent_exec.terminal.screen import Screen, new_screen
+from agent_exec.terminal.screen import Screen
 from terminal.pieces import cut, long_stream, streams
 
 
 def drawn(data: bytes, rows: int = 6, columns: int = 20) -> Screen:
-    screen = new_screen(rows, columns)
+    screen = Screen(rows, columns)
     screen.feed(data)
     return screen
 
@@ -114,7 +114,7 @@ def test_modes_and_title_are_told() -> None:
 
 def test_questions_are_answered_if_somebody_listens() -> None:
     said: list[bytes] = []
-    screen = new_screen(answer=said.append)
+    screen = Screen(answer=said.append)
     screen.feed(b"\x1b[c\x1b[>c\x1b[5n\x1b[3;7H\x1b[6n\x1b[?15n")
     assert said == [b"\x1b[?6c", b"\x1b[>0;0;0c", b"\x1b[0n", b"\x1b[3;7R"]
     drawn(b"\x1b[6n")
@@ -139,9 +139,9 @@ def test_resizing_keeps_what_is_near_the_cursor() -> None:
 def test_a_flood_of_lines_leaves_the_last_ones() -> None:
     for end in (b"", b"\x1b[1;1HX", b"tail"):
         data = b"".join(b"%d\r\n" % number for number in range(5000)) + end
-        slowly = new_screen(6, 20)
+        slowly = Screen(6, 20)
         slowly.feed(b"\x1b[4;1Hold\r\nold old old\x1b[2;5H")
-        fast = new_screen(6, 20)
+        fast = Screen(6, 20)
         fast.feed(b"\x1b[4;1Hold\r\nold old old\x1b[2;5H")
         for start in range(0, len(data), 3):
             slowly.feed(data[start : start + 3])
@@ -153,7 +153,7 @@ def test_a_flood_of_lines_leaves_the_last_ones() -> None:
 @given(data=streams, seed=st.integers(0, 2**32))
 def test_how_it_is_cut_does_not_matter(data: bytes, seed: int) -> None:
     whole = drawn(data)
-    screen = new_screen(6, 20)
+    screen = Screen(6, 20)
     for piece in cut(data, seed):
         screen.feed(piece)
     assert everything(screen) == everything(whole)
@@ -163,7 +163,7 @@ def test_how_it_is_cut_does_not_matter(data: bytes, seed: int) -> None:
 def test_any_order_of_anything_keeps_the_grid_whole(seed: int) -> None:
     chance = random.Random(seed)
     data = long_stream(seed, 4000) + chance.randbytes(20000)
-    screen = new_screen(5, 17)
+    screen = Screen(5, 17)
     while data:
         size = chance.randint(1, 400)
         screen.feed(data[:size])
@@ -188,7 +188,7 @@ def test_colours_and_clusters_without_end_are_bounded() -> None:
             for _ in range(2500)
         )
 
-    screen = new_screen()
+    screen = Screen()
     screen.feed(flood())
     tracemalloc.start()
     for _ in range(4):

@@ -344,16 +344,16 @@ class Session:
         from agent_exec.terminal.recording import export
 
         with self._changed:
-            events = [(seconds, "o", data) for seconds, data in self.transcript.events()]
+            events = list(self.transcript.events())
         size = self.command.size
         export(file, events, size.columns, size.rows, timestamp=self.began, command=self.text)
 
     def picture(self) -> str:
         """Return a picture of its last screen, as SVG."""
         from agent_exec.terminal.picture import svg
-        from agent_exec.terminal.screen import new_screen
+        from agent_exec.terminal.screen import Screen
 
-        screen = new_screen(self.command.size.rows, self.command.size.columns)
+        screen = Screen(self.command.size.rows, self.command.size.columns)
         with self._changed:
             for _, data in self.transcript.events():
                 screen.feed(data if self.command.tty else data.replace(b"\n", b"\r\n"))

@@ -231,9 +231,9 @@ class View:
         if (render or self.render) != "screen":
             return text
         if self._screen is None:
-            from agent_exec.terminal.screen import new_screen
+            from agent_exec.terminal.screen import Screen
 
-            self._screen = new_screen(self.rows, self.columns)
+            self._screen = Screen(self.rows, self.columns)
             self._screen.feed(read(max(0, taken.end - _REPLAYED), min(taken.end, _REPLAYED))[1])
         return self._screen.text()
 

@@ -1,10 +1,10 @@
 """A picture of a screen as SVG: self-contained, with text that can be selected."""
 
-from agent_exec.terminal.cells import BOLD, DIM, HIDDEN, ITALIC, REVERSE, RGB, STRUCK, UNDERLINE
+from agent_exec.terminal.grid import BOLD, DIM, HIDDEN, ITALIC, REVERSE, RGB, STRUCK, UNDERLINE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from agent_exec.terminal.cells import Style
+    from agent_exec.terminal.grid import Style
     from agent_exec.terminal.screen import Screen, Span
 
 _WIDTH, _HEIGHT, _BASE, _MARGIN = 8.4, 18, 13.5, 12

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import aiohttp
 
-from agent_exec.terminal.screen import new_screen
+from agent_exec.terminal.screen import Screen
 from support import wait_until
 
 Value = TypeVar("Value")
@@ -44,7 +44,7 @@ class Tab:
         self._session: str | None = None
         self._news = asyncio.Event()
         self.width, self.height = width, height
-        self.screen = new_screen(200, 400)
+        self.screen = Screen(200, 400)
         self.asked: list[str] = []
         self.failed: list[str] = []
         self.sockets = 0
@@ -79,7 +79,7 @@ class Tab:
         elif event == "Network.webSocketCreated":
             self.asked.append(params["url"])
             self.sockets += 1
-            self.screen = new_screen(self.screen.rows, self.screen.columns)
+            self.screen = Screen(self.screen.rows, self.screen.columns)
         elif event == "Network.webSocketFrameReceived" and params["response"]["opcode"] == 2:
             self.screen.feed(base64.b64decode(params["response"]["payloadData"]))
         elif event == "Network.webSocketFrameSent" and params["response"]["payloadData"].startswith(

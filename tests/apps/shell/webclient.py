@@ -19,7 +19,7 @@ pytest.importorskip("textual_serve", reason="the extra web is not installed")
 
 import aiohttp
 
-from agent_exec.terminal.screen import new_screen
+from agent_exec.terminal.screen import Screen
 from support import CHILDREN, processes_marked, wait_until
 
 __all__ = [
@@ -94,7 +94,7 @@ class Page:
 
     def __init__(self, socket: aiohttp.ClientWebSocketResponse, width: int, height: int) -> None:
         self.socket = socket
-        self.screen = new_screen(height, width)
+        self.screen = Screen(height, width)
 
     async def type(self, text: str) -> None:
         """Type, with an Enter at the end."""
