@@ -75,8 +75,8 @@ async def flood(app: ShellApp, pilot: Pilot[None], line: str) -> Measure:
     pressed = asyncio.Event()
     moved = pane.action_move
 
-    def move(lines: int) -> None:
-        moved(lines)
+    def move(rows: int) -> None:
+        moved(rows)
         pressed.set()
 
     pane.action_move = move  # type: ignore[method-assign]

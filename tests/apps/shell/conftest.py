@@ -49,7 +49,7 @@ def make_app(nothing_left: str, folder: Path, tmp_path: Path) -> Iterator[MakeAp
     for app in made:
         app.core.close()
     for thread in threading.enumerate():
-        if thread.name == "agent-exec-aside":  # it may still be reading what nobody wants any more
+        if thread.name == "agent-exec-background-read":  # it may still be reading what nobody wants any more
             thread.join(30)
 
 

@@ -44,7 +44,7 @@ class Person:
     async def _settled(self) -> None:
         """Wait until each key has had its effect."""
         await self.pilot.pause()
-        await self.until(lambda: not self.app._keys and not self.app._held)
+        await self.app.keys.join()
         await self.pilot.pause()
 
     async def command(self, line: str) -> None:

@@ -49,7 +49,7 @@ def test_jobs_are_seen_live(app: ShellApp, store: Cli) -> None:
         await person.until(lambda: "begun" in person.screen and "exit=3" in person.screen)
         assert "running" in person.screen
         assert "1 running of 2" in person.screen
-        assert pane(person).rows[0].id == running
+        assert pane(person).entries[0].id == running
         store("kill", running)
         await person.until(lambda: "0 running of 2" in person.screen)
         assert "killed TERM" in person.screen

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 from agent_exec.apps.shell.app import ShellApp
-from agent_exec.apps.shell.panes.statusbar import ICONS
+from agent_exec.apps.shell.panes.bars import ICONS
 from apps.shell.driving import MakeApp, Person, script, use
 
 

@@ -51,7 +51,7 @@ def settled(person: Person) -> None:
     view.request = ShellCommandRequest("./build.sh", (), "/home/ann/project")
     result = ShellExecutionResult(0, "compiled file 1 of 40\n", "warning: deprecated\n", 1234, NOON)
     view.finish(result)
-    person.app.tell(result.feedback)
+    person.main.bar.tell(result.feedback)
 
 
 async def main(person: Person) -> None:

@@ -44,7 +44,7 @@ def test_any_keys_in_any_order(make_app: MakeApp, folder: Path, seed: int) -> No
                 await person.pilot.press(*chance.choices(KEYS, k=5))
             assert person.app._exception is None
         await person.pilot.resize_terminal(80, 24)
-        await person.until(lambda: not person.app._keys and not person.app._held)
+        await person.app.keys.join()
         assert "\x1b" not in person.screen
         assert len(person.rows) == 24
 

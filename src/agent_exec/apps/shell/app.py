@@ -1,4 +1,4 @@
-"""The program: holds the core, hands on what is typed, asks who may be asked, and leaves nothing behind."""
+"""The program: holds the core, hands on what is typed, asks for approvals, and leaves nothing behind."""
 
 import asyncio
 import os
@@ -8,16 +8,16 @@ from threading import Thread
 from time import sleep
 from typing import ClassVar
 
+from textual import events
+from textual.app import App
 from textual.binding import Binding, BindingType
-from textual.message import Message
 
 from agent_exec.apps.shell.mainscreen import MainScreen
-from agent_exec.apps.shell.ordered_keys import KeysInTurn
-from agent_exec.apps.shell.panes.dialogs import Approval, Confirm
-from agent_exec.apps.shell.panes.textscreen import SESSIONS, TextScreen, help_text
+from agent_exec.apps.shell.panes.commandline import CommandLine
+from agent_exec.apps.shell.panes.dialogs import SESSIONS, Approval, Confirm, TextScreen, help_text
 from agent_exec.apps.shell.settings import Settings, theme_named
 from agent_exec.faces.jobs import open_jobs
-from agent_exec.faces.slash.core import ShellExecution, SlashCore
+from agent_exec.faces.slash.core import SlashCore
 from agent_exec.faces.slash.feedback import SlashFeedback, clipped
 from agent_exec.faces.slash.history import History
 from agent_exec.model.errors import AgentExecError
@@ -26,49 +26,34 @@ from agent_exec.settings import jobs_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from agent_exec.faces.slash.core import SlashAnswer
+    from agent_exec.faces.slash.core import SlashAnswer, State
     from agent_exec.requests.gate import Request
 
+_KEY_PATIENCE = 0.25
 _PATIENCE = 1.0
+_MESSAGE = 400
 _SIGNALS = ("SIGTERM", "SIGHUP", "SIGINT")
 
 
-class Typed(Message):
-    """A line was typed, in this folder."""
-
-    def __init__(self, line: str, folder: str) -> None:
-        super().__init__()
-        self.line = line
-        self.folder = folder
-
-
-class Changed(Message):
-    """A command has begun or ended; `state` and `feedback` are what was true then."""
-
-    def __init__(self, execution: ShellExecution) -> None:
-        super().__init__()
-        self.state = execution.state
-        self.feedback = execution.feedback
-
-
-class Asked(Message):
-    """Somebody is to say whether a command may run."""
-
-    def __init__(self, request: "Request", answer: "Future[str]") -> None:
-        super().__init__()
-        self.request = request
-        self.answer = answer
-
-
-class ShellApp(KeysInTurn):
-    """The terminal interface; whoever makes one closes its core."""
+class ShellApp(App[None]):
+    """The terminal interface; its caller closes its core."""
 
     TITLE = "agent-exec"
     ENABLE_COMMAND_PALETTE = False
+    CSS = """
+    .pane {
+        border: round $foreground 30%;
+        border-title-color: $foreground;
+        border-subtitle-color: $foreground 70%;
+        &:focus-within { border: round $primary; }
+        &:ansi { border: round ansi_default; }
+        &:ansi:focus-within { border: heavy ansi_default; }
+    }
+    """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+c", "cancel", show=False, priority=True),
-        Binding("ctrl+q", "leave", show=False, priority=True),
-        Binding("f2", "turn_theme", show=False),
+        Binding("ctrl+c", "cancel", priority=True),
+        Binding("ctrl+q", "leave", priority=True),
+        ("f2", "turn_theme"),
     ]
 
     def __init__(self, settings: Settings) -> None:
@@ -84,130 +69,169 @@ class ShellApp(KeysInTurn):
             hidden=[jobs_root(settings.root)],
             history=History(settings.history),
             timeout=settings.timeout,
-            on_change=lambda execution: self.post_message(Changed(execution)),
+            on_change=lambda one: self.call_later(self._changed, one.state, one.feedback),
         )
         self.main = MainScreen(self.core, settings.folder)
-        self._typed: asyncio.Queue[Typed] = asyncio.Queue()
+        self.keys: asyncio.Queue[events.Event] = asyncio.Queue()
+        """The keys that have not had their effect yet."""
+        self._typed: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
         self._asked: set[Future[str]] = set()
         self._leaving = False
 
     def get_default_screen(self) -> MainScreen:
-        """Return the screen that everything begins with."""
+        """Return the first screen."""
         return self.main
 
     def on_mount(self) -> None:
         """Begin to take what is typed, and tell what is wrong from the start."""
+        self.run_worker(self._take_keys(), group="keys")
         self.run_worker(self._submit_all(), group="submit")
         if not self.is_headless:
             self._listen()
-        problem = self.core.permission.problem or self.core.history.problem
+        permission = self.core.permission
+        problem = permission.problem or self.core.history.problem
         if problem:
-            self.tell(SlashFeedback(clipped(problem, 400), "Warn"))
-        elif not self.core.permission.allowed:
-            self.tell(SlashFeedback(f"shell commands are off: {self.core.permission.reason}", "Warn"))
+            self.main.tell(clipped(problem, _MESSAGE), "Warn")
+        elif not permission.allowed:
+            self.main.tell(f"shell commands are off: {permission.reason}", "Warn")
 
     def on_unmount(self) -> None:
-        """Have nobody wait for an answer any more."""
+        """Refuse what is still asked for."""
         self._leaving = True
-        for answer in list(self._asked):
-            _answer(answer, "no")
-
-    def tell(self, feedback: SlashFeedback) -> None:
-        """Show this on the Bottom Bar."""
-        self.main.bar.tell(feedback)
+        self._refuse()
 
     # What is typed.
 
-    def on_typed(self, event: Typed) -> None:
-        """Have it done after what was typed before."""
-        self._typed.put_nowait(event)
+    async def on_event(self, event: events.Event) -> None:
+        """Queue a key or a paste."""
+        if isinstance(event, (events.Key, events.Paste)) and not event.is_forwarded:
+            self.keys.put_nowait(event)
+        else:
+            await super().on_event(event)
+
+    async def _take_keys(self) -> None:
+        """Handle one key after the other: those typed into what a key opens do not overtake it.
+
+        A key passes the queue of the focused widget and of each one above it
+        before its binding is looked up; what the binding sends passes them too.
+        """
+        while True:
+            event = await self.keys.get()
+            target = self.focused or self.screen
+            await super().on_event(event)
+            for _ in range(2):
+                try:
+                    async with asyncio.timeout(_KEY_PATIENCE):
+                        for node in target.ancestors_with_self:
+                            passed = asyncio.Event()
+                            if node.call_later(passed.set):
+                                await passed.wait()
+                except TimeoutError:
+                    pass  # a widget was removed meanwhile
+                target = self.focused or self.screen
+            self.keys.task_done()
+
+    def on_command_line_ended(self, event: CommandLine.Ended) -> None:
+        """Submit what was typed after what was typed before."""
+        if event.line:
+            self._typed.put_nowait((event.line, self.main.files.path))
 
     async def _submit_all(self) -> None:
-        """Hand one line after the other to the core, in another thread: somebody may be asked."""
+        """Submit one line after the other, in another thread: an approval may be asked for."""
         while True:
-            typed = await self._typed.get()
+            line, folder = await self._typed.get()
             try:
-                answer = await asyncio.to_thread(self.core.submit, typed.line, typed.folder)
+                answer = await asyncio.to_thread(self.core.submit, line, folder)
             except AgentExecError as error:
-                self.tell(SlashFeedback(clipped(error.message, 400), "Error"))
+                self.main.tell(clipped(error.message, _MESSAGE), "Error")
             except Exception as error:
-                self.tell(SlashFeedback(f"shell: {clipped(repr(error), 400)}", "Error"))
+                self.main.tell(f"shell: {clipped(repr(error), _MESSAGE)}", "Error")
             else:
                 self._answered(answer)
 
     def _answered(self, answer: "SlashAnswer") -> None:
         execution = answer.execution
-        # Of one that has begun or ended meanwhile, that was told already.
+        # A command that has begun or ended meanwhile has sent that already.
         if answer.feedback is not None and (execution is None or execution.state == "queued"):
-            self.tell(answer.feedback)
-        if answer.submitted is None or answer.submitted.name == "shell":
-            return
-        doing = {
-            "jobs": self.action_jobs,
-            "sessions": self.action_sessions,
-            "help": self.action_help,
-            "quit": self.action_leave,
-        }
-        doing[answer.submitted.name]()
+            self.main.bar.tell(answer.feedback)
+        if answer.submitted is not None and answer.submitted.name != "shell":
+            act = {
+                "jobs": self.action_jobs,
+                "sessions": self.action_sessions,
+                "help": self.action_help,
+                "quit": self.action_leave,
+            }
+            act[answer.submitted.name]()
 
-    def on_changed(self, event: Changed) -> None:
-        """Tell what became of a command, and show its output."""
-        self.tell(event.feedback)
-        if event.state == "running":
+    def _changed(self, state: "State", feedback: SlashFeedback) -> None:
+        """Show what became of a command, and its output."""
+        self.main.bar.tell(feedback)
+        if state == "running":
             self.main.show_beside()
-        elif event.state == "ended":
-            self.main.files.reload()
+        elif state == "ended":
+            self.main.files.action_reload()
+
+    # Approvals.
 
     def approve(self, request: "Request") -> str:
-        """Ask whoever sits here; called in the thread that submits, which waits."""
+        """Ask the user; called in the thread that submits, which waits."""
         answer: Future[str] = Future()
         self._asked.add(answer)
-        if self._leaving or not self.post_message(Asked(request, answer)):
-            _answer(answer, "no")
+        if self._leaving or not self.call_later(self._ask, request, answer):
+            self._refuse()
         try:
             return answer.result()
         finally:
             self._asked.discard(answer)
 
-    def on_asked(self, event: Asked) -> None:
+    def _ask(self, request: "Request", answer: "Future[str]") -> None:
         """Ask in a dialog."""
-        self.push_screen(Approval(event.request), lambda said: _answer(event.answer, said or "no"))
+
+        def answered(name: str | None) -> None:
+            if not answer.done():
+                answer.set_result(name or "no")
+
+        self.push_screen(Approval(request), answered)
+
+    def _refuse(self) -> None:
+        """Answer no to all that is asked for."""
+        for answer in list(self._asked):
+            if not answer.done():
+                answer.set_result("no")
 
     # What keys do everywhere.
 
     def action_cancel(self) -> None:
         """End what runs; leave the command line if nothing does."""
         if self.core.cancel():
-            self.tell(SlashFeedback("shell: cancelling; Ctrl+C again ends it by force", "Warn"))
+            self.main.tell("shell: cancelling; Ctrl+C again ends it by force", "Warn")
         elif self.main.line.display:
-            self.main.on_command_line_left()
+            self.main.on_command_line_ended()
         else:
-            self.tell(SlashFeedback("nothing runs; Ctrl+Q leaves", "Info"))
+            self.main.tell("nothing runs; Ctrl+Q leaves")
 
     def action_leave(self) -> None:
-        """Leave; ask first if something would be ended by that."""
+        """Leave; ask first if that would end a command."""
         running, waiting = self.core.running, len(self.core.waiting)
         asking = isinstance(self.screen, Confirm) and self.screen.id == "leave"
         if self._leaving or asking or (running is None and not waiting):
             self.leave()
             return
-        lines = [] if running is None else [f"$ {clipped(running.request.line, 400)}"]
+        lines = [] if running is None else [f"$ {clipped(running.request.line, _MESSAGE)}"]
         if waiting:
             lines.append(f"{waiting} more wait for their turn")
-        lines += ["", "End it and leave? Ctrl+Q again does so too."]
-        dialog = Confirm("a command runs", lines)
+        dialog = Confirm("a command runs", [*lines, "", "End it and leave? Ctrl+Q again does so too."])
         dialog.id = "leave"
-        self.push_screen(dialog, lambda said: self.leave() if said == "yes" else None)
+        self.push_screen(dialog, lambda answer: self.leave() if answer == "yes" else None)
 
     def leave(self, status: int = 0) -> None:
-        """End what runs, and then the program; by force if it is asked for twice."""
+        """End what runs, and then the program; a second call ends it by force."""
         if self._leaving:
             self.core.cancel()
             return
         self._leaving = True
-        self.tell(SlashFeedback("ending what runs …", "Info"))
-        for answer in list(self._asked):
-            _answer(answer, "no")
+        self.main.tell("ending what runs …")
+        self._refuse()
         self.run_worker(self._end(status), group="end", exit_on_error=False)
 
     async def _end(self, status: int) -> None:
@@ -219,14 +243,12 @@ class ShellApp(KeysInTurn):
         from agent_exec.apps.shell.jobs.jobsscreen import JobsScreen
 
         try:
-            jobs = open_jobs(self.settings.root, rules=self.settings.rules)
+            self.push_screen(JobsScreen(open_jobs(self.settings.root, rules=self.settings.rules)))
         except AgentExecError as error:
-            self.tell(SlashFeedback(clipped(error.message, 400), "Error"))
-            return
-        self.push_screen(JobsScreen(jobs))
+            self.main.tell(clipped(error.message, _MESSAGE), "Error")
 
     def action_sessions(self) -> None:
-        """Say what is to be said about sessions."""
+        """Show why sessions cannot be seen from here."""
         self.push_screen(TextScreen("sessions", SESSIONS))
 
     def action_help(self) -> None:
@@ -241,26 +263,22 @@ class ShellApp(KeysInTurn):
     # Signals.
 
     def _listen(self) -> None:
-        """Leave in good order when the system says so, or when the terminal is gone."""
+        """Leave in good order after a signal, or when the terminal is gone."""
         import signal
 
         if sys.platform == "win32":
-            return  # there, whoever ends us ends what we own with us
+            return  # there, the commands end with this process
         for name in _SIGNALS:
             number = getattr(signal, name)
             asyncio.get_running_loop().add_signal_handler(number, self._signalled, int(number))
 
     def _signalled(self, number: int) -> None:
-        """Leave; and do not wait for a terminal that may be gone."""
+        """Leave, without waiting for a terminal that may be gone."""
+
+        def vanish() -> None:
+            self.core.close()
+            sleep(_PATIENCE)
+            os._exit(128 + number)
+
         self.leave(128 + number)
-        Thread(target=self._vanish, args=(128 + number,), daemon=True).start()
-
-    def _vanish(self, status: int) -> None:
-        self.core.close()
-        sleep(_PATIENCE)
-        os._exit(status)
-
-
-def _answer(answer: "Future[str]", said: str) -> None:
-    if not answer.done():
-        answer.set_result(said)
+        Thread(target=vanish, daemon=True).start()

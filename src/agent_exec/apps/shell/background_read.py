@@ -1,6 +1,7 @@
-"""Reading from a disk that may not answer, without making anyone wait for it."""
+"""Reading from a disk that may not answer, without making the interface wait for it."""
 
-from threading import Event, Lock, Thread
+from concurrent.futures import Future
+from threading import Thread
 from typing import TypeVar
 
 TYPE_CHECKING = False
@@ -12,62 +13,48 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PATIENCE = 0.1
-"""For how many seconds the reader is waited for; hardly anyone sees that."""
+"""For how many seconds the interface waits for the reader; hardly noticed."""
 
 
-class Aside:
-    """Reads in a thread, one thing at a time; of those that wait only the newest is wanted.
+class BackgroundReader:
+    """Reads in a thread, one thing at a time; of those that wait only the newest is read.
 
     To be used by the thread of the interface alone.
     """
 
-    __slots__ = ("_busy", "_next", "_owner")
-
     def __init__(self, owner: "MessagePump") -> None:
         self._owner = owner
-        self._busy = False
-        self._next: Callable[[], bool] | None = None
-
-    @property
-    def busy(self) -> bool:
-        """True if something is being read."""
-        return self._busy
+        self._next: Callable[[], object] | None = None
+        self.busy = False
 
     def read(self, what: "Callable[[], T]", then: "Callable[[T], object]") -> bool:
-        """Have `then` called with what is read: before this returns, if it comes soon; say whether it did."""
-        if self._busy:
+        """Call `then` with the result of `what`, before this returns if it comes soon; True if it did."""
+        if self.busy:
             self._next = lambda: self.read(what, then)
             return False
-        self._busy = True
-        found: list[T] = []
-        lock, come = Lock(), Event()
-        state = {"done": False, "late": False}
+        self.busy = True
+        future: Future[T] = Future()
 
         def work() -> None:
             try:
-                found.append(what())
-            finally:
-                with lock:
-                    state["done"] = True
-                come.set()
-                if state["late"]:
-                    self._owner.call_later(late)
+                future.set_result(what())
+            except BaseException as error:
+                future.set_exception(error)
 
         def late() -> None:
-            self._busy = False
+            self.busy = False
             following, self._next = self._next, None
             if following is not None:
                 following()
-            elif found:
-                then(found[0])
+            else:
+                then(future.result())
 
-        Thread(target=work, name="agent-exec-aside", daemon=True).start()
-        if not come.wait(PATIENCE):
-            with lock:
-                state["late"] = not state["done"]
-            if state["late"]:
-                return False
-        self._busy = False
-        if found:
-            then(found[0])
+        Thread(target=work, name="agent-exec-background-read", daemon=True).start()
+        try:
+            found = future.result(PATIENCE)
+        except TimeoutError:
+            future.add_done_callback(lambda _future: self._owner.call_later(late))
+            return False
+        self.busy = False
+        then(found)
         return True

@@ -1,6 +1,5 @@
 """The main screen: tabs, files, preview or output, the command line, the Bottom Bar."""
 
-import os
 from typing import ClassVar
 
 from rich.text import Text
@@ -11,14 +10,12 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.widgets import Static
 
-from agent_exec.apps.shell.panes.candidatelist import CandidateList
-from agent_exec.apps.shell.panes.commandline import CommandLine
+from agent_exec.apps.shell.panes.bars import MOST_TABS, StatusBar, TabBar
+from agent_exec.apps.shell.panes.commandline import CandidateList, CommandLine
 from agent_exec.apps.shell.panes.filepane import FilePane
-from agent_exec.apps.shell.panes.outputlines import OutputLines
-from agent_exec.apps.shell.panes.outputpane import OutputPane
+from agent_exec.apps.shell.panes.outputpane import OutputLines, OutputPane
+from agent_exec.apps.shell.panes.pane import Told
 from agent_exec.apps.shell.panes.previewpane import PreviewPane
-from agent_exec.apps.shell.panes.statusbar import StatusBar
-from agent_exec.apps.shell.panes.tabbar import MOST, TabBar
 from agent_exec.faces.slash.feedback import SlashFeedback
 
 TYPE_CHECKING = False
@@ -26,19 +23,20 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from agent_exec.faces.slash.core import SlashCore
+    from agent_exec.faces.slash.feedback import Status
+
+    Output = Literal["closed", "beside", "open"]
 
 NARROW = 100
 """With fewer columns than this, an open output view has the whole width."""
 
 _TINY = 50
-_HINTS = {
-    "files": "/ command  ^O output  Tab pane  t tab  . hidden  ? help  ^Q quit",
-    "output": "Esc close  / search  n N next  F follow  w width  : command  ^C cancel",
-}
+_FILE_KEYS = Text("/ command  ^O output  Tab pane  t tab  . hidden  ? help  ^Q quit")
+_OUTPUT_KEYS = Text("Esc close  / search  n N next  F follow  w width  : command  ^C cancel")
 
 
 class MainScreen(Screen[None]):
-    """Where everything begins; what is typed is handed to the app."""
+    """The first screen; what is typed is handed to the app."""
 
     DEFAULT_CSS = """
     MainScreen {
@@ -46,34 +44,35 @@ class MainScreen(Screen[None]):
         & #panes { height: 1fr; }
         & FilePane { width: 1fr; min-width: 20; max-width: 44; }
         & PreviewPane { width: 2fr; }
-        & #output { width: 2fr; display: none; }
+        & OutputPane { width: 2fr; display: none; }
         & #bottom { dock: bottom; height: auto; }
         & #hint { height: 1; padding: 0 1; color: $foreground 60%; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash,colon", "command", show=False),
-        Binding("ctrl+o", "output", show=False, priority=True),
-        Binding("escape", "close_output", show=False),
-        Binding("question_mark,f1", "app.help", show=False),
+        ("slash,colon", "command"),
+        Binding("ctrl+o", "output", priority=True),
+        ("escape", "close_output"),
+        ("question_mark,f1", "app.help"),
     ]
 
     def __init__(self, core: "SlashCore", folder: str) -> None:
         super().__init__()
         self._core = core
-        self.output: Literal["closed", "beside", "open"] = "closed"
-        """Beside: it is seen in the place of the preview, and the keys are still the files'."""
+        self.output: Output = "closed"
+        """Beside: it is in the place of the preview, and the keys still belong to the files."""
         self._wide: bool | None = None
         self.tabs = TabBar(folder)
         self.files = FilePane(folder)
         self.preview = PreviewPane()
-        self.pane = OutputPane(core.view, id="output")
+        self.pane = OutputPane(core.view)
         self.candidates = CandidateList()
         self.line = CommandLine(core.history, lambda: self.files.path, self.candidates)
         self.bar = StatusBar(core, folder)
+        self._hint = Static(_FILE_KEYS, id="hint")
 
     def compose(self) -> ComposeResult:
-        """Return what it is made of."""
+        """Return its parts."""
         yield self.tabs
         with Horizontal(id="panes"):
             yield self.files
@@ -81,7 +80,7 @@ class MainScreen(Screen[None]):
             yield self.pane
         yield self.candidates
         with Vertical(id="bottom"):
-            yield Static(Text(_HINTS["files"]), id="hint")
+            yield self._hint
             yield self.line
             yield self.bar
 
@@ -89,16 +88,15 @@ class MainScreen(Screen[None]):
         """Begin with the files."""
         self.set_focus(self.files)
 
-    def on_resize(self, event: events.Resize) -> None:
+    def on_resize(self) -> None:
         """Give each pane its room."""
-        del event
         self._arrange()
 
     def on_status_bar_grown(self, event: StatusBar.Grown) -> None:
         """Keep the candidates above the command line."""
         self.candidates.styles.margin = (0, 0, event.height + 1, 1)
 
-    def tell(self, text: str, status: "Literal['Success', 'Error', 'Warn', 'Info']" = "Info") -> None:
+    def tell(self, text: str, status: "Status" = "Info") -> None:
         """Show a line on the Bottom Bar."""
         self.bar.tell(SlashFeedback(text, status))
 
@@ -106,34 +104,27 @@ class MainScreen(Screen[None]):
 
     def action_command(self) -> None:
         """Open the command line."""
-        self.query_one("#hint").display = False
+        self._hint.display = False
         self.line.open()
 
-    def on_command_line_left(self) -> None:
-        """Close the command line."""
-        self._close_line()
-
-    def on_command_line_entered(self, event: CommandLine.Entered) -> None:
-        """Hand on what was typed."""
-        from agent_exec.apps.shell.app import Typed
-
-        self._close_line()
-        self.post_message(Typed(event.line, self.files.path))
-
-    def on_command_line_refused(self, event: CommandLine.Refused) -> None:
-        """Say what could not be pasted."""
-        self.tell(f"{event.why}; nothing was pasted", "Warn")
-
-    def _close_line(self) -> None:
-        self.query_one("#hint").display = True
+    def on_command_line_ended(self) -> None:
+        """Close the command line; what was typed is for the app."""
+        self._hint.display = True
         self.line.close()
         self.set_focus(self.pane.lines if self.output == "open" else self.files)
+
+    def on_told(self, event: Told) -> None:
+        """Show a line on the Bottom Bar."""
+        self.tell(event.text, event.status)
 
     # Files and tabs.
 
     def on_file_pane_looked(self) -> None:
-        """Show what is under the cursor."""
+        """Show what is under the cursor, and which folder the tab shows."""
         self.preview.show(self.files.chosen_path)
+        self.tabs.tab.path = self.files.path
+        self.tabs.refresh()
+        self.bar.show_folder(self.files.path)
 
     def on_list_pane_moved(self) -> None:
         """Show what is under the cursor, in the place of output that is merely beside."""
@@ -142,35 +133,26 @@ class MainScreen(Screen[None]):
             self._show_output("closed")
 
     def on_list_pane_chosen(self) -> None:
-        """Look at a file more closely."""
+        """Go to the preview of a file."""
         self._show_output("closed")
         if self.preview.display:
             self.set_focus(self.preview)
 
-    def on_file_pane_went(self, event: FilePane.Went) -> None:
-        """Note where the tab is now."""
-        self.tabs.tab.path = event.path
-        self.tabs.refresh()
-        self.bar.show_folder(event.path)
-
     def action_new_tab(self) -> None:
         """Open another tab on the folder under the cursor, or on this one."""
-        entry = self.files.entry
-        path = self.files.path
-        if entry is not None and entry.kind == "directory":
-            path = os.path.join(path, entry.name)
-        self._leave_tab()
+        path = self.files.folder_chosen or self.files.path
+        self.tabs.tab.name = self.files.name_chosen
         if self.tabs.open(path):
             self._show_tab()
         else:
-            self.tell(f"there are {MOST} tabs already; close one with x", "Warn")
+            self.tell(f"there are {MOST_TABS} tabs already; close one with x", "Warn")
 
     def action_close_tab(self) -> None:
         """Close the tab that is shown."""
         if self.tabs.close():
             self._show_tab()
         else:
-            self.tell("the last tab stays; Ctrl+Q leaves", "Info")
+            self.tell("the last tab stays; Ctrl+Q leaves")
 
     def action_next_tab(self, step: int) -> None:
         """Show the next tab."""
@@ -181,23 +163,13 @@ class MainScreen(Screen[None]):
         if number <= len(self.tabs.tabs):
             self._switch(number - 1)
 
-    def on_tab_bar_switched(self, event: TabBar.Switched) -> None:
-        """Show the tab that was clicked."""
-        self._switch(event.number)
-
     def _switch(self, number: int) -> None:
-        self._leave_tab()
+        self.tabs.tab.name = self.files.name_chosen
         self.tabs.show(number)
         self._show_tab()
 
-    def _leave_tab(self) -> None:
-        entry = self.files.entry
-        self.tabs.tab.name = "" if entry is None else entry.name
-
     def _show_tab(self) -> None:
-        tab = self.tabs.tab
-        self.files.show(tab.path, tab.name)
-        self.bar.show_folder(tab.path)
+        self.files.show(self.tabs.tab.path, self.tabs.tab.name)
 
     # The output view.
 
@@ -206,12 +178,12 @@ class MainScreen(Screen[None]):
         if self.output == "open":
             self._show_output("closed")
         elif self._core.view.request is None:
-            self.tell("there is no output yet; run a command with /shell", "Info")
+            self.tell("there is no output yet; run a command with /shell")
         else:
             self._show_output("open")
 
     def action_close_output(self) -> None:
-        """Close the output view; without one, take away what was told."""
+        """Close the output view; if it is closed, dismiss the feedback."""
         if self.output == "closed":
             self.bar.bar.dismiss()
             self.bar.look()
@@ -223,32 +195,23 @@ class MainScreen(Screen[None]):
         if self.output == "closed":
             self._show_output("beside")
 
-    def on_output_pane_closed(self) -> None:
-        """Close the output view."""
-        self._show_output("closed")
-
-    def on_output_pane_widened(self) -> None:
+    def action_widen(self) -> None:
         """Give the output view the whole width, or less."""
         self._wide = not self._is_wide()
         self._arrange()
 
-    def on_output_lines_looked(self, event: OutputLines.Looked) -> None:
-        """Say what came of a search."""
-        if event.told:
-            self.tell(event.told, "Info" if event.found else "Warn")
-
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Take the output view for opened once the keys are its own; say which keys there are."""
-        if isinstance(event.widget, OutputLines) and self.output == "beside":
+        """Open the output view once the keys are its own; show which keys there are."""
+        is_output = isinstance(event.widget, OutputLines)
+        if is_output and self.output == "beside":
             self._show_output("open")
-        output = isinstance(event.widget, OutputLines)
-        self.query_one("#hint", Static).update(Text(_HINTS["output" if output else "files"]))
+        self._hint.update(_OUTPUT_KEYS if is_output else _FILE_KEYS)
 
-    def _show_output(self, how: "Literal['closed', 'beside', 'open']") -> None:
+    def _show_output(self, how: "Output") -> None:
         before, self.output = self.output, how
         self._arrange()
         if self.line.display:
-            return  # whoever types goes on
+            return  # a line is being typed
         if how == "open":
             self.set_focus(self.pane.lines)
         elif before == "open":
@@ -258,8 +221,7 @@ class MainScreen(Screen[None]):
         return self.size.width < NARROW if self._wide is None else self._wide
 
     def _arrange(self) -> None:
-        wide = self.output == "open" and self._is_wide()
         tiny = self.size.width < _TINY
-        self.pane.display = self.output != "closed" and not (tiny and self.output == "beside")
+        self.pane.display = self.output == "open" or (self.output == "beside" and not tiny)
         self.preview.display = self.output == "closed" and not tiny
-        self.files.display = not wide
+        self.files.display = not (self.output == "open" and self._is_wide())

@@ -6,17 +6,14 @@ from typing import ClassVar
 
 from rich.text import Text
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.screen import Screen
 from textual.widgets import Static
 
-from agent_exec.apps.shell.jobs.joblist import JobList, JobRow
-from agent_exec.apps.shell.jobs.joblog import JobLog
+from agent_exec.apps.shell.jobs.joblist import JobList, JobLog, JobRow
 from agent_exec.apps.shell.panes.dialogs import Confirm
-from agent_exec.apps.shell.panes.listpane import ListPane
-from agent_exec.apps.shell.panes.outputlines import OutputLines
 from agent_exec.apps.shell.panes.outputpane import OutputPane
-from agent_exec.apps.shell.panes.rows import shortened
+from agent_exec.apps.shell.panes.pane import ListPane, Told, shortened
 from agent_exec.faces.slash.feedback import cells
 from agent_exec.model.errors import AgentExecError
 
@@ -34,47 +31,30 @@ _STATE = 14
 _STYLES = {"running": "busy", "created": "busy", "exited": "good", "killed": "bad", "failed": "bad"}
 
 
-class JobsPane(ListPane):
+class JobsPane(ListPane[JobRow]):
     """The jobs, the newest first."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
-        self.rows: list[JobRow] = []
+    EMPTY = "no jobs yet: `agent-exec run --no-wait -- COMMAND` starts one"
+
+    def __init__(self) -> None:
+        super().__init__()
         self.problem = "reading …"
         self.border_title = Text("jobs")
 
-    @property
-    def count(self) -> int:
-        """How many jobs there are."""
-        return len(self.rows)
-
-    @property
-    def job(self) -> JobRow | None:
-        """The job under the cursor."""
-        return self.rows[self.cursor] if self.rows else None
-
-    def nothing(self) -> str:
-        """Return why there are none."""
-        return self.problem or "no jobs yet: `agent-exec run --no-wait -- COMMAND` starts one"
-
-    def show(self, rows: list[JobRow]) -> None:
+    def show(self, rows: list[JobRow], problem: str = "") -> None:
         """Show these, and stay on the job under the cursor."""
-        job = self.job
-        ids = [one.id for one in rows]
+        job, ids = self.entry, [one.id for one in rows]
         place = ids.index(job.id) if job is not None and job.id in ids else self.cursor
         if self.top == 0 and self.cursor == 0:
-            place = 0  # who looks at the newest sees those that come
-        self.rows = rows
-        self.problem = ""
-        live = sum(one.live for one in rows)
-        self.border_subtitle = Text(f"{live} running of {len(rows)}")
+            place = 0  # a cursor on the newest stays there when others come
+        self.entries, self.problem = rows, problem
+        self.border_subtitle = Text(f"{sum(one.live for one in rows)} running of {len(rows)}")
         self.go(place)
 
-    def pieces(self, number: int, base: "Style") -> "list[tuple[str, Style]]":
+    def pieces(self, job: JobRow, base: "Style") -> "list[tuple[str, Style]]":
         """Return state, age, command and last line of a job."""
-        job = self.rows[number]
         good = job.state != "exited" or job.told == "exit=0"
-        state = self.style_named(_STYLES.get(job.state, "quiet") if good else "bad")
+        state = self.style(_STYLES.get(job.state, "quiet") if good else "bad")
         room = max(10, self.size.width - _STATE - 9)
         command = shortened(job.command, room if not job.last else max(10, room // 2))
         last = shortened(job.last, room - cells(command) - 3)
@@ -82,7 +62,7 @@ class JobsPane(ListPane):
             (f" {shortened(job.told, _STATE - 1):<{_STATE}}", state),
             (f"{job.age(time.time()):>4}  ", base),
             (command, base),
-            (f"   {last}" if last else "", self.style_named("quiet")),
+            (f"   {last}" if last else "", self.style("quiet")),
         ]
 
 
@@ -90,10 +70,10 @@ class JobsScreen(Screen[None]):
     """The jobs of a store, read again every second."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "back", show=False),
-        Binding("k", "kill", show=False),
-        Binding("w", "log", show=False),
-        Binding("r,f5", "read", show=False),
+        ("escape,q", "dismiss"),
+        ("k", "kill"),
+        ("w", "log"),
+        ("r,f5", "read"),
     ]
     DEFAULT_CSS = """
     JobsScreen {
@@ -108,12 +88,14 @@ class JobsScreen(Screen[None]):
         self._jobs = jobs
         self._list = JobList(jobs)
         self._due = asyncio.Event()
+        self._pane = JobsPane()
+        self._told = Static("", id="told")
 
     def compose(self) -> ComposeResult:
-        """Return what it is made of."""
-        yield JobsPane()
+        """Return its parts."""
+        yield self._pane
         yield Static(Text("Enter log  w follow  k kill  r read again  Esc back"))
-        yield Static("", id="told")
+        yield self._told
 
     def on_mount(self) -> None:
         """Begin to read."""
@@ -129,25 +111,21 @@ class JobsScreen(Screen[None]):
         self.action_log()
 
     def action_read(self) -> None:
-        """Read the jobs again, unless nobody looks."""
+        """Read the jobs again, if they can be seen."""
         if self.is_current:
             self._due.set()
 
-    def action_back(self) -> None:
-        """Leave the jobs."""
-        self.dismiss()
-
     def action_log(self) -> None:
         """Show the log of the job under the cursor, and follow it."""
-        job = self.query_one(JobsPane).job
+        job = self._pane.entry
         if job is not None:
             self.app.push_screen(LogScreen(self._jobs, job.id))
 
     def action_kill(self) -> None:
-        """Ask whether the job under the cursor is to be ended."""
-        job = self.query_one(JobsPane).job
+        """Ask whether to kill the job under the cursor."""
+        job = self._pane.entry
         if job is None or not job.live:
-            self._tell("only a job that runs can be killed" if job is not None else "there is no job")
+            self._tell("there is no job" if job is None else "only a job that runs can be killed")
             return
         job_id = job.id
 
@@ -161,40 +139,29 @@ class JobsScreen(Screen[None]):
     async def _kill(self, job_id: str) -> None:
         self._tell(f"killing {job_id} …")
         try:
-            told = await asyncio.to_thread(self._jobs.kill, job_id)
-            self._tell(f"{job_id}: {told['state']}")
-        except AgentExecError as error:
-            self._tell(error.message)
-        except OSError as error:
-            self._tell(f"{job_id}: {error.strerror}")
+            self._tell(f"{job_id}: {(await asyncio.to_thread(self._jobs.kill, job_id))['state']}")
+        except (AgentExecError, OSError) as error:
+            self._tell(_reason(error, job_id))
         self._due.set()
 
     async def _read_on(self) -> None:
-        pane = self.query_one(JobsPane)
+        pane = self._pane
         while True:
             self._due.clear()
             try:
-                height = max(1, pane.size.height)
-                pane.show(await asyncio.to_thread(self._list.read, pane.top, height))
-            except AgentExecError as error:
-                self._fail(error.message)
-            except OSError as error:
-                self._fail(f"the store cannot be read: {error.strerror}")
+                pane.show(await asyncio.to_thread(self._list.read, pane.top, max(1, pane.size.height)))
+            except (AgentExecError, OSError) as error:
+                pane.show([], _reason(error, "the store cannot be read"))
             await self._due.wait()
 
-    def _fail(self, why: str) -> None:
-        pane = self.query_one(JobsPane)
-        pane.show([])
-        pane.problem = why
-
     def _tell(self, text: str) -> None:
-        self.query_one("#told", Static).update(Text(text))
+        self._told.update(Text(text))
 
 
 class LogScreen(Screen[None]):
     """The output of one job, followed while it runs."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "back", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [("escape,q", "dismiss")]
     DEFAULT_CSS = """
     LogScreen {
         & > OutputPane { height: 1fr; }
@@ -204,42 +171,33 @@ class LogScreen(Screen[None]):
 
     def __init__(self, jobs: "Jobs", job_id: str) -> None:
         super().__init__()
-        self._id = job_id
         self.log_of = JobLog(jobs, job_id)
+        self._pane = OutputPane(self.log_of.view, f"job {job_id}")
+        self._hint = Static(Text("↑↓ PgUp PgDn ←→  / search  n N next  F follow  Esc back"))
 
     def compose(self) -> ComposeResult:
-        """Return what it is made of."""
-        yield OutputPane(self.log_of.view, title=f"job {self._id}")
-        yield Static(Text("↑↓ PgUp PgDn ←→  / search  n N next  F follow  Esc back"), id="hint")
+        """Return its parts."""
+        yield self._pane
+        yield self._hint
 
     def on_mount(self) -> None:
         """Begin to read."""
-        self.query_one(OutputLines).focus()
+        self._pane.lines.focus()
         self.run_worker(self._read_on(), group="log")
 
-    def action_back(self) -> None:
-        """Leave the log."""
-        self.dismiss()
-
-    def on_output_pane_closed(self) -> None:
-        """Leave the log."""
-        self.dismiss()
-
-    def on_output_lines_looked(self, event: OutputLines.Looked) -> None:
-        """Say what came of a search."""
-        if event.told:
-            self.query_one("#hint", Static).update(Text(event.told))
+    def on_told(self, event: Told) -> None:
+        """Say how a search ended."""
+        self._hint.update(Text(event.text))
 
     async def _read_on(self) -> None:
         log = self.log_of
         while not log.ended:
             try:
-                more = await asyncio.to_thread(log.read)
-            except AgentExecError as error:
-                log.fail(error.message)
-                return
-            except OSError as error:
-                log.fail(f"the log cannot be read: {error.strerror}")
-                return
-            if not more:
-                await asyncio.sleep(_LOG_EVERY)
+                if not await asyncio.to_thread(log.read):
+                    await asyncio.sleep(_LOG_EVERY)
+            except (AgentExecError, OSError) as error:
+                log.fail(_reason(error, "the log cannot be read"))
+
+
+def _reason(error: AgentExecError | OSError, what: str) -> str:
+    return error.message if isinstance(error, AgentExecError) else f"{what}: {error.strerror}"

@@ -4,13 +4,11 @@ import os
 from typing import ClassVar
 
 from rich.text import Text
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.message import Message
 
-from agent_exec.apps.shell.background_read import Aside
-from agent_exec.apps.shell.panes.listpane import ListPane
-from agent_exec.apps.shell.panes.rows import homely, shortened_front
-from agent_exec.faces.slash.feedback import shown
+from agent_exec.apps.shell.background_read import BackgroundReader
+from agent_exec.apps.shell.panes.pane import ListPane, homely, shortened
 from agent_exec.faces.slash.files import Entry, Listing, listing
 
 TYPE_CHECKING = False
@@ -18,39 +16,35 @@ if TYPE_CHECKING:
     from rich.style import Style
 
 _MARKS = {"directory": "/", "file": "", "other": "|", "broken": "!"}
+_STYLES = {"directory": "folder", "other": "quiet", "broken": "bad"}
 
 
-class FilePane(ListPane):
-    """The names in one folder; it looks again when the folder has changed."""
+class FilePane(ListPane[Entry]):
+    """The names in one folder; it reads them again when the folder has changed."""
+
+    EMPTY = "(empty)"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("right", "enter_folder", "into", show=False),
-        Binding("backspace,left", "parent", "parent", show=False),
-        Binding("full_stop,h", "hidden", "hidden", show=False),
-        Binding("r,f5", "reload", "look again", show=False),
-        Binding("t", "screen.new_tab", "new tab", show=False),
-        Binding("x", "screen.close_tab", "close tab", show=False),
-        Binding("left_square_bracket", "screen.next_tab(-1)", show=False),
-        Binding("right_square_bracket", "screen.next_tab(1)", show=False),
-        *(Binding(str(number), f"screen.show_tab({number})", show=False) for number in range(1, 10)),
+        ("right", "enter_folder"),
+        ("backspace,left", "parent"),
+        ("full_stop,h", "hidden"),
+        ("r,f5", "reload"),
+        ("t", "screen.new_tab"),
+        ("x", "screen.close_tab"),
+        ("left_square_bracket", "screen.next_tab(-1)"),
+        ("right_square_bracket", "screen.next_tab(1)"),
+        *((str(number), f"screen.show_tab({number})") for number in range(1, 10)),
     ]
 
     class Looked(Message):
-        """The names were read anew."""
+        """The names were read again."""
 
-    class Went(Message):
-        """Another folder is shown."""
-
-        def __init__(self, path: str) -> None:
-            super().__init__()
-            self.path = path
-
-    def __init__(self, path: str, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self, path: str) -> None:
+        super().__init__()
         self.hidden = False
         self.listing = Listing(path)
         self._seen: object = None
-        self._aside = Aside(self)
+        self._reader = BackgroundReader(self)
 
     @property
     def path(self) -> str:
@@ -58,107 +52,83 @@ class FilePane(ListPane):
         return self.listing.path
 
     @property
-    def entry(self) -> Entry | None:
-        """The name under the cursor."""
-        return self.listing.entries[self.cursor] if self.listing.entries else None
+    def name_chosen(self) -> str:
+        """The name under the cursor; nothing if the folder is empty."""
+        return "" if self.entry is None else self.entry.name
+
+    @property
+    def folder_chosen(self) -> str | None:
+        """The folder under the cursor; None if there is none."""
+        entry = self.entry
+        return self.chosen_path if entry is not None and entry.kind == "directory" else None
 
     @property
     def chosen_path(self) -> str:
         """The path under the cursor; the folder itself if it is empty."""
-        entry = self.entry
-        return self.path if entry is None else os.path.join(self.path, entry.name)
+        return os.path.join(self.path, self.name_chosen) if self.count else self.path
 
-    @property
-    def count(self) -> int:
-        """How many names there are."""
-        return len(self.listing.entries)
-
-    def nothing(self) -> str:
-        """Return why there are no names."""
-        return self.listing.problem or "(empty)"
-
-    def pieces(self, number: int, base: "Style") -> "list[tuple[str, Style]]":
-        """Return a name with what it is."""
-        entry = self.listing.entries[number]
-        style = base
-        if entry.kind == "directory":
-            style = self.style_named("folder")
-        elif entry.kind != "file":
-            style = self.style_named("bad" if entry.kind == "broken" else "quiet")
-        mark = _MARKS[entry.kind] + ("@" if entry.is_link else "")
-        return [(f" {entry.shown}", style), (mark, style)]
+    def pieces(self, entry: Entry, base: "Style") -> "list[tuple[str, Style]]":
+        """Return a name, with a mark for what it is."""
+        style = self.style(_STYLES[entry.kind]) if entry.kind in _STYLES else base
+        return [(f" {entry.shown}", style), (_MARKS[entry.kind] + ("@" if entry.is_link else ""), style)]
 
     def show(self, path: str, name: str = "") -> None:
         """Show a folder, with the cursor on this name if it is there."""
-        self.top = 0
-        self.cursor = 0
-        self._take(path, name)
-
-    def reload(self) -> None:
-        """Look again at the folder that is shown, and stay on the name under the cursor."""
-        entry = self.entry
-        self._take(self.path, "" if entry is None else entry.name)
-
-    def look(self) -> None:
-        """Look again if the folder has changed since."""
-        if not self._aside.busy:
-            path = self.path
-            self._aside.read(lambda: self._stamp(path), self._compare)
-
-    def _compare(self, stamp: object) -> None:
-        if stamp != self._seen:
-            self.reload()
+        self.top = self.cursor = 0
+        self._read(path, name)
 
     def on_mount(self) -> None:
-        """Show the first folder, and see when it changes."""
-        self.reload()
+        """Show the first folder, and watch for changes."""
+        self.action_reload()
         self.set_interval(2, self.look)
 
+    def look(self) -> None:
+        """Read the names again if the folder has changed since."""
+        path = self.path
+        if not self._reader.busy:
+            self._reader.read(
+                lambda: _stamp(path), lambda stamp: None if stamp == self._seen else self.action_reload()
+            )
+
     def on_resize(self) -> None:
-        """Have the title fit."""
+        """Make the title fit."""
         super().on_resize()
         self._entitle()
 
     def action_choose(self) -> None:
-        """Walk into a folder; a file is for whoever listens."""
-        entry = self.entry
-        if entry is not None and entry.kind == "directory":
+        """Walk into a folder; a file is for the screen."""
+        if self.folder_chosen is not None:
             self.action_enter_folder()
         else:
             super().action_choose()
 
     def action_enter_folder(self) -> None:
         """Walk into the folder under the cursor."""
-        entry = self.entry
-        if entry is not None and entry.kind == "directory":
-            self._go_to(os.path.join(self.path, entry.name))
+        if self.folder_chosen is not None:
+            self.show(self.folder_chosen)
 
     def action_parent(self) -> None:
-        """Walk to the folder above, and stay on the one left; from one that is gone, to the nearest left."""
+        """Walk to the folder above, or to the nearest that exists; the cursor is on the one left."""
         path = self.path
         above = os.path.dirname(path)
         while above != os.path.dirname(above) and not os.path.isdir(above):
             path, above = above, os.path.dirname(above)
         if above != self.path:
-            self._go_to(above, os.path.basename(path))
+            self.show(above, os.path.basename(path))
 
     def action_hidden(self) -> None:
         """Show names that begin with a dot, or hide them."""
         self.hidden = not self.hidden
-        self.reload()
+        self.action_reload()
 
     def action_reload(self) -> None:
-        """Look again."""
-        self.reload()
+        """Read the names again, and keep the cursor on its name."""
+        self._read(self.path, self.name_chosen)
 
-    def _go_to(self, path: str, name: str = "") -> None:
-        self.show(path, name)
-        self.post_message(self.Went(path))
-
-    def _take(self, path: str, name: str) -> None:
+    def _read(self, path: str, name: str) -> None:
         hidden = self.hidden
-        if not self._aside.read(
-            lambda: (self._stamp(path), listing(path, hidden=hidden)),
+        if not self._reader.read(
+            lambda: (_stamp(path), listing(path, hidden=hidden)),
             lambda found: self._show(*found, name),
         ):
             self._show(None, Listing(path, problem="reading …"), name)
@@ -166,22 +136,23 @@ class FilePane(ListPane):
     def _show(self, stamp: object, found: Listing, name: str) -> None:
         self._seen = stamp
         self.listing = found
+        self.entries, self.problem = found.entries, found.problem
         names = [entry.name for entry in found.entries]
         self.cursor = names.index(name) if name in names else min(self.cursor, max(0, len(names) - 1))
-        self._keep_in_sight()
+        self.keep_in_sight()
         self._entitle()
-        self.refresh()
         self.post_message(self.Looked())
 
     def _entitle(self) -> None:
-        home = os.path.expanduser("~")
-        self.border_title = Text(shortened_front(homely(shown(self.path), home), self.size.width - 4))
+        self.border_title = Text(shortened(homely(self.path), self.size.width - 4, front=True))
         more = "+" if self.listing.more else ""
         self.border_subtitle = f"{self.count}{more}{' with hidden' if self.hidden else ''}"
 
-    def _stamp(self, path: str) -> object:
-        try:
-            info = os.stat(path)
-        except (OSError, ValueError):
-            return None
-        return info.st_mtime_ns, info.st_ino
+
+def _stamp(path: str) -> object:
+    """Return what changes when the names in a folder do."""
+    try:
+        info = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return info.st_mtime_ns, info.st_ino

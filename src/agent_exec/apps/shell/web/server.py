@@ -13,27 +13,26 @@ if TYPE_CHECKING:
 
     from agent_exec.apps.parse import Parsed
     from agent_exec.apps.shell.settings import Settings
-    from agent_exec.faces.slash.permission import ShellPermission
 
-_OURS = ("web", "port")
 _LAST_PORT = 65535
 
 
 def serve(asked: "Parsed", settings: "Settings") -> int:
-    """Serve the shell that the words ask for until a signal comes; return the exit status.
-
-    Refuses with one of our errors what cannot be served.
-    """
+    """Serve the shell until a signal comes; return the exit status."""
+    permission = settings.permission
+    allow = "1" if permission.allowed else os.environ.get("OX_ALLOW_SHELL", "").strip()
+    # The permission is that of the server's start: a file that is written later grants nothing.
+    env = {"OX_ALLOW_SHELL": allow or f"no ({permission.reason})"}
     words = [sys.executable, "-P", "-m", "agent_exec", "shell", *_passed_on(asked), "--", settings.folder]
-    return serve_app(words, asked.options.get("port", 0), _permission(settings.permission))
+    return serve_app(words, asked.options.get("port", 0), env)
 
 
 def serve_app(argv: "Sequence[str]", port: int = 0, env: "Mapping[str, str] | None" = None) -> int:
     """Serve an app, with these variables beside ours, until a signal comes; return the exit status.
 
     The address is printed. Port 0 is any that is free. The status is 0 after
-    Ctrl+C, which is how it is meant to be ended, and 128 more than the signal
-    after any other.
+    Ctrl+C, the usual way to end it, and 128 more than the signal after any
+    other.
     """
     try:
         import asyncio
@@ -52,7 +51,7 @@ def serve_app(argv: "Sequence[str]", port: int = 0, env: "Mapping[str, str] | No
 
 
 def listen(port: int) -> "socket.socket":
-    """Return a socket that hears this machine alone; refuses a port that cannot be had."""
+    """Return a socket that listens on the loopback alone; raise an error for a port that cannot be used."""
     from agent_exec.apps.web.server import bind
 
     if not 0 <= port <= _LAST_PORT:
@@ -73,9 +72,9 @@ async def _serve(listener: "socket.socket", argv: "Sequence[str]", env: "Mapping
     from agent_exec.apps.shell.web.website import Site
     from agent_exec.apps.signals import first_signal
 
-    asked = first_signal(asyncio.get_running_loop())  # first: what is started is ended, whenever one comes
+    asked = first_signal(asyncio.get_running_loop())  # first: a signal at any time ends what is started
     access = Access(listener.getsockname()[1])
-    async with Site(argv, env, _tell).open(listener, access):
+    async with Site(argv, env, _report).open(listener, access):
         print(
             f"Open {access.address} in a browser on this machine; Ctrl+C here ends it, and all that it runs.",
             flush=True,
@@ -85,29 +84,17 @@ async def _serve(listener: "socket.socket", argv: "Sequence[str]", env: "Mapping
 
 
 def _passed_on(asked: "Parsed") -> list[str]:
-    """Return the options of the command line as the app is to have them."""
+    """Return the options of the command line that are the app's too."""
     words = []
     for name, value in asked.options.items():
-        if name in _OURS:
-            continue
         if isinstance(value, list):
             words += [f"--{name}={each}" for each in value]
-        else:
+        elif name not in ("web", "port"):
             words.append(f"--{name}" if value is True else f"--{name}={asked.texts[name]}")
     return words
 
 
-def _permission(permission: "ShellPermission") -> dict[str, str]:
-    """Return the variable by which apps have the permission that was read when the server was started.
-
-    A file that comes to be there later grants nothing to a tab that is opened later.
-    """
-    if permission.allowed:
-        return {"OX_ALLOW_SHELL": "1"}
-    return {"OX_ALLOW_SHELL": os.environ.get("OX_ALLOW_SHELL", "").strip() or f"no ({permission.reason})"}
-
-
-def _tell(failure: str) -> None:
-    """Say on stderr why an app failed, the end of it, with nothing that a terminal would obey."""
+def _report(failure: str) -> None:
+    """Print why an app failed, the end of it, safe for a terminal."""
     safe = "".join(mark if mark in "\n\t" or mark.isprintable() else "\ufffd" for mark in failure[-2000:])
     print(f"agent-exec shell: the shell of a tab failed:\n{safe}", file=sys.stderr, flush=True)

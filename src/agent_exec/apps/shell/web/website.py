@@ -41,14 +41,14 @@ _GONE = "agent-exec was ended. Start it again, and open its new address."
 
 
 class Site:
-    """The pages and apps of one server; `tell` hears of apps that fail."""
+    """The pages and apps of one server; `report` is called with the errors of apps."""
 
     def __init__(
-        self, argv: "Sequence[str]", env: "Mapping[str, str]", tell: "Callable[[str], object]"
+        self, argv: "Sequence[str]", env: "Mapping[str, str]", report: "Callable[[str], object]"
     ) -> None:
         self._argv = argv
         self._env = env
-        self._tell = tell
+        self._report = report
         self._places = asyncio.Semaphore(TABS)
         self._tabs: set[Tab] = set()
         self._closing = False
@@ -64,7 +64,10 @@ class Site:
             yield
         finally:
             server.close()
-            await self._close()
+            self._closing = True
+            await asyncio.gather(*(tab.close() for tab in self._tabs))
+            if shown := {task for task in self._shown if task is not None}:
+                await asyncio.wait(shown, timeout=_PATIENCE)  # until each tab has its message
             await server.hang_up()
 
     async def _serve(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
@@ -91,9 +94,9 @@ class Site:
         self._shown.add(task)
         try:
             await socket.accept()
-            told = await self._show(socket, {**environment(width, height), **self._env})
+            message = await self._show(socket, {**environment(width, height), **self._env})
             if socket.client_state is not WebSocketState.DISCONNECTED:
-                await socket.close(_GOING, told)
+                await socket.close(_GOING, message)
         except (WebSocketDisconnect, RuntimeError):
             return  # the browser has gone
         finally:
@@ -113,7 +116,7 @@ class Site:
         finally:
             self._places.release()
         if failure:
-            self._tell(failure)
+            self._report(failure)
         return _GONE if self._closing else _FAILED if failure else _ENDED
 
     async def _run(self, socket: WebSocket, env: "Mapping[str, str]") -> str:
@@ -125,13 +128,6 @@ class Site:
         finally:
             await tab.close()
             self._tabs.discard(tab)
-
-    async def _close(self) -> None:
-        """End every app, wait for that, and until every tab was told."""
-        self._closing = True
-        await asyncio.gather(*(tab.close() for tab in self._tabs))
-        if shown := {task for task in self._shown if task is not None}:
-            await asyncio.wait(shown, timeout=_PATIENCE)
 
 
 def _files() -> "dict[str, Path]":
