@@ -240,6 +240,22 @@ def test_boxes_are_planned_in_one_place() -> None:
     }
 
 
+def test_commands_are_dispatched_in_one_place() -> None:
+    """A face that confined its commands by itself would forget a file of the rules, or a folder, one day."""
+
+    def places(words: str) -> set[str]:
+        return {str(one.relative_to(SOURCE)) for one in MODULES if re.search(words, one.read_text())}
+
+    assert places(r"sandbox\(\)\.guard\(") == {
+        "jobs/confined_job.py",  # in the supervisor of a job, by the order that it was sent
+        "requests/dispatch.py",
+        "sandbox/plan/plan.py",  # for `run(..., sandbox=profile)`, which no face calls
+        "sandbox/profile.py",
+    }
+    assert places("sandbox must be a Profile") == {"engine/engine.py", "requests/dispatch.py"}
+    assert places(r"\brun_command\(") == {"engine/engine.py", "requests/dispatch.py"}
+
+
 def test_a_sandbox_keeps_what_it_knows_in_itself() -> None:
     """A second Sandbox knows nothing of the first: no module has a cache."""
     kept = set()

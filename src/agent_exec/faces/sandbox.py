@@ -4,11 +4,10 @@ from agent_exec.faces.answers import answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
-    from agent_exec.model.command import Command
-    from agent_exec.model.outcome import Outcome
+    from agent_exec.requests.dispatch import Dispatcher
     from agent_exec.sandbox.backends import Backend
     from agent_exec.sandbox.plan.ours import Ours
     from agent_exec.sandbox.profile import Profile
@@ -19,20 +18,15 @@ _ROUNDS = 31
 
 
 def run(
-    profile: "Profile",
-    argv: "Sequence[str]",
-    *,
-    cwd: str,
-    timeout: float | None = None,
-    stdin: bytes | None = None,
-    ours: "Ours",
+    dispatcher: "Dispatcher", argv: "Sequence[str]", *, cwd: str, timeout: float | None = None
 ) -> "Answer":
-    """Run a command in a box to its end, and tell how that went and what the box kept it from."""
+    """Run a command in a box to its end; return its outcome, and what the box kept it from."""
     from agent_exec.model.command import Command
     from agent_exec.model.limits import Limits
+    from agent_exec.sandbox.report.report import block
 
-    command = Command(argv, cwd=cwd, stdin=stdin, limits=Limits(timeout=timeout))
-    outcome, told = run_confined(command, profile, cwd=cwd, ours=ours)
+    dispatcher.gate.admit(argv, cwd)
+    outcome, guard = dispatcher.run(Command(argv, cwd=cwd, limits=Limits(timeout=timeout)))
     return answer(
         "sandbox_run",
         {
@@ -44,30 +38,9 @@ def run(
             "stderr": outcome.stderr_text,
             "truncated": outcome.stdout_observed > len(outcome.stdout)
             or outcome.stderr_observed > len(outcome.stderr),
-            "sandbox": told,
+            "sandbox": guard and block(guard.plan, outcome, cwd),
         },
     )
-
-
-def run_confined(
-    command: "Command",
-    profile: "Profile",
-    *,
-    cwd: str,
-    ours: "Ours",
-    run: "Callable[..., Outcome] | None" = None,
-) -> "tuple[Outcome, Answer]":
-    """Run a command in a box; return its outcome and the `sandbox` part of an answer.
-
-    `run` stands in the place of `run_command`.
-    """
-    from agent_exec.engine.engine import run_command, shared_spawner
-    from agent_exec.sandbox.report.report import block
-    from agent_exec.sandbox.sandbox import shared_sandbox
-
-    guard = shared_sandbox().guard(profile, shared_spawner(), ours)
-    outcome = (run or run_command)(command, sandbox=guard)
-    return outcome, block(guard.plan, outcome, cwd)
 
 
 def hidden_by(profile: "Profile", folders: "Sequence[str]" = ()) -> tuple[str, ...]:

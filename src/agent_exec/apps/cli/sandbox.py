@@ -26,21 +26,18 @@ def sandbox(asked: "Parsed") -> "dict[str, Any]":
         raise UsageError("a command is needed, such as: agent-exec sandbox run -- make test", "sandbox")
     if what == ["explain"] and len(words) > 1:
         raise UsageError("one path is explained at a time: agent-exec sandbox explain ~/.netrc", "sandbox")
+    from agent_exec.requests.dispatch import Dispatcher
     from agent_exec.requests.leaving import keep_out
-    from agent_exec.requests.opening import gate_for, rule_files
-    from agent_exec.sandbox.plan.ours import ours
     from agent_exec.settings import jobs_root
 
     options = asked.options
     named = options.get("profile", "")
     wanted = profile(asked, "profile", "root")
     cwd = os.path.realpath(options.get("cwd") or here())
-    deciding = [*rule_files(), *([named] if is_file(named) else [])]
-    keep_out(deciding, wanted)
-    own = ours(deciding, [jobs_root()])
+    own = [named] if is_file(named) else []
+    keep_out(own, wanted)
+    dispatcher = Dispatcher(sandbox=wanted, own=own, hidden=[jobs_root()])
     if what == ["explain"]:
         path = os.path.normpath(os.path.join(cwd, os.path.expanduser(words[0])))
-        return face.explain(wanted, path, own)
-    if (gate := gate_for(words)) is not None:
-        gate.admit(words, os.path.realpath(cwd))
-    return face.run(wanted, words, cwd=cwd, timeout=options.get("timeout") or None, ours=own)
+        return face.explain(wanted, path, dispatcher.ours)
+    return face.run(dispatcher, words, cwd=cwd, timeout=options.get("timeout") or None)

@@ -13,7 +13,7 @@ from agent_exec.faces.slash.line import ShellCommandParser, SlashCommandSubmitte
 from agent_exec.faces.slash.view import ShellExecutionResult, ShellOutputView
 from agent_exec.model.errors import AgentExecError, ApprovalRequired, InvalidState
 from agent_exec.model.value import Value
-from agent_exec.requests.opening import open_gate
+from agent_exec.requests.dispatch import Dispatcher
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from agent_exec.faces.slash.permission import ShellPermission
     from agent_exec.requests.gate import Gate
     from agent_exec.sandbox.profile import Profile
-    from agent_exec.sandbox.report.guard import Guard
 
     State = Literal["queued", "running", "ended"]
 
@@ -159,15 +158,14 @@ class SlashCore:
         hidden: "Sequence[str]" = (),
     ) -> None:
         self.permission = permission
-        self.gate = open_gate() if gate is None else gate
+        self._dispatcher = Dispatcher(gate=gate, sandbox=sandbox, own=own, hidden=hidden)
+        self.gate = self._dispatcher.gate
         self.history = History() if history is None else history
         self.view = ShellOutputView(permission.max_bytes, permission.max_lines)
         self.guard = ShellExecutionGuard(permission.env, shell=shell, timeout=timeout, grace=grace)
         self.running: ShellExecution | None = None
         """The command that runs now."""
         self._parser = ShellCommandParser(is_japanese(os.environ) if japanese is None else japanese)
-        self._sandbox = sandbox
-        self._own, self._hidden = tuple(own), tuple(hidden)
         self._on_change = on_change
         self._changed = Condition()
         self._waiting: list[ShellExecution] = []
@@ -317,7 +315,8 @@ class SlashCore:
         """Check a command again, as others ran meanwhile, and run it to its end; None if it never started."""
         request, view = execution.request, self.view
         command = self.guard.command(request, view.feed)
-        run = engine.start(command, sandbox=self._confined(engine, request.working_dir))
+        guard = self._dispatcher.guard(engine.spawner, request.working_dir)
+        run = engine.start(command, sandbox=guard)
         timestamp = time_ns() // 1_000_000
         view.start(request)
         execution.began(run)
@@ -331,17 +330,6 @@ class SlashCore:
 
             view.feed("stderr", f"{said(outcome.changes)}\n".encode())
         return result
-
-    def _confined(self, engine: Engine, working_dir: str) -> "Guard | None":
-        """Return what confines a command; a profile without roots gets the folder it runs in."""
-        profile = self._sandbox
-        if profile is None:
-            return None
-        from agent_exec.sandbox.plan.ours import ours
-        from agent_exec.sandbox.sandbox import shared_sandbox
-
-        profile = profile if profile.roots else profile.replace(roots=(working_dir,))
-        return shared_sandbox().guard(profile, engine.spawner, ours(self._own, self._hidden))
 
     def _report(self, execution: ShellExecution) -> None:
         if self._on_change is not None:
