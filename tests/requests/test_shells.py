@@ -9,10 +9,9 @@ from agent_exec.requests.shells import (
     Shell,
     argv,
     find,
+    find_shell,
     kind_of,
-    named_shell,
     passwd_shell,
-    user_shell,
 )
 
 
@@ -51,7 +50,7 @@ def test_the_users_shell(
     platform: str, passwd: str | None, files: list[str], path: list[str], shell: Shell
 ) -> None:
     """Reference §1.4: passwd entry, else the usual ones of the platform, finally /bin/sh or cmd.exe."""
-    assert user_shell(platform, lambda: passwd, among(*files), on_path(*path)) == shell
+    assert find_shell(None, platform, lambda: passwd, among(*files), on_path(*path)) == shell
 
 
 @pytest.mark.parametrize(
@@ -81,12 +80,12 @@ def test_the_users_shell(
 def test_a_named_shell(word: str, platform: str, shell: Shell) -> None:
     """Reference §1.1: only the type is picked; the binary is found here; unknown is /bin/sh or cmd.exe."""
     exists, which = among("/own/zsh", "/bin/sh", "/tmp/evil/bash"), on_path("bash", "pwsh", "cmd")
-    assert named_shell(word, platform, lambda: "/own/zsh", exists, which) == shell
+    assert find_shell(word, platform, lambda: "/own/zsh", exists, which) == shell
 
 
 def test_a_named_shell_that_is_nowhere() -> None:
     """Reference §1.1."""
-    assert named_shell("zsh", "linux", lambda: None, among(), on_path()) == Shell("sh", "/bin/sh")
+    assert find_shell("zsh", "linux", lambda: None, among(), on_path()) == Shell("sh", "/bin/sh")
 
 
 @pytest.mark.parametrize(
@@ -116,8 +115,8 @@ def test_the_prefix_is_not_given_twice() -> None:
 def test_this_machine_has_a_shell(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reference §1.4: there is always one."""
     assert passwd_shell() is None or isinstance(passwd_shell(), str)
-    assert kind_of(user_shell().path) == user_shell().kind
-    assert named_shell("sh").kind == "sh"
+    assert kind_of(find_shell().path) == find_shell().kind
+    assert find_shell("sh").kind == "sh"
     monkeypatch.setenv("PATH", ".::bin:/nowhere:/bin:/usr/bin")
     assert find("sh") == "/bin/sh"
     assert find("no-such-program") is None

@@ -1,6 +1,7 @@
 """The gate before every run: judges a command, asks the approver if needed, and refuses with a reason."""
 
 from agent_exec.model.errors import ApprovalRequired, CommandDenied, InvalidArgument
+from agent_exec.model.value import Value
 from agent_exec.requests.here import dangerous_to_us, facts_here
 
 TYPE_CHECKING = False
@@ -18,7 +19,7 @@ APPROVAL_POLICIES = ("never", "on-request", "untrusted")
 UNMATCHED = ("run", "ask")
 
 
-class Request:
+class Request(Value):
     """A request to an approver: the command, its folder, the reason, and the rules that "always" would add.
 
     `rules` is empty if no rule could allow it: "always" is then for this
@@ -28,28 +29,17 @@ class Request:
     leave the sandbox; the verdict's reason is then the caller's text.
     """
 
-    __slots__ = ("command", "cwd", "env_names", "escalated", "once", "rules", "stdin", "verdict")
+    command: "tuple[str, ...] | str"
+    cwd: str | None
+    verdict: "Verdict"
+    rules: "tuple[Rule, ...]"
+    env_names: "tuple[str, ...]" = ()
+    stdin: bytes = b""
+    escalated: bool = False
+    once: bool = False
 
-    def __init__(
-        self,
-        command: "tuple[str, ...] | str",
-        cwd: str | None,
-        verdict: "Verdict",
-        rules: "tuple[Rule, ...]",
-        *,
-        env_names: "tuple[str, ...]" = (),
-        stdin: bytes = b"",
-        escalated: bool = False,
-        once: bool = False,
-    ) -> None:
-        self.command = command
-        self.cwd = cwd
-        self.verdict = verdict
-        self.rules = rules
-        self.env_names = env_names
-        self.stdin = stdin
-        self.escalated = escalated
-        self.once = once or bool(env_names or stdin)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "once", self.once or bool(self.env_names or self.stdin))
 
 
 class Gate:
@@ -160,11 +150,10 @@ class Gate:
         """Return the proposed rule, if it is not too broad and would allow the whole command."""
         from agent_exec.policy.policy import Policy
         from agent_exec.policy.proposal import broad
+        from agent_exec.policy.rule import Rule
 
         if not proposed or broad(tuple(proposed)):
             return ()
-        from agent_exec.policy.rule import Rule
-
         rule = Rule(proposed, "allow")
         widened = (self._policy or Policy()).with_rules([rule]).judge(asked, facts)
         return (rule,) if widened.kind == "allow" else ()
@@ -175,33 +164,22 @@ class Gate:
         if known in self._approved and not request.once:
             return
         why = f"this command needs approval: {verdict.reason}"
-        if self.approval == "never":
-            raise ApprovalRequired(
-                f"{why}. The approval policy is never, so no approver was asked; {_way(rules, verdict)}",
-                **_details(verdict),
-            )
-        if self._approver is None or not self.can_ask:
-            raise ApprovalRequired(
-                f"{why}. There is no approver to ask here; {_way(rules, verdict)}",
-                **_details(verdict),
-            )
+        if self.approval == "never" or self._approver is None or not self.can_ask:
+            unasked = "There is no approver to ask here"
+            if self.approval == "never":
+                unasked = "The approval policy is never, so no approver was asked"
+            raise ApprovalRequired(f"{why}. {unasked}; {_way(rules, verdict)}", **_details(verdict))
         answer = self._approver(request)
         if answer not in ANSWERS:
             raise InvalidArgument(f"an approver must answer one of {', '.join(ANSWERS)}; got {answer!r}")
         if answer == "no":
             raise ApprovalRequired(f"{why}. It was asked for, and the answer was no", **_details(verdict))
         if answer == "always" and rules and self._remember is not None:
-            self._policy = _as_strict(self._remember(rules), self._policy)
+            policy = self._remember(rules)  # read again, and as strict as before
+            strict = [one for one in (self._policy or policy).rules if one.verdict != "allow"]
+            self._policy = policy.with_rules([one for one in strict if one not in policy.rules])
         if answer in ("session", "always") and not request.once:
             self._approved.add(known)
-
-
-def _as_strict(policy: "Policy", before: "Policy | None") -> "Policy":
-    """Return a policy that was read again, with every rule that asked or denied before."""
-    if before is None:
-        return policy
-    known = policy.rules
-    return policy.with_rules([one for one in before.rules if one.verdict != "allow" and one not in known])
 
 
 def _way(rules: "tuple[Rule, ...]", verdict: "Verdict") -> str:

@@ -53,7 +53,9 @@ class Environment:
                     )
                 value = os.fsdecode(found)
             self._set(name, value)
-            masked = name in mask or not equals or _is_secret(name, value)
+            from agent_exec.model.secret import is_secret
+
+            masked = name in mask or not equals or is_secret(name, value)
             self.shown.append(f"{name}={MASKED if masked else value}")
 
     def _set(self, name: str, value: str) -> None:
@@ -62,12 +64,6 @@ class Environment:
         self.values[os.fsencode(name)] = os.fsencode(value)
         if name not in self.given:
             self.given.append(name)
-
-
-def _is_secret(name: str, value: str) -> bool:
-    from agent_exec.model.secret import is_secret
-
-    return is_secret(name, value)
 
 
 def _read(path: str, hidden: "Sequence[str] | None", cancel: "Cancel | None") -> "list[tuple[str, str]]":

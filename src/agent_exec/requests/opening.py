@@ -7,10 +7,9 @@ from agent_exec.requests.here import dangerous_to_us
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from agent_exec.policy.policy import Policy
-    from agent_exec.policy.rule import Rule
     from agent_exec.requests.arguments import Approver, Rules
     from agent_exec.requests.gate import Gate
 
@@ -58,12 +57,13 @@ def open_gate(
         from agent_exec.policy.policy import Policy
 
         policy = Policy()
-    return Gate(
-        policy,
-        approver=approver,
-        approval=approval or "on-request",
-        remember=_remember(rule_files(rules)) if policy is not None else None,
-    )
+    approval = approval or "on-request"
+    files = rule_files(rules)
+    if policy is None or not files:
+        return Gate(policy, approver=approver, approval=approval)
+    from agent_exec.requests.rulefile import add_rules
+
+    return Gate(policy, approver=approver, approval=approval, remember=lambda more: add_rules(files[0], more))
 
 
 def gate_for(command: "Sequence[str]", rules: "Rules" = IN_FORCE) -> "Gate | None":
@@ -101,12 +101,3 @@ def rule_files(rules: "Rules" = IN_FORCE) -> list[str]:
 def rules_place() -> str:
     """Return where the system keeps the user's own rules."""
     return place("rules.toml", *CONFIG)
-
-
-def _remember(files: "list[str]") -> "Callable[[Sequence[Rule]], Policy] | None":
-    """Return a function that adds rules to the file of a gate; None if it has no file."""
-    if not files:
-        return None
-    from agent_exec.requests.rulefile import add_rules
-
-    return lambda rules: add_rules(files[0], rules)

@@ -67,47 +67,31 @@ def find(name: str, path: str | None = None) -> str | None:
     return on_path(name, os.environ.get("PATH", os.defpath) if path is None else path)
 
 
-def user_shell(
+def find_shell(
+    word: str | None = None,
     platform: str = sys.platform,
     passwd: "Callable[[], str | None]" = passwd_shell,
     exists: "Callable[[str], bool]" = os.path.isfile,
     which: "Callable[[str], str | None]" = find,
 ) -> Shell:
-    """Return the shell for commands that name none.
+    """Return the shell that a word means, or the shell for commands that name none; there is always one.
 
-    It is the user's own, if we know how to speak to it and it is there; else
-    the usual ones of the platform, in their order. There is always one.
+    It is the user's own, if its kind is meant and known, and it is there;
+    else what is found on this machine, for no word in the order of the
+    platform. Only the kind is taken from the word: a path that a model writes
+    is never executed.
     """
-    own = _own(platform, passwd, exists)
-    if own is not None:
-        return own
-    for kind in _PREFERRED.get(platform, _PREFERRED_ELSEWHERE):
-        found = _found(kind, exists, which)
-        if found is not None:
-            return found
-    return _last(platform)
-
-
-def named_shell(
-    word: str,
-    platform: str = sys.platform,
-    passwd: "Callable[[], str | None]" = passwd_shell,
-    exists: "Callable[[str], bool]" = os.path.isfile,
-    which: "Callable[[str], str | None]" = find,
-) -> Shell:
-    """Return the shell that a word means, by the last part of a path, without its ending.
-
-    Only the kind is taken from the word: the program is the user's own shell
-    if that is of this kind, else what is found on this machine. A path that
-    a model writes is never executed.
-    """
-    kind = kind_of(word, platform)
-    if kind is None:
-        return _last(platform)
-    own = _own(platform, passwd, exists)
-    if own is not None and own.kind == kind:
-        return own
-    return _found(kind, exists, which) or _last(platform)
+    kinds = _PREFERRED.get(platform, _PREFERRED_ELSEWHERE) if word is None else (kind_of(word, platform),)
+    own = None if platform == "win32" else passwd()
+    kind = kind_of(own, platform) if own and os.path.isabs(own) and exists(own) else None
+    if own and kind and (word is None or kind in kinds):
+        return Shell(kind, own)
+    for kind in filter(None, kinds):
+        found = [path for name in _PROGRAMS.get(kind, (kind,)) if (path := which(name))]
+        found += filter(exists, _USUAL.get(kind, ()))
+        if found:
+            return Shell(kind, found[0])
+    return Shell("cmd", "cmd.exe") if platform == "win32" else Shell("sh", "/bin/sh")
 
 
 def kind_of(word: str, platform: str = sys.platform) -> str | None:
@@ -176,21 +160,3 @@ def quote_powershell(token: str) -> str:
     for quote in _SINGLE_QUOTES:
         token = token.replace(quote, quote * 2)
     return f"'{token}'"
-
-
-def _own(platform: str, passwd: "Callable[[], str | None]", exists: "Callable[[str], bool]") -> Shell | None:
-    path = None if platform == "win32" else passwd()
-    kind = kind_of(path, platform) if path else None
-    return Shell(kind, path) if path and kind and os.path.isabs(path) and exists(path) else None
-
-
-def _found(kind: str, exists: "Callable[[str], bool]", which: "Callable[[str], str | None]") -> Shell | None:
-    for name in _PROGRAMS.get(kind, (kind,)):
-        path = which(name)
-        if path:
-            return Shell(kind, path)
-    return next((Shell(kind, path) for path in _USUAL.get(kind, ()) if exists(path)), None)
-
-
-def _last(platform: str) -> Shell:
-    return Shell("cmd", "cmd.exe") if platform == "win32" else Shell("sh", "/bin/sh")

@@ -54,32 +54,27 @@ class EnvironmentPolicy(Value):
     model/secret.py) stay here, and those whose value is an address with a
     password in it, but for proxies; `keep` are globs of names that go through
     even so. Then `exclude` takes names away, `values` adds some, and
-    `include_only` leaves no others (all if it is empty). Without `quiet`, terminal, pager, language and
-    editor are left as they are. Globs know `*` and `?`, and no case.
+    `include_only` leaves no others (all if it is empty). Without `quiet`,
+    terminal, pager, language and editor are left as they are. Globs know `*`
+    and `?`, and no case.
     """
 
-    __slots__ = ("exclude", "include_only", "inherit", "keep", "pass_secrets", "quiet", "values")
+    inherit: "str | Iterable[str]" = "all"
+    pass_secrets: bool = False
+    keep: "Iterable[str]" = ()
+    exclude: "Iterable[str]" = ()
+    values: "Mapping[str, str]" = {}  # noqa: RUF012 - copied
+    include_only: "Iterable[str]" = ()
+    quiet: bool = True
 
-    def __init__(
-        self,
-        inherit: "str | Iterable[str]" = "all",
-        *,
-        pass_secrets: bool = False,
-        keep: "Iterable[str]" = (),
-        exclude: "Iterable[str]" = (),
-        values: "Mapping[str, str] | None" = None,
-        include_only: "Iterable[str]" = (),
-        quiet: bool = True,
-    ) -> None:
-        if isinstance(inherit, str) and inherit not in _WHICH:
-            raise InvalidArgument(f"inherit must be one of {', '.join(_WHICH)}; got {inherit!r}")
-        self.inherit = inherit if isinstance(inherit, str) else frozenset(inherit)
-        self.pass_secrets = pass_secrets
-        self.keep = _globs("keep", keep)
-        self.exclude = _globs("exclude", exclude)
-        self.values = dict(values or {})
-        self.include_only = _globs("include_only", include_only)
-        self.quiet = quiet
+    def __post_init__(self) -> None:
+        if isinstance(self.inherit, str) and self.inherit not in _WHICH:
+            raise InvalidArgument(f"inherit must be one of {', '.join(_WHICH)}; got {self.inherit!r}")
+        inherit = self.inherit if isinstance(self.inherit, str) else frozenset(self.inherit)
+        object.__setattr__(self, "inherit", inherit)
+        for field in ("keep", "exclude", "include_only"):
+            object.__setattr__(self, field, _globs(field, getattr(self, field)))
+        object.__setattr__(self, "values", dict(self.values))
         for name, value in self.values.items():
             if not isinstance(name, str) or not isinstance(value, str) or not name or "=" in name[1:]:
                 raise InvalidArgument(f"values must map names to text; got {name!r}: {value!r}")

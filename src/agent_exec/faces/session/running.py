@@ -166,7 +166,7 @@ class Sessions:
         """Return the shell that a word means, or the user's; looked for once, while it is there."""
         found = self._shells.get(word)
         if found is None or not os.path.exists(found.path):
-            found = shells.user_shell() if word is None else shells.named_shell(word)
+            found = shells.find_shell(word)
             if len(self._shells) < _MOST_SHELLS:
                 self._shells[word] = found
         return found
