@@ -138,7 +138,7 @@ def test_e26_there_is_no_environment_to_inject(kit: Toolkit) -> None:
     """E26: like every other unknown argument, it is named."""
     answer = asked(kit, env={"A": "1"}, tty=True)
     assert code(answer) == "INVALID_ARGUMENT"
-    assert "no argument env, tty" in answer["message"]
+    assert "no argument 'env', 'tty'" in answer["message"]
     assert answer == kit.exec_command(".", ["true"], env={"A": "1"}, tty=True)  # type: ignore[arg-type]
     assert code(kit.invoke("exec_command", {**RUN, 1: 2})) == "INVALID_ARGUMENT"  # type: ignore[dict-item]
 
