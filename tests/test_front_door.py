@@ -25,7 +25,7 @@ from agent_exec.model import choices, command, errors, lifecycle, limits
 from agent_exec.policy import verdict
 from agent_exec.requests import gate
 from agent_exec.sandbox import profile
-from agent_exec.tools import export
+from agent_exec.tools import define
 
 ROOT = Path(__file__).parents[1]
 CONTRACTS = ("executor", "jobs", "sessions", "toolkit")
@@ -161,7 +161,7 @@ def test_choices_are_those_that_are_checked() -> None:
         (choices.Phase, lifecycle.PHASES),
         (choices.Permission, secure.PERMISSIONS),
         (choices.ProfileName, profile.NAMES),
-        (choices.Provider, tuple(export.PROVIDERS)),
+        (choices.Provider, tuple(define.PROVIDERS)),
         (choices.ShellMode, shell_modes["enum"]),
         (choices.Unmatched, gate.UNMATCHED),
         (choices.VerdictKind, verdict.KINDS),

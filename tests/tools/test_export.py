@@ -7,8 +7,7 @@ import pytest
 from agent_exec.faces.jobtools.definitions import definitions
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.sandbox.profile import Profile
-from agent_exec.tools.export import export
-from agent_exec.tools.hints import command_hints, hints, open_world, reads_only
+from agent_exec.tools.define import command_hints, export, hints, open_world, reads_only
 
 
 def test_every_form_has_the_schema_under_its_own_name() -> None:

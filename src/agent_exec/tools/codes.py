@@ -1,4 +1,4 @@
-"""The error codes of each contract: one row for each of our own codes, one column for each contract."""
+"""The error codes of each contract: the rows are our own codes, the columns the contracts."""
 
 from errno import E2BIG
 
@@ -7,46 +7,32 @@ from agent_exec.model.errors import AgentExecError
 OWN = ""
 """The contract has no word for this error, which is raised; on the wire it keeps our own code."""
 
-_FAILED = ("INTERNAL", "EXECUTION_FAILED")
-_REFUSED = ("INTERNAL", OWN)
-
 CODES = {
     # our own code: (oneshot, executor)
-    "internal": _FAILED,
-    "refused": _REFUSED,
-    "invalid_argument": ("INVALID_ARGUMENT", OWN),
-    "invalid_state": _REFUSED,
-    "stdin_too_large": _REFUSED,
-    "busy": _REFUSED,
-    "command_denied": ("POLICY_DENIED", OWN),
-    "approval_required": ("POLICY_DENIED", OWN),
-    "invalid_rules": _REFUSED,
-    "invalid_config": _REFUSED,
-    "missing": _FAILED,
+    **dict.fromkeys(
+        """
+        internal missing job_not_found ambiguous_job_id broken launch_failed keeper_lost input_closed
+        sandbox_unavailable unsupported store_failed config_failed interrupted tool_failed
+        """.split(),
+        ("INTERNAL", "EXECUTION_FAILED"),
+    ),
+    **dict.fromkeys(
+        "refused invalid_state stdin_too_large busy invalid_rules invalid_config".split(), ("INTERNAL", OWN)
+    ),
+    **dict.fromkeys(
+        """
+        invalid_argument patch_failed patch_malformed patch_unfit patch_implicit patch_not_written
+        patch_not_undone
+        """.split(),
+        ("INVALID_ARGUMENT", OWN),
+    ),
+    **dict.fromkeys(("command_denied", "approval_required"), ("POLICY_DENIED", OWN)),
+    "patch_rejected": ("SANDBOX_VIOLATION", OWN),
     "command_not_found": ("COMMAND_NOT_FOUND", "COMMAND_NOT_FOUND"),
     "command_not_executable": ("COMMAND_NOT_FOUND", "EXECUTION_FAILED"),
-    "workdir_not_found": ("NOT_DIRECTORY", "EXECUTION_FAILED"),
-    "not_a_directory": ("NOT_DIRECTORY", "EXECUTION_FAILED"),
-    "workdir_forbidden": ("NOT_DIRECTORY", "EXECUTION_FAILED"),
-    "job_not_found": _FAILED,
-    "ambiguous_job_id": _FAILED,
-    "broken": _FAILED,
-    "launch_failed": _FAILED,
-    "keeper_lost": _FAILED,
-    "input_closed": _FAILED,
-    "sandbox_unavailable": _FAILED,
-    "unsupported": _FAILED,
-    "store_failed": _FAILED,
-    "config_failed": _FAILED,
-    "interrupted": _FAILED,
-    "tool_failed": _FAILED,
-    "patch_failed": ("INVALID_ARGUMENT", OWN),
-    "patch_malformed": ("INVALID_ARGUMENT", OWN),
-    "patch_unfit": ("INVALID_ARGUMENT", OWN),
-    "patch_rejected": ("SANDBOX_VIOLATION", OWN),
-    "patch_implicit": ("INVALID_ARGUMENT", OWN),
-    "patch_not_written": ("INVALID_ARGUMENT", OWN),
-    "patch_not_undone": ("INVALID_ARGUMENT", OWN),
+    **dict.fromkeys(
+        ("workdir_not_found", "not_a_directory", "workdir_forbidden"), ("NOT_DIRECTORY", "EXECUTION_FAILED")
+    ),
 }
 
 _TOO_LONG = (E2BIG, 206)  # an argv that is too long, on POSIX and on Windows

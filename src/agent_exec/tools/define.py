@@ -1,11 +1,24 @@
-"""The definition of a tool, and the JSON schemas of its fields."""
+"""The definition of a tool: JSON schemas of its fields, hints, and the forms of providers."""
+
+from agent_exec.model.errors import InvalidArgument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
+    from agent_exec.sandbox.profile import Profile
+
     Schema = dict[str, Any]
+    Definition = dict[str, Any]
+
+_HINTS = {
+    "title": "title",
+    "read_only_hint": "readOnlyHint",
+    "destructive_hint": "destructiveHint",
+    "idempotent_hint": "idempotentHint",
+    "open_world_hint": "openWorldHint",
+}
 
 
 def define(
@@ -59,3 +72,71 @@ def integer(description: str, least: int | None = None, most: int | None = None)
         "description": description,
         **{name: bound for name, bound in bounds.items() if bound is not None},
     }
+
+
+def hints(
+    *, reads: bool = False, destroys: bool = False, repeats: bool = False, opens: bool = False
+) -> dict[str, bool]:
+    """Return the hints of a tool, which a client may show before it allows a call; they protect nothing."""
+    return {
+        "read_only_hint": reads,
+        "destructive_hint": destroys,
+        "idempotent_hint": repeats,
+        "open_world_hint": opens,
+    }
+
+
+def command_hints(sandbox: "Profile | None") -> dict[str, bool]:
+    """Return the hints of a tool that runs commands in a sandbox, or in none."""
+    reads = reads_only(sandbox)
+    return hints(reads=reads, destroys=not reads, opens=open_world(sandbox))
+
+
+def reads_only(sandbox: "Profile | None") -> bool:
+    """True if no command can change anything."""
+    return sandbox is not None and sandbox.name == "read-only"
+
+
+def open_world(sandbox: "Profile | None") -> bool:
+    """True if a command may reach a network."""
+    return sandbox is None or sandbox.name == "full-access" or sandbox.net != "off"
+
+
+def export(definitions: "Iterable[Definition]", provider: str) -> "list[Definition]":
+    """Return definitions in the form of a provider: "openai", "anthropic" or "mcp"; all copies."""
+    form = PROVIDERS.get(provider) if isinstance(provider, str) else None
+    if form is None:
+        raise InvalidArgument(f"provider must be one of {', '.join(PROVIDERS)}; got {provider!r}")
+    return [copied(form(definition)) for definition in definitions]
+
+
+def for_mcp(definition: "Definition") -> "Definition":
+    """Return a definition as a server of the Model Context Protocol lists it."""
+    told: Definition = {**_head(definition), "inputSchema": definition["parameters"]}
+    if "title" in definition:
+        told["title"] = definition["title"]
+    if "output_schema" in definition:
+        told["outputSchema"] = definition["output_schema"]
+    if "annotations" in definition:
+        told["annotations"] = {_HINTS[name]: value for name, value in definition["annotations"].items()}
+    return told
+
+
+def copied(value: "Any") -> "Any":
+    """Return a copy that shares nothing mutable."""
+    if isinstance(value, dict):
+        return {key: copied(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [copied(one) for one in value]
+    return value
+
+
+def _head(definition: "Definition") -> "Definition":
+    return {"name": definition["name"], "description": definition["description"]}
+
+
+PROVIDERS = {
+    "openai": lambda one: {"type": "function", "function": {**_head(one), "parameters": one["parameters"]}},
+    "anthropic": lambda one: {**_head(one), "input_schema": one["parameters"]},
+    "mcp": for_mcp,
+}

@@ -13,8 +13,8 @@ import pytest
 
 import agent_exec
 from agent_exec.faces.executor.errors import CommandExecutionError
+from agent_exec.faces.executor.execution import Slots
 from agent_exec.faces.executor.executor import CommandExecutor
-from agent_exec.faces.executor.slots import Slots
 from faces.executor.recorder import ENDLESS, MISSING, made, python
 from support import wait_until
 

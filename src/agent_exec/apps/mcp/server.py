@@ -32,7 +32,7 @@ from agent_exec.apps.mcp.roots import roots_of
 from agent_exec.apps.mcp.subscriptions import Watching
 from agent_exec.apps.mcp.threads import in_thread, lacking, somehow
 from agent_exec.model.errors import AgentExecError, Busy
-from agent_exec.tools.export import for_mcp
+from agent_exec.tools.define import for_mcp
 from agent_exec.tools.tool import Result
 from agent_exec.version import __version__
 

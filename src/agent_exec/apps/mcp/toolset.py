@@ -114,7 +114,7 @@ def _session(settings: Settings) -> "Toolset":
 def _oneshot(settings: Settings) -> "Toolset":
     from agent_exec.faces.oneshot.apply_patch import APPLY_PATCH
     from agent_exec.faces.oneshot.kit import create_agent_toolkit
-    from agent_exec.tools.hints import reads_only
+    from agent_exec.tools.define import reads_only
 
     return create_agent_toolkit(
         settings.roots[0],

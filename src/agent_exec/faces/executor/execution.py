@@ -1,5 +1,6 @@
-"""One execution: its slot, its command, its log lines, and its result."""
+"""One execution: its slot, its command, its log lines, and its result; the slots and the log of all."""
 
+from _thread import RLock
 from time import monotonic
 
 from agent_exec.faces.executor.errors import (
@@ -11,7 +12,7 @@ from agent_exec.faces.executor.errors import (
 )
 from agent_exec.faces.executor.result import CommandExecutionResult, CommandMetadata
 from agent_exec.model.command import Command
-from agent_exec.model.errors import Broken, Missing
+from agent_exec.model.errors import Broken, InvalidArgument, Missing
 from agent_exec.model.limits import Limits
 from agent_exec.model.output import Head, Text, text
 from agent_exec.tools.codes import executor_code
@@ -24,10 +25,24 @@ if TYPE_CHECKING:
     from typing import Self
 
     from agent_exec.faces.executor.config import CommandExecutorConfig
-    from agent_exec.faces.executor.journal import Journal
-    from agent_exec.faces.executor.slots import Slots
-    from agent_exec.model.choices import OnOutput, Status, Stream
+    from agent_exec.model.choices import Logger, OnOutput, Status, Stream
     from agent_exec.model.outcome import Outcome
+
+_DEBUG = 10  # the number of that level in the standard library
+_LINES = {
+    "validating": ("debug", "Validating command: {}"),
+    "refused": ("error", "Command validation failed: {}"),
+    "executing": ("info", "Executing command: {}"),
+    "spawned": ("debug", "Process spawned (pid: {})"),
+    "received": ("debug", "Received output: {} bytes"),
+    "signalled": ("debug", "Signal {} sent to process"),
+    "expired": ("info", "Command timeout: {} (sent SIGTERM)"),
+    "executed": ("info", "Command executed: {} (exit: {}, duration: {})"),
+    "failed": ("error", "Command failed: {} (exit code: {})"),
+    "timed_out": ("error", "Command timeout exceeded: {}"),
+    "overflowed": ("error", "Output size exceeded: {}"),
+    "broke": ("error", "Command execution error: {}"),
+}
 
 
 class Execution:
@@ -177,3 +192,97 @@ class Execution:
 def _text(data: bytes, observed: int) -> str:
     """Return output as text; a character that the limit cuts in two is left out."""
     return text(data) if observed == len(data) else Text().feed(data)
+
+
+class Slots:
+    """A number of slots, and a queue before them; any thread may use it.
+
+    A holder stands for a slot or a place in the queue, so that giving back
+    is right at any moment, whatever interrupts whom.
+    """
+
+    __slots__ = ("_holders", "_limit", "_lock", "_waiting")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._holders: set[object] = set()
+        self._waiting: dict[object, Future[None]] = {}
+        self._lock = RLock()  # a holder that is forgotten gives back whenever the garbage collector finds it
+
+    @property
+    def taken(self) -> int:
+        """How many slots are taken now."""
+        return len(self._holders)
+
+    def take(self, holder: object) -> bool:
+        """Take a slot if one is free and no other holder waits; return True if so."""
+        with self._lock:
+            if self._waiting or len(self._holders) >= self._limit:
+                return False
+            self._holders.add(holder)
+            return True
+
+    def queue(self, holder: object) -> "Future[None]":
+        """Return a future that is done as soon as the holder has a slot; first come, first served."""
+        from concurrent.futures import Future
+
+        turn: Future[None] = Future()
+        turn.set_running_or_notify_cancel()  # giving up is said by giving back, and by that alone
+        with self._lock:
+            self._waiting[holder] = turn
+            self._fill()
+        return turn
+
+    def give_back(self, holder: object) -> None:
+        """Return the slot, or the place in the queue; does nothing for a holder that has neither."""
+        try:
+            self._free(holder)
+        except BaseException:
+            self._free(holder)  # interrupted, but the next holder must get its slot
+            raise
+
+    def _free(self, holder: object) -> None:
+        with self._lock:
+            self._waiting.pop(holder, None)
+            self._holders.discard(holder)
+            self._fill()
+
+    def _fill(self) -> None:
+        """Hand free slots to waiting holders; in this order, so that an interruption loses none."""
+        while self._waiting and len(self._holders) < self._limit:
+            holder, turn = next(iter(self._waiting.items()))
+            self._holders.add(holder)
+            if not turn.done():
+                turn.set_result(None)
+            self._waiting.pop(holder, None)
+
+
+class Journal:
+    """Writes the lines of the contract; nothing without a logger.
+
+    A line is one line: what is not printable is escaped, so that no argument
+    can forge another.
+    """
+
+    __slots__ = ("_logger",)
+
+    def __init__(self, logger: "Logger | None") -> None:
+        levels = ("info", "debug", "error")
+        if logger is not None and not all(callable(getattr(logger, level, None)) for level in levels):
+            raise InvalidArgument(f"a logger needs the methods info, debug and error; got {logger!r}")
+        self._logger = logger
+
+    def write(self, event: str, *values: object) -> None:
+        """Write the line of an event; one for developers only if the logger wants it."""
+        if self._logger is None:
+            return
+        level, form = _LINES[event]
+        if level == "debug" and not getattr(self._logger, "isEnabledFor", lambda _: True)(_DEBUG):
+            return
+        getattr(self._logger, level)(form.format(*(_line(str(value)) for value in values)))
+
+
+def _line(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)

@@ -5,10 +5,8 @@ from time import monotonic
 
 from agent_exec.faces.executor.config import ON_LIMIT, TIMEOUT_MS, CommandExecutorConfig, milliseconds
 from agent_exec.faces.executor.errors import EXECUTION_FAILED, CommandValidationError
-from agent_exec.faces.executor.execution import Execution
-from agent_exec.faces.executor.journal import Journal
-from agent_exec.faces.executor.slots import Slots
-from agent_exec.faces.executor.validation import checked, validate
+from agent_exec.faces.executor.execution import Execution, Journal, Slots
+from agent_exec.faces.executor.lists import checked, validate
 from agent_exec.model.cancel import Cancel, check_cancel
 from agent_exec.model.errors import ApprovalRequired, CommandDenied, InvalidArgument, InvalidState
 from agent_exec.requests.dispatch import Dispatcher

@@ -13,8 +13,7 @@ from agent_exec.faces.executor.errors import (
 from agent_exec.model.errors import AgentExecError, InvalidState
 from agent_exec.requests.folders import Workspace
 from agent_exec.tools.codes import executor_code
-from agent_exec.tools.define import define, integer, record, string, strings
-from agent_exec.tools.hints import command_hints
+from agent_exec.tools.define import command_hints, define, integer, record, string, strings
 from agent_exec.tools.schema import check
 from agent_exec.tools.tool import json_result
 

@@ -4,8 +4,7 @@ import os
 
 from agent_exec.faces import defaults
 from agent_exec.jobs.record import STATES
-from agent_exec.tools.define import choice, define, integer, string
-from agent_exec.tools.hints import command_hints, hints
+from agent_exec.tools.define import choice, command_hints, define, hints, integer, string
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,7 +1,6 @@
 """The definitions of the tools; the texts are the contract's own."""
 
-from agent_exec.tools.define import integer, record
-from agent_exec.tools.hints import command_hints, hints
+from agent_exec.tools.define import command_hints, hints, integer, record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

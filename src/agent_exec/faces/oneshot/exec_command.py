@@ -9,7 +9,7 @@ from agent_exec.model.errors import CommandNotExecutable, CommandNotFound, Inval
 from agent_exec.model.limits import Limits
 from agent_exec.model.output import Head
 from agent_exec.requests.shells import resolve_command
-from agent_exec.tools.hints import reads_only
+from agent_exec.tools.define import reads_only
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

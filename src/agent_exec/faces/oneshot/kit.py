@@ -18,7 +18,7 @@ from agent_exec.requests.dispatch import Dispatcher
 from agent_exec.requests.folders import Workspace
 from agent_exec.requests.opening import IN_FORCE
 from agent_exec.requests.shells import POSIX_SHELLS, POWERSHELLS, shell_for, shell_name
-from agent_exec.tools.export import copied, export
+from agent_exec.tools.define import copied, export
 from agent_exec.tools.schema import shown
 from agent_exec.tools.tool import json_result
 

@@ -10,7 +10,7 @@ Whatever happens is an answer, never an exception:
 from agent_exec.model.errors import AgentExecError, ApprovalRequired, CommandDenied, InvalidArgument
 from agent_exec.model.value import Value
 from agent_exec.tools.codes import oneshot_code
-from agent_exec.tools.export import copied
+from agent_exec.tools.define import copied
 from agent_exec.tools.schema import FREE
 from agent_exec.tools.schema import check as checked
 

@@ -3,8 +3,17 @@
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.limits import LONGEST
 from agent_exec.model.value import Value
-from agent_exec.tools.define import boolean, choice, define, integer, record, string, strings
-from agent_exec.tools.hints import command_hints, hints
+from agent_exec.tools.define import (
+    boolean,
+    choice,
+    command_hints,
+    define,
+    hints,
+    integer,
+    record,
+    string,
+    strings,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
