@@ -31,11 +31,11 @@ class Wording:
 
     def missing(self, tool: str, name: str, about: str) -> AgentExecError:
         """Return the error for a required field that is absent."""
-        return InvalidArgument(f"{tool} needs the argument {name}: {about}", argument=name)
+        return InvalidArgument(f"{tool} needs the argument {name}: {about}")
 
     def wrong(self, tool: str, name: str, problem: str) -> AgentExecError:
         """Return the error for a value that does not match its schema."""
-        return InvalidArgument(f"{tool}: {name} {problem}", argument=name)
+        return InvalidArgument(f"{tool}: {name} {problem}")
 
 
 PLAIN = Wording()

@@ -36,9 +36,9 @@ class CommandExecutor:
     by then, and its slot is free. `logger` is anything with info, debug and
     error, or None.
 
-    Both forms take the same steps: `execute_command` in the calling thread,
-    `execute_command_async` in a thread that serves all that is awaited and
-    ends with `close`. That is where `on_output` and the logger are called.
+    `execute_command` runs in the calling thread, `execute_command_async` in
+    one that serves all that is awaited and ends with `close`; there `on_output`
+    and the logger are called.
 
     The lists are a guard rail and no sandbox: see CommandLists. What they
     allow, `rules` judge too, a file of them or a Policy; by default the user's
@@ -90,7 +90,9 @@ class CommandExecutor:
         A command with blanks is split into words as a shell would do it, and
         `args` follow them. The words that are judged are those that run.
         """
-        return self._judge(*checked(command, args), self._seen_from(None))[0]
+        name, given = checked(command, args)
+        self._journal.write("validating", name)
+        return validate(name, given, self.config, self._seen_from(None))[0]
 
     def execute_command(
         self,
@@ -179,7 +181,8 @@ class CommandExecutor:
         clock = milliseconds("timeout", timeout) or self.config.timeout or TIMEOUT_MS
         if on_output is not None and not callable(on_output):
             raise InvalidArgument(f"on_output must be callable; got {on_output!r}")
-        found, words = self._judge(name, given, self._seen_from(folder))
+        self._journal.write("validating", name)
+        found, words = validate(name, given, self.config, self._seen_from(folder))
         if not found.valid:
             self._journal.write("refused", name)
             details = {"command": name, "args": list(given), "error": found.error, "reason": found.reason}
@@ -194,17 +197,12 @@ class CommandExecutor:
             name, given, words, where, clock / 1000, on_output, self.config, self._slots, self._journal
         )
 
-    def _judge(
-        self, command: str, args: "tuple[str, ...]", cwd: str | None
-    ) -> "tuple[CommandValidationResult, tuple[str, ...]]":
-        """Return whether a command is allowed, and its words."""
-        self._journal.write("validating", command)
-        return validate(command, args, self.config.policy, cwd, guards=self.config.argument_guards)
-
     def _seen_from(self, folder: str | None) -> str | None:
         """Return the folder that relative paths start from; None if it is unknown."""
-        home = self._workspace.root if self._workspace is not None else _here()
-        path = os.path.join(home, folder or "")
+        try:
+            path = os.path.join(self._workspace.root if self._workspace else os.getcwd(), folder or "")
+        except FileNotFoundError:  # our own was removed
+            path = folder or ""
         return path if os.path.isabs(path) else None
 
     def _folder(self, command: str, cwd: str | None) -> str | None:
@@ -244,11 +242,3 @@ def _path(cwd: "str | os.PathLike[str] | None") -> str | None:
     if path is not None and (not isinstance(path, str) or "\0" in path):
         raise InvalidArgument(f"cwd must be the path of a folder; got {path!r}")
     return path or None
-
-
-def _here() -> str:
-    """Return our own working directory; an empty text if it was removed."""
-    try:
-        return os.getcwd()
-    except FileNotFoundError:
-        return ""

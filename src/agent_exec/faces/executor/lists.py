@@ -1,22 +1,28 @@
-"""The lists of commands, as one policy, and whether they allow a command."""
+"""The lists of commands, as one policy; what a command means by them, and whether it is allowed."""
 
-from agent_exec.faces.executor.argv_semantics import removes_root, runs_shell_line
+import os
+
 from agent_exec.faces.executor.errors import COMMAND_BLACKLISTED, COMMAND_NOT_WHITELISTED
 from agent_exec.faces.executor.result import CommandValidationResult
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.policy.policy import Policy
+from agent_exec.policy.programs.shells import SPECIAL as SHELLS
 from agent_exec.policy.rule import Rule
-from agent_exec.policy.shell.word import known
+from agent_exec.policy.shell.word import known, plain
 from agent_exec.policy.verdict import Finding, strictest
 from agent_exec.requests.here import facts_here
+from agent_exec.requests.shells import POWERSHELLS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from agent_exec.faces.executor.config import CommandExecutorConfig
     from agent_exec.model.choices import VerdictKind
     from agent_exec.policy.facts import Facts
     from agent_exec.policy.verdict import Verdict
+
+    Words = Sequence[str | None]
 
 WHITELIST = (
     *("ls", "find", "dir"),
@@ -42,6 +48,100 @@ BLACKLIST = (
 _BLANKS = " \t\r\n"
 _NOT_WHITELISTED = "Command not in whitelist"
 _VALID = CommandValidationResult(True)
+_MANY_IN_ONE = frozenset(("busybox", "toybox"))
+_PATTERN = frozenset("*?[].!^{},")
+
+
+def removes_root(words: "Words", cwd: str | None) -> bool:
+    """True if this is `rm`, recursive, aimed at the root folder or at all that is in it.
+
+    Options count in any spelling and place. A target is followed as the
+    system would, from `cwd`; `--no-preserve-root` is enough by itself. That
+    it need not be forced is no mistake: nobody is there to be asked.
+    """
+    name, arguments = _program(words)
+    if name != "rm":
+        return False
+    recursive = False
+    targets: list[str | None] = []
+    for index, word in enumerate(arguments):
+        if word == "--":
+            targets.extend(arguments[index + 1 :])
+            break
+        if word is None or not word.startswith("-") or word == "-":
+            targets.append(word)
+        elif not word.startswith("--"):
+            recursive |= "r" in word.casefold()
+        elif _short_for(word, "--no-preserve-root"):
+            return True
+        else:
+            recursive |= _short_for(word, "--recursive")
+    return recursive and any(_is_root(target, cwd) for target in targets)
+
+
+def runs_shell_line(words: "Words") -> bool:
+    """True if this is a shell with a `-c` among its options, alone or together with others."""
+    name, arguments = _program(words)
+    if name == "cmd":
+        return any((word or "").casefold().startswith(("/c", "/k", "/r")) for word in arguments)
+    if name in POWERSHELLS:
+        return any(
+            option == "-ec" or _short_for(option, "-commandwithargs") or _short_for(option, "-encodedcommand")
+            for option in _options(arguments)
+        )
+    return name in SHELLS and any(
+        _short_for(option, "--command") if option.startswith("--") else "c" in option
+        for option in _options(arguments)
+    )
+
+
+def _options(arguments: "Words") -> "Iterator[str]":
+    """Return a shell's own options, in lower case; not those of the script that it runs.
+
+    A word after an option may be that option's value, so that more options
+    may follow it; the first that cannot be one is the script.
+    """
+    values = 0
+    for word in arguments:
+        if word is None or not word.startswith(("-", "+")) or word == "-":
+            if not values:
+                return
+            values -= 1
+        elif word == "--":
+            return
+        else:
+            option = word.casefold()
+            values = 1 if option.startswith("--") else max(1, option.count("o"))
+            yield option
+
+
+def _program(words: "Words") -> "tuple[str, Words]":
+    """Return the name of the program, without path and ending, in lower case, and its arguments."""
+    for index, word in enumerate(words):
+        name = plain(word or "").casefold()
+        if name not in _MANY_IN_ONE:
+            return name, words[index + 1 :]
+    return "", ()
+
+
+def _short_for(word: str, option: str) -> bool:
+    """True if an option, which may be cut short and may have a value, is this one."""
+    given = word.partition("=")[0]
+    return given.strip("-") != "" and option.startswith(given)
+
+
+def _is_root(target: str | None, cwd: str | None) -> bool:
+    """True if a path leads to the root folder, or is a pattern for all that is in it."""
+    if not target or "\0" in target or (cwd is None and not os.path.isabs(target)):
+        return False
+    folder, last = os.path.split(target)
+    if last not in {"", ".", ".."} and _PATTERN.issuperset(last):
+        target = folder
+    try:
+        real = os.path.realpath(os.path.join(cwd or os.sep, target))
+    except OSError:
+        return False  # a link that we may not read, and so may not follow either
+    return real == os.path.dirname(real)
 
 
 class CommandLists(Policy):
@@ -134,9 +234,9 @@ def checked(command: object, args: "Iterable[str] | None") -> "tuple[str, tuple[
 
 
 def validate(
-    command: str, args: "tuple[str, ...]", policy: "Policy", cwd: str | None, *, guards: bool
+    command: str, args: "tuple[str, ...]", config: "CommandExecutorConfig", cwd: str | None
 ) -> "tuple[CommandValidationResult, tuple[str, ...]]":
-    """Return whether the policy allows a command in this folder, and the words that run.
+    """Return whether the configuration allows a command in this folder, and the words that run.
 
     A command with blanks is split as a shell would, and nothing in it is
     expanded. The words that run are the words that are judged.
@@ -151,13 +251,13 @@ def validate(
             return _refusal(f"{_NOT_WHITELISTED}: it cannot be read, {error}", str(error)), ()
     if not words or not words[0]:
         return _refusal(_NOT_WHITELISTED, "there is no command in it"), words
-    verdict = policy.judge(words, facts_here(words, cwd))
+    verdict = config.policy.judge(words, facts_here(words, cwd))
     for one in verdict.findings:
         if one.kind == "deny":
             return _refusal("Command is blacklisted", one.reason or one.text, COMMAND_BLACKLISTED), words
-    if not _listed(words, verdict, policy):
+    if not _listed(words, verdict, config.policy):
         return _refusal(_NOT_WHITELISTED, f"{words[0]} is not whitelisted"), words
-    for one in verdict.findings if guards else ():
+    for one in verdict.findings if config.argument_guards else ():
         if one.kind != "allow":
             why = f"{one.text}: {one.reason}"
             return _refusal(f"{_NOT_WHITELISTED}: {why}", why), words

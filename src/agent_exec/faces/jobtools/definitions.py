@@ -23,6 +23,37 @@ Starts a command as a durable job and watches it for a while. Answers when the c
 `until` seconds; the job goes on then, even without this server. No shell reads the command: for a shell \
 line, give ["sh", "-c", LINE]."""
 
+_RUN_FIELDS: "Schema" = {
+    "command": {
+        "type": "array",
+        "items": {"type": "string", "minLength": 1},
+        "minItems": 1,
+        "description": 'The program and its arguments, such as ["make", "-j8"].',
+    },
+    "cwd": string("Folder to run it in; by default the workspace."),
+    "env": {
+        "type": "object",
+        "additionalProperties": {"type": "string"},
+        "description": "Variables to set, by name; only their names are kept.",
+    },
+    "timeout": integer("End the job after so many seconds (0: never, the default).", 0),
+    "stdin": string("Its input, as text; - is a dash."),
+    "stdin_file": string("A file of the workspace that is its input; not together with stdin."),
+}
+_TAIL_FIELDS: "Schema" = {
+    "lines": integer(
+        f"At most so many lines of each stream ({defaults.TAIL_LINES}; since a cursor, and for 0: all).", 0
+    ),
+    "max_bytes": integer(f"At most so many bytes of each stream ({defaults.MAX_BYTES}).", 1),
+    "cursor": string("Only what came since the answer that had this cursor."),
+}
+_LIST_FIELDS: "Schema" = {
+    "cwd": string("Only jobs of this folder; by default those of the whole workspace."),
+    "state": choice("Only jobs in this state.", STATES),
+    "tag": string("Only jobs with this tag; ns.* is ns and all below it."),
+    "limit": integer(f"At most so many jobs ({defaults.LIST_LIMIT}; 0: all).", 0),
+}
+
 
 def definitions(
     *, longest: float, usual: float | None = None, sandbox: "Profile | None" = None
@@ -33,89 +64,34 @@ def definitions(
     by default. `sandbox` confines the commands.
     """
     answers = _answers()
+    job = {"job_id": string("The id of the job, or the last 8 characters of it.") | {"minLength": 1}}
     looks = hints(reads=True, repeats=True)
-    ends = hints(destroys=True, repeats=True)
+
+    def until(default: float) -> "Schema":
+        most = min(default if usual is None else usual, longest)
+        bounds = f"(default {most:g}, at most {longest:g}; more is cut)"
+        return {"until": integer(f"Answer after so many seconds at the latest {bounds}.", 0)}
+
     told = {
-        "run": (_RUN, _run(longest, usual), ("command",), command_hints(sandbox)),
-        "status": ("Tells all about a job but its output.", {"job_id": _job()}, ("job_id",), looks),
-        "tail": (
-            "Shows the end of a job's output, or what came since a cursor.",
-            _tail(),
-            ("job_id",),
-            looks,
-        ),
+        "run": (_RUN, _RUN_FIELDS | until(UNTIL), command_hints(sandbox)),
+        "status": ("Tells all about a job but its output.", job, looks),
+        "tail": ("Shows the end of a job's output, or what came since a cursor.", job | _TAIL_FIELDS, looks),
         "wait": (
             "Waits for the end of a job, and shows the end of its output.",
-            {"job_id": _job(), "until": _until(longest, usual, defaults.WAIT)},
-            ("job_id",),
+            job | until(defaults.WAIT),
             looks,
         ),
         "kill": (
             "Ends a job with all its processes: politely, then by force.",
-            {"job_id": _job()},
-            ("job_id",),
-            ends,
+            job,
+            hints(destroys=True, repeats=True),
         ),
-        "list": ("Lists jobs, the newest first.", _list(), (), looks),
+        "list": ("Lists jobs, the newest first.", _LIST_FIELDS, looks),
     }
     return [
-        define(name, about, fields, required, answers[name], dict(hints))
-        for name, (about, fields, required, hints) in told.items()
+        define(name, about, fields, [*{"command", "job_id"} & fields.keys()], answers[name], dict(hints))
+        for name, (about, fields, hints) in told.items()
     ]
-
-
-def _run(longest: float, usual: float | None) -> "Schema":
-    return {
-        "command": {
-            "type": "array",
-            "items": {"type": "string", "minLength": 1},
-            "minItems": 1,
-            "description": 'The program and its arguments, such as ["make", "-j8"].',
-        },
-        "cwd": string("Folder to run it in; by default the workspace."),
-        "env": {
-            "type": "object",
-            "additionalProperties": {"type": "string"},
-            "description": "Variables to set, by name; only their names are kept.",
-        },
-        "timeout": integer("End the job after so many seconds (0: never, the default).", 0),
-        "until": _until(longest, usual, UNTIL),
-        "stdin": string("Its input, as text; - is a dash."),
-        "stdin_file": string("A file of the workspace that is its input; not together with stdin."),
-    }
-
-
-def _tail() -> "Schema":
-    return {
-        "job_id": _job(),
-        "lines": integer(
-            f"At most so many lines of each stream ({defaults.TAIL_LINES}; since a cursor, and for 0: all).",
-            0,
-        ),
-        "max_bytes": integer(f"At most so many bytes of each stream ({defaults.MAX_BYTES}).", 1),
-        "cursor": string("Only what came since the answer that had this cursor."),
-    }
-
-
-def _list() -> "Schema":
-    return {
-        "cwd": string("Only jobs of this folder; by default those of the whole workspace."),
-        "state": choice("Only jobs in this state.", STATES),
-        "tag": string("Only jobs with this tag; ns.* is ns and all below it."),
-        "limit": integer(f"At most so many jobs ({defaults.LIST_LIMIT}; 0: all).", 0),
-    }
-
-
-def _until(longest: float, usual: float | None, default: float) -> "Schema":
-    most = min(default if usual is None else usual, longest)
-    return integer(
-        f"Answer after so many seconds at the latest (default {most:g}, at most {longest:g}; more is cut).",
-        0,
-    )
-
-
-def _job() -> "Schema":
-    return string("The id of the job, or the last 8 characters of it.") | {"minLength": 1}
 
 
 def _answers() -> "dict[str, Schema]":

@@ -73,12 +73,8 @@ class Toolkit:
         """The text about all tools for a model."""
         context, (first, *others) = self._context, self._context.workspace.roots
         more = f" (or {', '.join(others)}, where cwd says so)" if others else ""
-        box = context.sandbox
-        confined = (
-            "not confined"
-            if box is None or box.name == "full-access"
-            else f"confined by the sandbox profile {box.name}"
-        )
+        box = "full-access" if context.sandbox is None else context.sandbox.name
+        confined = "not confined" if box == "full-access" else f"confined by the sandbox profile {box}"
         return (
             f"Runs commands in the workspace {first}{more}, each to its end, for at most "
             f"{context.longest_ms / 1000:g} s; they are {confined}. "
@@ -223,27 +219,19 @@ def create_agent_toolkit(
 def _checked_root(root: "str | os.PathLike[str] | None") -> str:
     if root is None:
         raise InvalidArgument("workspace_root is missing; name the folder that the tools may work in")
-    try:
-        folder = os.fspath(root)
-    except TypeError:
-        folder = ""
-    if not isinstance(folder, str) or not os.path.isdir(folder):
+    if not isinstance(root, str | os.PathLike) or not os.path.isdir(root):
         raise InvalidArgument(f"workspace_root must be a folder that exists; got {root!r}")
-    return folder
+    return os.fsdecode(root)
 
 
 def _checked_policy(policy: "Mapping[str, Any] | None") -> "tuple[dict[str, str], str]":
     """Return the permission of each named tool, and that of all others; a copy."""
-    form = '{"tools": {"exec_command": "allow"}, "default_policy": "deny"}'
-    if policy is None:
-        return {}, "deny"
-    if not hasattr(policy, "keys") or not {"tools", "default_policy"}.issuperset(policy.keys()):
+    policy = {} if policy is None else policy
+    named: Any = policy.get("tools", {}) if hasattr(policy, "keys") else None
+    if not hasattr(named, "items") or not {"tools", "default_policy"}.issuperset(policy.keys()):
+        form = '{"tools": {"exec_command": "allow"}, "default_policy": "deny"}'
         raise InvalidArgument(f"policy must be of the form {form}; got {policy!r}")
-    named = policy.get("tools", {})
-    default = policy.get("default_policy", "deny")
-    if not hasattr(named, "items"):
-        raise InvalidArgument(f"policy must be of the form {form}; its tools are {named!r}")
-    permissions = dict(named.items())
+    permissions, default = dict(named.items()), policy.get("default_policy", "deny")
     for name, value in (*permissions.items(), ("default_policy", default)):
         if not isinstance(name, str) or not isinstance(value, str) or value not in PERMISSIONS:
             raise InvalidArgument(

@@ -11,7 +11,7 @@ from agent_exec.model.errors import AgentExecError, ApprovalRequired, CommandDen
 from agent_exec.model.value import Value
 from agent_exec.tools.codes import oneshot_code
 from agent_exec.tools.define import copied
-from agent_exec.tools.schema import FREE
+from agent_exec.tools.schema import FREE, Wording
 from agent_exec.tools.schema import check as checked
 
 TYPE_CHECKING = False
@@ -76,6 +76,22 @@ class Context(Value):
     def allows(self, name: str) -> bool:
         """True if the policy allows a tool."""
         return self.permissions.get(name, self.default_policy) == "allow"
+
+
+class _Wording(Wording):
+    """The contract's own: the argument is named in the details."""
+
+    string = "a string"
+    strings = 'an array of strings, such as ["git", "status"]'
+
+    def missing(self, tool: str, name: str, about: str) -> InvalidArgument:
+        return InvalidArgument(f"{tool} needs the argument {name}: {about}", argument=name)
+
+    def wrong(self, tool: str, name: str, problem: str) -> InvalidArgument:
+        return InvalidArgument(f"{tool}: {name} {problem}", argument=name)
+
+
+_WORDING = _Wording()
 
 
 class Tool:
@@ -178,13 +194,12 @@ class Tool:
 
     def _shape(self, arguments: object) -> "Arguments":
         """Return the arguments, valid by the tool's schema and its own check; in a dict of their own."""
-        asked = checked(self.name, self._schema, arguments, free=self._free)
+        asked = checked(self.name, self._schema, arguments, _WORDING, self._free)
         if self._path is not None:
             path = asked.setdefault(self._path, ".")
             if not path or path.isspace():
-                raise InvalidArgument(
-                    f'{self._path} must not be empty; "." is the root of the workspace', argument=self._path
-                )
+                problem = 'must not be empty; "." is the root of the workspace'
+                raise _WORDING.wrong(self.name, self._path, problem)
         return asked if self._check is None else self._check(asked)
 
 
