@@ -290,8 +290,3 @@ _MOVED = {
 """Names that have moved to the module of their contract, and still work here."""
 
 __getattr__ = loader(__name__, _HOMES | _MOVED)
-
-
-def __dir__() -> list[str]:
-    """List the names of this module."""
-    return __all__

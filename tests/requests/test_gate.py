@@ -3,12 +3,14 @@
 import os
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agent_exec.model.errors import ApprovalRequired, CommandDenied, InvalidArgument, InvalidRules
 from agent_exec.policy.policy import Policy
 from agent_exec.policy.rule import Rule
+from agent_exec.policy.verdict import Verdict
 from agent_exec.requests.gate import ANSWERS, Gate, Request
 from agent_exec.requests.rulefile import add_rules, load_rules
 
@@ -43,6 +45,33 @@ def test_what_is_allowed_passes_and_what_is_denied_does_not() -> None:
     assert caught.value.details["verdict"] == "deny"
     with pytest.raises(CommandDenied):
         gate.admit("ls && rm x")
+
+
+def test_a_command_that_is_repeated_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    judge, judged = Policy.judge, []
+
+    def counted(self: Policy, *given: Any) -> Verdict:
+        judged.append(given)
+        return judge(self, *given)
+
+    class Reading(Policy):
+        """A policy that may read files, as one of a caller's own may do."""
+
+        __slots__ = ()
+
+    monkeypatch.setattr(Policy, "judge", counted)
+    gate = Gate(RULES)
+    for cwd, count in (("/tmp", 1), ("/tmp", 1), ("/", 2), ("/tmp", 2)):
+        gate.admit(["ls"], cwd)
+        assert len(judged) == count
+    for number in range(200):
+        gate.admit(["ls", str(number)])
+    assert len(gate._verdicts) <= 64
+    judged.clear()
+    reading = Gate(Reading(RULES.rules))
+    reading.admit(["ls"])
+    reading.admit(["ls"])
+    assert len(judged) == 2
 
 
 def test_without_rules_everything_passes_but_harm_to_ourselves() -> None:

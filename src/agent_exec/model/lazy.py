@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def loader(module: str, homes: "Mapping[str, str]", root: str = "") -> "Callable[[str], object]":
-    """Return the `__getattr__` of a module whose names are defined in others.
+    """Return the `__getattr__` of a module whose names are defined in others; `dir` lists its `__all__`.
 
     `homes` has the module of each name, relative to `root`, by default to the
     module itself. A name that is its own home is a module.
@@ -24,4 +24,7 @@ def loader(module: str, homes: "Mapping[str, str]", root: str = "") -> "Callable
         setattr(sys.modules[module], name, value)
         return value
 
+    space = vars(sys.modules[module])
+    if "__all__" in space:
+        space["__dir__"] = lambda: space["__all__"]
     return load

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 ANSWERS = ("once", "session", "always", "no")
 APPROVAL_POLICIES = ("never", "on-request", "untrusted")
 UNMATCHED = ("run", "ask")
+_MOST_VERDICTS = 64
+"""How many verdicts a gate remembers: agents repeat their commands, and a policy judges them alike."""
 
 
 class Request(Value):
@@ -52,7 +54,7 @@ class Gate:
     whatever `unmatched` says). `remember` saves rules for an "always".
     """
 
-    __slots__ = ("_approved", "_approver", "_policy", "_remember", "approval", "unmatched")
+    __slots__ = ("_approved", "_approver", "_policy", "_remember", "_verdicts", "approval", "unmatched")
 
     def __init__(
         self,
@@ -73,6 +75,7 @@ class Gate:
         self._approver = approver
         self._remember = remember
         self._approved: set[tuple[str, object, str | None]] = set()
+        self._verdicts: dict[tuple[tuple[str, ...] | str, Facts], Verdict] = {}
         self.approval = approval
         self.unmatched = unmatched
 
@@ -126,8 +129,12 @@ class Gate:
         from agent_exec.policy.policy import Policy
 
         facts = facts_here(asked, cwd, env_names, writes)
-        policy = self._policy or Policy()
-        verdict = policy.judge(asked, facts)
+        verdicts, policy = self._verdicts, self._policy or Policy()
+        verdict = verdicts.get((asked, facts)) or policy.judge(asked, facts)
+        if type(policy) is Policy:  # another may read files, which change
+            if len(verdicts) >= _MOST_VERDICTS:
+                verdicts.clear()
+            verdicts[asked, facts] = verdict
         if verdict.kind == "deny":
             raise CommandDenied(
                 f"the policy denies this command: {verdict.reason}; do without it, or have the rule changed",
@@ -178,6 +185,7 @@ class Gate:
             policy = self._remember(rules)  # read again, and as strict as before
             strict = [one for one in (self._policy or policy).rules if one.verdict != "allow"]
             self._policy = policy.with_rules([one for one in strict if one not in policy.rules])
+            self._verdicts = {}
         if answer in ("session", "always") and not request.once:
             self._approved.add(known)
 

@@ -31,8 +31,3 @@ _HOMES = {
 }
 
 __getattr__ = loader(__name__, _HOMES, "agent_exec")
-
-
-def __dir__() -> list[str]:
-    """List the public names."""
-    return __all__
