@@ -44,7 +44,7 @@ def test_a_command_and_its_refusals(tmp_path: Path, mode: str) -> None:
         for arguments, code, word in (
             ({"cwd": "."}, "INVALID_ARGUMENT", "command"),
             ({"cwd": ".", "command": "ls"}, "INVALID_ARGUMENT", "array"),
-            ({"cwd": ".", "command": ["ls"], "shell": "x"}, "INVALID_ARGUMENT", "no argument shell"),
+            ({"cwd": ".", "command": ["ls"], "shell": "x"}, "INVALID_ARGUMENT", "no argument 'shell'"),
             ({"cwd": "..", "command": ["ls"]}, "SANDBOX_VIOLATION", "outside of workspace"),
         ):
             result = await client.call_tool("exec_command", arguments)

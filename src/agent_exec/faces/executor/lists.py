@@ -6,7 +6,7 @@ from agent_exec.faces.executor.errors import COMMAND_BLACKLISTED, COMMAND_NOT_WH
 from agent_exec.faces.executor.result import CommandValidationResult
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.policy.policy import Policy
-from agent_exec.policy.programs.shells import SPECIAL as SHELLS
+from agent_exec.policy.programs.wrappers import SHELLS
 from agent_exec.policy.rule import Rule
 from agent_exec.policy.shell.word import known, plain
 from agent_exec.policy.verdict import Finding, strictest

@@ -37,6 +37,7 @@ _RUN_FIELDS: "Schema" = {
         "description": "Variables to set, by name; only their names are kept.",
     },
     "timeout": integer("End the job after so many seconds (0: never, the default).", 0),
+    "until": {},  # depends on the server
     "stdin": string("Its input, as text; - is a dash."),
     "stdin_file": string("A file of the workspace that is its input; not together with stdin."),
 }
