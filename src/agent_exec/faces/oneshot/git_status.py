@@ -16,16 +16,11 @@ if TYPE_CHECKING:
 
 # What the configuration of a repository could make git run, each set to nothing.
 _GIT = (
-    "git",
-    "--no-pager",
-    "-c",
-    "core.fsmonitor=false",
-    "-c",
-    "core.hooksPath=/dev/null",
-    "-c",
-    "core.quotePath=false",
-    "-c",
-    "safe.bareRepository=explicit",
+    *("git", "--no-pager"),
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "core.hooksPath=/dev/null"),
+    *("-c", "core.quotePath=false"),
+    *("-c", "safe.bareRepository=explicit"),
 )
 # A submodule is looked at by another git, which our settings do not reach: its own changes are left out.
 _STATUS = ("status", "--porcelain=v1", "--branch", "--ignore-submodules=dirty")
