@@ -5,6 +5,7 @@ import stat
 import sys
 from contextlib import contextmanager
 from errno import EACCES
+from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from agent_exec.model.errors import Busy, ConfigFailed, InvalidConfig
@@ -18,6 +19,7 @@ if sys.platform != "win32":
 
 LARGEST = 64 << 20
 _MARK = "\ufeff"
+_NO_FILE = "is no file; move it away, and try again"
 
 
 class Found(NamedTuple):
@@ -42,37 +44,25 @@ def find(path: str, *, project: str | None = None) -> Found:
     Links are followed, but not out of the folder `project`: the contents of a
     project may not choose which file of the user's is changed.
     """
-    try:
-        real = os.path.realpath(path, strict=os.path.lexists(path) and not _dangles(path))
-    except OSError as error:
-        raise _failed(path, "cannot be read", error) from None
+    real = os.path.realpath(path)
     if project is not None and not below(real, (os.path.realpath(project),)):
         raise InvalidConfig(
             f"{path} leads out of the project, to {real}; change that file yourself", file=path
         )
     try:
-        descriptor = os.open(real, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        with open(real, "rb", opener=_open) as file:
+            state = os.fstat(file.fileno())
+            data = file.read(LARGEST + 1) if stat.S_ISREG(state.st_mode) else b""
+            problem = _problem(state, data)
     except FileNotFoundError:
         return Found(real, "")
+    except IsADirectoryError:
+        raise InvalidConfig(f"{path} {_NO_FILE}", file=path) from None
     except OSError as error:
         raise _failed(path, "cannot be read", error) from None
-    try:
-        state = os.fstat(descriptor)
-        _check(path, state)
-        with open(descriptor, "rb", closefd=False) as file:
-            data = file.read(LARGEST + 1)
-    except OSError as error:
-        raise _failed(path, "cannot be read", error) from None
-    finally:
-        os.close(descriptor)
-    if len(data) > LARGEST:
-        raise InvalidConfig(
-            f"{path} is too large to be a configuration; make it smaller, and try again", file=path
-        )
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        raise InvalidConfig(f"{path} is not in UTF-8; save it so, and try again", file=path) from None
+    if problem:
+        raise InvalidConfig(f"{path} {problem}", file=path)
+    text = data.decode()
     mark = _MARK if text.startswith(_MARK) else ""
     return Found(real, text[len(mark) :], mark, state)
 
@@ -125,22 +115,23 @@ def _alone(folder: str) -> "Iterator[None]":
             os.close(descriptor)
 
 
-def _dangles(path: str) -> bool:
-    """True if a path is a dangling link."""
-    try:
-        os.stat(path)
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-    return False
+def _open(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a pipe would have us wait
 
 
-def _check(path: str, state: os.stat_result) -> None:
+def _problem(state: os.stat_result, data: bytes) -> str:
+    """Return the reason why a file is not to be changed; "" if there is none."""
     if not stat.S_ISREG(state.st_mode):
-        raise InvalidConfig(f"{path} is no file; move it away, and try again", file=path)
+        return _NO_FILE
     if sys.platform != "win32" and os.geteuid() not in (0, state.st_uid):
-        raise InvalidConfig(f"{path} belongs to somebody else; ask them to change it", file=path)
+        return "belongs to somebody else; ask them to change it"
+    if len(data) > LARGEST:
+        return "is too large to be a configuration; make it smaller, and try again"
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return "is not in UTF-8; save it so, and try again"
+    return ""
 
 
 def _check_unchanged(found: Found) -> None:
@@ -155,28 +146,18 @@ def _check_unchanged(found: Found) -> None:
 
 def _back_up(found: Found, state: os.stat_result) -> str:
     """Copy a file to the first free name, with its owner and mode; return that name."""
-    number = 0
-    while True:
-        name = f"{found.path}.bak" + (f".{number}" if number else "")
-        if _holds(name, found.data):
-            return name
+    name = f"{found.path}.bak"
+    for number in count(1):
+        if os.path.isfile(name) and not os.path.islink(name):
+            with open(name, "rb") as file:
+                if file.read(len(found.data) + 1) == found.data:
+                    break
         try:
             write_file(name, found.data, like=state, new=True)
+            break
         except FileExistsError:
-            number += 1
-        else:
-            return name
-
-
-def _holds(path: str, data: bytes) -> bool:
-    """True if a regular file, no link, has these bytes."""
-    try:
-        if not stat.S_ISREG(os.lstat(path).st_mode):
-            return False
-        with open(path, "rb") as file:
-            return file.read(len(data) + 1) == data
-    except OSError:
-        return False
+            name = f"{found.path}.bak.{number}"
+    return name
 
 
 def _changed(found: Found) -> Busy:

@@ -7,6 +7,8 @@ from agent_exec.apps.mcp.install import toml_text as tomltext
 from agent_exec.apps.mcp.install.json_text import Mistake
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from agent_exec.apps.mcp.install.clients import Client
 
 _ELSEWHERE = ("url", "httpUrl", "serverUrl")
@@ -16,34 +18,40 @@ _ELSEWHERE = ("url", "httpUrl", "serverUrl")
 def edited(text: str, client: "Client", name: str, entry: dict[str, Any]) -> tuple[str, bool]:
     """Return the text with this entry, and whether there was one by this name.
 
-    Fields of the entry that we do not set stay as they are. Refuses with a
-    Mistake a text with a mistake, and one that could only be rewritten.
+    Fields of the entry that we do not set stay as they are. Raise Mistake for
+    an invalid text, and for one that could only be rewritten.
     """
     try:
-        return _edited(text, client, name, entry)
+        before = _read(text, client)
+        servers = before.get(client.key, {})
+        if not isinstance(servers, dict):
+            raise Mistake(f"{client.key} is no table of servers")
+        old = servers.get(name)
+        elsewhere = isinstance(old, dict) and any(key in old for key in _ELSEWHERE)
+        kept = old if isinstance(old, dict) and not elsewhere else {}
+        merged = {**kept, **entry}
+        if "env" in entry and isinstance(kept.get("env"), dict):
+            merged["env"] = {**kept["env"], **entry["env"]}
+        path = (client.key, name)
+        if client.toml:
+            if elsewhere:
+                raise Mistake(f"{name} is there as a server that runs elsewhere; take it out first")
+            new = tomltext.put(text, path, merged)
+        else:
+            new = text
+            for place, value in _changes(path, kept, merged) if kept else [(path, merged)]:
+                new = jsontext.put(new, place, value, strict=client.strict)
+        if not _says(new, client, {**before, client.key: {**servers, name: merged}}):
+            raise Mistake("its form does not allow to add something and leave all else as it is")
     except RecursionError:
         raise Mistake("it is nested too deeply") from None
-
-
-def _edited(text: str, client: "Client", name: str, entry: dict[str, Any]) -> tuple[str, bool]:
-    before = _read(text, client)
-    servers = before.get(client.key, {})
-    if not isinstance(servers, dict):
-        raise Mistake(f"{client.key} is no table of servers")
-    old = servers.get(name)
-    kept = old if isinstance(old, dict) and not any(key in old for key in _ELSEWHERE) else None
-    after = {**before, client.key: {**servers, name: _merged(kept, entry)}}
-    new = _toml(text, client, name, old, after) if client.toml else _json(text, client, name, kept, after)
-    if not _says(new, client, after):
-        raise Mistake("its form does not allow to add something and leave all else as it is")
     return new, old is not None
 
 
 def by_hand(client: "Client", name: str, entry: dict[str, Any]) -> str:
-    """Return what to write, for people."""
-    if client.toml:
-        return tomltext.put("", (client.key, name), entry)
-    return jsontext.put("", (client.key, name), entry)
+    """Return the text that a person is to write."""
+    put = tomltext.put if client.toml else jsontext.put
+    return put("", (client.key, name), entry)
 
 
 def _read(text: str, client: "Client") -> dict[str, Any]:
@@ -63,30 +71,11 @@ def _says(text: str, client: "Client", meant: dict[str, Any]) -> bool:
     return found == meant or repr(found) == repr(meant)  # nan is not the same as itself
 
 
-def _merged(old: dict[str, Any] | None, entry: dict[str, Any]) -> dict[str, Any]:
-    found = {**(old or {}), **entry}
-    variables = (old or {}).get("env")
-    if "env" in entry and isinstance(variables, dict):
-        found["env"] = {**variables, **entry["env"]}
-    return found
-
-
-def _json(text: str, client: "Client", name: str, old: dict[str, Any] | None, after: dict[str, Any]) -> str:
-    path, new = (client.key, name), after[client.key][name]
-    if old is None:
-        return jsontext.put(text, path, new, strict=client.strict)
-    for field, value in new.items():
-        had, where = old.get(field), (*path, field)
+def _changes(path: tuple[str, ...], old: Any, new: Any) -> "Iterator[tuple[tuple[str, ...], Any]]":
+    """Yield the path of each value that differs, and the new value."""
+    for name, value in new.items():
+        had = old.get(name)
         if isinstance(value, dict) and isinstance(had, dict):
-            for inner, one in value.items():  # what is beside ours in it stays as it is written
-                if inner not in had or had[inner] != one:
-                    text = jsontext.put(text, (*where, inner), one, strict=client.strict)
-        elif field not in old or had != value:
-            text = jsontext.put(text, where, value, strict=client.strict)
-    return text
-
-
-def _toml(text: str, client: "Client", name: str, old: object, after: dict[str, Any]) -> str:
-    if isinstance(old, dict) and any(key in old for key in _ELSEWHERE):
-        raise Mistake(f"{name} is there as a server that runs elsewhere; take it out first")
-    return tomltext.put(text, (client.key, name), after[client.key][name])
+            yield from _changes((*path, name), had, value)
+        elif name not in old or had != value:
+            yield (*path, name), value

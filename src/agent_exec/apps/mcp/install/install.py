@@ -16,6 +16,8 @@ from agent_exec.model.errors import AgentExecError, ApprovalRequired, Interrupte
 from agent_exec.places import here
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from agent_exec.apps.mcp.install.config_file import Found
     from agent_exec.apps.parse import Parsed
 
@@ -23,7 +25,12 @@ OWN = ("client", "scope", "name", "dry-run", "yes")
 """Options of this verb; the others are passed to the server."""
 
 _PATHS = ("workspace", "rules", "root")
-_VARIABLES = ("AGENT_EXEC_ROOT", "AGENT_EXEC_RULES", "AGENT_EXEC_APPROVAL_POLICY")
+_VARIABLES: "dict[str, Callable[[str], str]]" = {
+    "AGENT_EXEC_ROOT": os.path.abspath,
+    "AGENT_EXEC_RULES": os.path.abspath,
+    "AGENT_EXEC_APPROVAL_POLICY": str,
+}
+"""Variables that are passed to the server, and how they come to mean the same in every folder."""
 _LONGEST = 64
 
 
@@ -36,8 +43,10 @@ def install(asked: "Parsed") -> dict[str, Any]:
     if about.nowhere and not options.get("workspace"):
         raise UsageError(f"{about.title} has no working directory: name one with --workspace DIR", "mcp")
     command = [*program(), *words(asked)]
-    variables = {one: _whole(one, value) for one in _VARIABLES if (value := os.environ.get(one))}
-    _check_text(*command, *variables.values())
+    variables = {one: whole(value) for one, whole in _VARIABLES.items() if (value := os.environ.get(one))}
+    for word in (*command, *variables.values()):
+        if not word.isascii() and any("\ud800" <= letter <= "\udfff" for letter in word):
+            raise UsageError(f"{word!r} is not in UTF-8, as configurations are; give it another name", "mcp")
     around = Here(_home() if scope == "user" else "", here(), os.environ, sys.platform)
     path = place(client, scope, around)
     if path is None:
@@ -47,12 +56,15 @@ def install(asked: "Parsed") -> dict[str, Any]:
     try:
         text, known = edited(found.text, about, name, wanted)
     except Mistake as mistake:
-        raise _mistaken(found, client, mistake, by_hand(about, name, wanted)) from None
+        line = {} if mistake.line is None else {"line": mistake.line}
+        where = f"{found.path}, line {mistake.line}" if line else found.path
+        shown = by_hand(about, name, wanted)
+        message = f"{where}: {mistake.message}. It was left as it is; mend it, or add yourself:\n{shown}"
+        raise InvalidConfig(message, file=found.path, client=client, **line) from None
     action = "created" if found.state is None else "changed" if known else "added"
+    backup = None
     if found.state is not None and text == found.text:
         action = "unchanged"
-    backup = None
-    if action == "unchanged":
         _say(f"agent-exec: {found.path} has it already; nothing to do\n")
     else:
         _say(difference(found, text))
@@ -89,7 +101,7 @@ def program() -> list[str]:
             "agent-exec[mcp]",
             "agent-exec",
             "mcp",
-        ]  # a passing installation
+        ]  # a temporary installation
     beside = os.path.join(os.path.dirname(sys.executable), "agent-exec")
     if os.name == "posix" and os.access(beside, os.X_OK):
         return [beside, "mcp"]
@@ -109,21 +121,6 @@ def words(asked: "Parsed") -> list[str]:
             whole = name in _PATHS or (name == "sandbox" and is_file(value))
             found += [f"--{name}", os.path.abspath(value) if whole else value]
     return found
-
-
-def _whole(variable: str, value: str) -> str:
-    return value if variable == "AGENT_EXEC_APPROVAL_POLICY" else os.path.abspath(value)
-
-
-def _check_text(*words: str) -> None:
-    """Raise UsageError for text that is not valid UTF-8."""
-    for word in words:
-        try:
-            word.encode()
-        except UnicodeEncodeError:
-            raise UsageError(
-                f"{word!r} is not in UTF-8, as configurations are; give it another name", "mcp"
-            ) from None
 
 
 def _home() -> str:
@@ -201,17 +198,6 @@ def _ask(found: "Found") -> None:
         raise ApprovalRequired(
             f"{found.path} was not changed: you did not say yes; call it again to be asked"
         )
-
-
-def _mistaken(found: "Found", client: str, mistake: Mistake, shown: str) -> InvalidConfig:
-    where = "" if mistake.line is None else f", line {mistake.line}"
-    details: dict[str, object] = {"file": found.path, "client": client}
-    if mistake.line is not None:
-        details["line"] = mistake.line
-    return InvalidConfig(
-        f"{found.path}{where}: {mistake.message}. It was left as it is; mend it, or add yourself:\n{shown}",
-        **details,
-    )
 
 
 def _say(text: str) -> None:

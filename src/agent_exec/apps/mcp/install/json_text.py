@@ -38,25 +38,26 @@ class Mistake(ValueError):
 
 def read(text: str, *, strict: bool = False) -> Any:
     """Return the value of a text; raise Mistake if it is invalid, or has a comment with `strict`."""
-    return _load(text, _plain(text, strict))
+    return _parsed(text, strict)[0]
 
 
 def put(text: str, path: "Sequence[str]", value: Any, *, strict: bool = False) -> str:
     """Return the text with this value at the end of a path of names; missing objects on the way are made."""
     newline = "\r\n" if "\r\n" in text else "\n"
     if not text.strip():
-        return _shown(_nested(path, value), _INDENT, "", newline) + newline
-    plain = _plain(text, strict)
-    _load(text, plain)
+        return _shown(nested(path, value), _INDENT, "", newline) + newline
+    _, plain = _parsed(text, strict)
     start, end = _after_blanks(plain, 0), len(plain)
     unit = ""
     for depth, name in enumerate(path):
         if plain[start] != "{":
             raise Mistake(f"{'.'.join(path[:depth]) or 'the file'} is no object", _line(text, start))
         members, end = _members(plain, start)
-        unit = unit or _unit(text, start, members)
+        if not unit:  # one level, as the first member of the file has it
+            first = next((begins for begins, _ in members.values()), start)
+            unit = _margin(text, first)[len(_margin(text, start)) :] or _INDENT
         if name not in members:
-            added = _nested(path[depth + 1 :], value)
+            added = nested(path[depth + 1 :], value)
             return _insert(text, start, end, members, (name, added), unit, newline)
         start, end = members[name]
     return text[:start] + _shown(value, unit, _margin(text, start), newline) + text[end:]
@@ -67,22 +68,6 @@ def _blanked(pattern: "re.Pattern[str]", text: str) -> str:
     return pattern.sub(lambda one: one[0] if one[1] is None else " " * len(one[1]), text)
 
 
-def _plain(text: str, strict: bool) -> str:
-    """Return the text without comments and trailing commas, each character still in its place."""
-    try:
-        _DECODER.decode(text)
-    except (ValueError, RecursionError):
-        pass
-    else:
-        return text  # most are plain JSON
-    plain = _blanked(_COMMA, _blanked(_COMMENT, text))
-    if strict and plain != text:
-        place = next(place for place, letter in enumerate(plain) if letter != text[place])
-        what = "a comma before the end" if text[place] == "," else "a comment"
-        raise Mistake(f"{what}, which this file may not have", _line(text, place))
-    return plain
-
-
 def _refuse(word: str) -> None:
     raise ValueError(word)
 
@@ -90,9 +75,18 @@ def _refuse(word: str) -> None:
 _DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
-def _load(text: str, plain: str) -> Any:
+def _parsed(text: str, strict: bool) -> tuple[Any, str]:
+    """Return the value of a text, and the text without comments, each character still in its place."""
     try:
-        return _DECODER.decode(plain)
+        return _DECODER.decode(text), text  # most are plain JSON
+    except (ValueError, RecursionError):
+        plain = _blanked(_COMMA, _blanked(_COMMENT, text))
+    if strict and plain != text:
+        place = next(place for place, letter in enumerate(plain) if letter != text[place])
+        what = "a comma before the end" if text[place] == "," else "a comment"
+        raise Mistake(f"{what}, which this file may not have", _line(text, place))
+    try:
+        return _DECODER.decode(plain), plain
     except json.JSONDecodeError as error:
         said = _SAID.get(error.msg.partition(": ")[0], error.msg)
         if error.pos >= len(plain.rstrip()):
@@ -162,7 +156,8 @@ def _insert(
     return f"{text[:last]}{comma}{text[last:stop]}{line}{text[stop:]}"
 
 
-def _nested(path: "Sequence[str]", value: Any) -> Any:
+def nested(path: "Sequence[str]", value: Any) -> Any:
+    """Return a value inside of objects, one for each name of a path."""
     for name in reversed(path):
         value = {name: value}
     return value
@@ -177,13 +172,6 @@ def _margin(text: str, place: int) -> str:
     """Return the blanks at the start of the line of a place."""
     line = text[text.rfind("\n", 0, place) + 1 : place]
     return line[: len(line) - len(line.lstrip(" \t"))]
-
-
-def _unit(text: str, start: int, members: dict[str, tuple[int, int]]) -> str:
-    """Return the indentation of one level, as the first member of the file has it."""
-    for begins, _ in members.values():
-        return _margin(text, begins)[len(_margin(text, start)) :] or _INDENT
-    return _INDENT
 
 
 def _line(text: str, place: int) -> int:

@@ -1,37 +1,27 @@
-"""Changes values in the text of a TOML file, and leaves every other character as it is."""
+"""Sets values in the text of a TOML file, and leaves every other character as it is.
+
+Statements are found by the library's parser: a table ends at the first line
+that looks like a header and before which the text of the table is whole.
+"""
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+import tomllib
+from typing import TYPE_CHECKING, Any
 
-from agent_exec.apps.mcp.install.json_text import Mistake
+from agent_exec.apps.mcp.install.json_text import Mistake, nested
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_BLANK = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)+")
-_KEY = re.compile(r"""[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*'""")
-_DOT = re.compile(r"[ \t]*\.[ \t]*")
-_TEXT = re.compile(
-    r'"""(?:[^\\]|\\.)*?"""(?:"{0,2})|' + r"'''.*?'''(?:'{0,2})|" + r'"(?:[^"\\\n]|\\.)*"|' + r"'[^'\n]*'",
-    re.DOTALL,
-)
+_HEADER = re.compile(r"^[ \t]*\[|\Z", re.MULTILINE)
+_LINE = re.compile(r"[^\n]*\n?")
+_VALUE_END = re.compile(r"[ \t\r]*(?:#|\n|\Z)")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
-class Statement(NamedTuple):
-    """A header of a table, or a name and its value: the whole path, and where the value is."""
-
-    path: tuple[str, ...]
-    start: int
-    end: int
-    is_header: bool
-
-
 def read(text: str) -> dict[str, Any]:
-    """Return what a text says."""
-    import tomllib
-
+    """Return the value of a text; raise Mistake if it is invalid."""
     try:
         return tomllib.loads(text)
     except ValueError as error:
@@ -40,117 +30,68 @@ def read(text: str) -> dict[str, Any]:
 
 
 def put(text: str, table: "Sequence[str]", values: "dict[str, Any]") -> str:
-    """Return the text with these values in a table, which is made at the end if it is not there.
+    """Return the text with these values in a table, which is made at the end if it is missing.
 
-    What stays the same is not touched. Refuses with a Mistake a table that is
-    written in another way than under a header of its own.
+    Values that stay the same are not touched. Raise Mistake for a table that
+    is written in another way than under a header of its own.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
     now: Any = read(text)
     for name in table:
         now = now.get(name) if isinstance(now, dict) else None
     if now is None:
-        return _append(text, table, values, newline)
+        gap = "" if not text.strip() or text.endswith(("\n\n", "\n\r\n")) else newline
+        gap += newline if gap and not text.endswith("\n") else ""
+        lines = [f"[{'.'.join(map(_key, table))}]", *(_assigned(*one) for one in values.items())]
+        return text + gap + newline.join(lines) + newline
     for name, value in values.items():
         if not isinstance(now, dict) or now.get(name) != value:
-            text = _set(text, (*table, name), value, newline)
+            text = _set(text, table, name, value, newline)
     return text
 
 
-def _append(text: str, table: "Sequence[str]", values: "dict[str, Any]", newline: str) -> str:
-    lines = [
-        f"[{'.'.join(map(_key, table))}]",
-        *(f"{_key(name)} = {_shown(one)}" for name, one in values.items()),
-    ]
-    if not text.strip():
-        gap = text
-    elif text.endswith("\n"):
-        gap = text if text.endswith(("\n\n", "\n\r\n")) else text + newline
-    else:
-        gap = text + newline + newline
-    return gap + newline.join(lines) + newline
+def _set(text: str, table: "Sequence[str]", name: str, value: Any, newline: str) -> str:
+    """Write a value in the place of another, or in a new line below the last one of its table."""
+    within = [section for section in _sections(text) if section[2] == nested(table, {})]
+    if not within:
+        raise Mistake(f"{'.'.join(table)} has no header of its own, and is left to you")
+    start, end, _ = within[0]
+    last = end
+    for line in _LINE.finditer(text, start, end):
+        key, equals, _ = line[0].partition("=")
+        if equals and _parsed(f"{key}= 0") == {name: 0} and _parsed(text[start : line.start()]) is not None:
+            begins = line.start() + len(key) + 1
+            begins += len(text[begins:]) - len(text[begins:].lstrip(" \t"))
+            for cut in _VALUE_END.finditer(text, begins):
+                if _parsed(f"x = {text[begins : cut.start()]}") is not None:
+                    return text[:begins] + _shown(value) + text[cut.start() :]
+        if line[0].strip() and not line[0].lstrip().startswith("#"):
+            last = line.end()
+    if any(section[2] == nested((*table, name), {}) for section in _sections(text)):
+        raise Mistake(f"{'.'.join((*table, name))} is written in parts, which are left to you")
+    gap = "" if text[:last].endswith("\n") else newline
+    return f"{text[:last]}{gap}{_assigned(name, value)}{newline}{text[last:]}"
 
 
-def _set(text: str, path: tuple[str, ...], value: Any, newline: str) -> str:
-    """Write a value in the place of another, or in a new line at the end of its table."""
-    end = None
-    for one in _statements(text):
-        if one.path == path and not one.is_header:
-            return text[: one.start] + _shown(value) + text[one.end :]
-        if one.path[: len(path)] == path:
-            raise Mistake(
-                f"{'.'.join(path)} is written in parts, which are left to you", _line(text, one.start)
-            )
-        if (one.is_header and one.path == path[:-1]) or (
-            end and not one.is_header and one.path[:-1] == path[:-1]
-        ):
-            end = one.end
-    if end is None:
-        raise Mistake(f"{'.'.join(path[:-1])} has no header of its own, and is left to you")
-    stop = text.find("\n", end)
-    line = f"{_key(path[-1])} = {_shown(value)}"
-    if stop < 0:
-        return f"{text}{newline}{line}{newline}"
-    return f"{text[: stop + 1]}{line}{newline}{text[stop + 1 :]}"
+def _sections(text: str) -> "Iterator[tuple[int, int, dict[str, Any] | None]]":
+    """Yield where each table begins and ends, and its header as a value: `[a.b]` is `{"a": {"b": {}}}`."""
+    start = 0
+    for header in _HEADER.finditer(text):
+        section = text[start : header.start()]
+        if _parsed(section) is not None:  # else it is in a text or a list
+            yield start, header.start(), _parsed(section.partition("\n")[0].rstrip("\r"))
+            start = header.start()
 
 
-def _statements(text: str) -> "Iterator[Statement]":
-    """Return the statements of a text that is right, in order."""
-    place = 0
-    table: tuple[str, ...] = ()
-    while True:
-        found = _BLANK.match(text, place)
-        place = found.end() if found else place
-        if place >= len(text):
-            return
-        if text[place] == "[":
-            brackets = 2 if text.startswith("[[", place) else 1
-            table, end = _path(text, place + brackets)
-            end = text.index("]", end) + brackets
-            yield Statement(table, place, end, True)
-        else:
-            key, end = _path(text, place)
-            start = text.index("=", end) + 1
-            while text[start] in " \t":
-                start += 1
-            end = _value_end(text, start)
-            yield Statement((*table, *key), start, end, False)
-        place = end
+def _parsed(text: str) -> dict[str, Any] | None:
+    try:
+        return tomllib.loads(text)
+    except ValueError:
+        return None
 
 
-def _path(text: str, place: int) -> tuple[tuple[str, ...], int]:
-    """Read the names of a path; return them, and where they end."""
-    names = []
-    while text[place] in " \t":
-        place += 1
-    while found := _KEY.match(text, place):
-        word = found[0]
-        names.append(read(f"x = {word}")["x"] if word[0] in "\"'" else word)
-        place = found.end()
-        dot = _DOT.match(text, place)
-        if dot is None:
-            break
-        place = dot.end()
-    return tuple(names), place
-
-
-def _value_end(text: str, place: int) -> int:
-    depth = 0
-    while place < len(text):
-        letter = text[place]
-        if letter in "\"'":
-            found = _TEXT.match(text, place)
-            place = found.end() if found else len(text)
-            continue
-        if letter == "#" or letter in "\r\n":
-            if depth == 0:
-                break
-            if letter == "#":
-                place = text.find("\n", place)
-                continue
-        depth += (letter in "[{") - (letter in "]}")
-        place += 1
-    return len(text[:place].rstrip(" \t"))
+def _assigned(name: str, value: Any) -> str:
+    return f"{_key(name)} = {_shown(value)}"
 
 
 def _key(name: str) -> str:
@@ -158,16 +99,12 @@ def _key(name: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    """Give a text, a number, a list or a table of them as TOML; refuse with a Mistake what we never write."""
+    """Return a text, a number, a list or a table of them as TOML; raise Mistake for others."""
     if isinstance(value, dict):
-        inner = ", ".join(f"{_key(name)} = {_shown(one)}" for name, one in value.items())
+        inner = ", ".join(_assigned(*one) for one in value.items())
         return f"{{ {inner} }}" if inner else "{}"
     if isinstance(value, list):
         return f"[{', '.join(map(_shown, value))}]"
     if not isinstance(value, str | int):
         raise Mistake(f"{value} stands beside what is to be changed, which is left to you")
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _line(text: str, place: int) -> int:
-    return text.count("\n", 0, place) + 1
