@@ -116,8 +116,8 @@ def test_known_clients_have_so_many_places(tmp_path: Path) -> None:
 
 
 def mcp_listener() -> socket.socket:
+    from agent_exec.apps.mcp.main import Where
     from agent_exec.apps.mcp.transport.http import _bind
-    from agent_exec.apps.mcp.transport.http_options import Where
 
     return _bind(Where("", port=0))
 

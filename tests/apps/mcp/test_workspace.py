@@ -207,8 +207,7 @@ def test_roots_that_are_no_folders_of_this_machine_hide_no_others(folders: tuple
 def test_who_calls_while_roots_come_does_not_slip_by(
     folders: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from agent_exec.apps.mcp.toolset import TOOLSETS, Settings
-    from agent_exec.apps.mcp.toolsets import Offer
+    from agent_exec.apps.mcp.toolset import TOOLSETS, Offer, Settings
     from agent_exec.sandbox.profile import Profile
 
     first, second, _ = folders

@@ -1,17 +1,17 @@
-"""The verb `mcp`: serves a toolset until the client hangs up, or over HTTP; or tells a client of us."""
+"""The verb `mcp`: serves a toolset over stdio or HTTP, or adds the server to a client's configuration."""
 
 import os
+from typing import TYPE_CHECKING, NamedTuple
 
 from agent_exec.apps.usage import UsageError, end_after
 from agent_exec.places import here
+from agent_exec.settings import token_place
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
     from agent_exec.apps.mcp.toolset import Settings
-    from agent_exec.apps.mcp.transport.http_options import Where
     from agent_exec.apps.parse import Parsed
     from agent_exec.tools.tool import Toolset
 
@@ -21,35 +21,51 @@ _ADRIFT = (
     " have the user add --workspace DIR to its arguments."
 )
 
+HTTP_OPTIONS = ("port", "host", "allow-remote", "token-file", "idle-timeout")
+"""Options that are valid only with --http."""
+
+INSTALL_OPTIONS = ("client", "scope", "name", "dry-run", "yes")
+"""Options that are valid only with `mcp install`."""
 
 _DESCRIPTORS = 16
 """How many descriptors a server must be able to open at its start."""
 
 
-def mcp(asked: "Parsed") -> "dict[str, Any]":
-    """Do it, and end the process: what it has on stdout is the protocol's, and no answer comes there.
+class Where(NamedTuple):
+    """An address of this machine, and which clients may connect."""
 
-    Only `mcp install` gives an answer. Refuses with a UsageError what makes
-    no sense, and what cannot be served.
+    token_file: str
+    host: str = "127.0.0.1"
+    port: int = 8765
+    remote: bool = False
+    """True if other machines may connect."""
+    idle: float = 1800.0
+    """Seconds after which the toolset of an idle client is closed."""
+
+
+def mcp(asked: "Parsed") -> "dict[str, Any]":
+    """Serve, and end the process, whose stdout is the protocol's; only `mcp install` returns an answer.
+
+    Raise UsageError for options that make no sense, and for a server that cannot run.
     """
     if asked.words[:1] == ["install"]:
         from agent_exec.apps.mcp.install.install import install
 
         return install(asked)
-    for option in ("client", "scope", "name", "dry-run", "yes"):
+    for option in INSTALL_OPTIONS:
         if option in asked.options:
             raise UsageError(f"--{option} is for `mcp install`", "mcp")
-    from agent_exec.apps.mcp.transport.http_options import where
-
     if asked.words:
         raise UsageError(f"{asked.words[0]!r} is one word too many", "mcp")
 
     def work() -> int:
+        from agent_exec.apps.mcp.toolset import Offer
+
         _require_descriptors()
         names = toolsets(asked)
-        http = where(asked)
+        http = _where(asked)
         settings, prepare = settings_of(asked, hidden=() if http is None else (http.token_file,))
-        return serve(lambda: _open(names, settings()), http, prepare)
+        return serve(lambda: Offer(names, settings()), http, prepare)
 
     return end_after("mcp", work)
 
@@ -84,22 +100,40 @@ def serve(
     if prepare is not None:
         prepare()
     try:
-        from agent_exec.apps.mcp import lifecycle as serving
+        from agent_exec.apps.mcp.transport import stdio
     except ImportError as error:
         if (error.name or "").startswith("agent_exec"):
             raise
         raise UsageError(f"{MISSING} ({error})", "mcp") from None
     if http is None:
-        return serving.run(open_toolset, wire)
+        return stdio.run(open_toolset, wire)
     from agent_exec.apps.mcp.transport import http as over_http
 
     return over_http.run(open_toolset, http)
 
 
-def _open(names: "Sequence[str]", settings: "Settings") -> "Toolset":
-    from agent_exec.apps.mcp.toolsets import Offer
-
-    return Offer(names, settings)
+def _where(asked: "Parsed") -> Where | None:
+    """Return where to serve over HTTP; None without --http."""
+    options = asked.options
+    if "http" not in options:
+        for name in HTTP_OPTIONS:
+            if name in options:
+                raise UsageError(f"--{name} is for --http", "mcp")
+        return None
+    for name in ("host", "token-file"):
+        if options.get(name) == "":
+            raise UsageError(f"--{name} is empty; give it a value, or leave it out", "mcp")
+    if "allow-remote" in options and "host" not in options:
+        raise UsageError("--allow-remote needs --host, such as --host 0.0.0.0", "mcp")
+    fields = {"host": "host", "port": "port", "idle": "idle-timeout"}
+    given = {field: options[name] for field, name in fields.items() if name in options}
+    token_file = os.path.abspath(options.get("token-file") or token_place())
+    where = Where(token_file, remote="allow-remote" in options, **given)
+    if where.port > 65535:
+        raise UsageError(f"--port takes a number from 0 to 65535; got {where.port}", "mcp")
+    if not where.idle > 0:
+        raise UsageError("--idle-timeout takes a time greater than 0", "mcp")
+    return where
 
 
 def toolsets(asked: "Parsed") -> list[str]:
@@ -116,7 +150,7 @@ def settings_of(
     asked: "Parsed", hidden: "Sequence[str]" = ()
 ) -> "tuple[Callable[[], Settings], Callable[[], object] | None]":
     """Return what tells the settings, and what has to be begun before; boxes cannot read what is `hidden`."""
-    from agent_exec.apps.mcp.toolset import Settings, is_wide
+    from agent_exec.apps.mcp.toolset import Settings, Trial, is_wide
     from agent_exec.apps.profile import is_file
     from agent_exec.apps.profile import profile as make
     from agent_exec.requests.opening import IN_FORCE, rule_files
@@ -153,10 +187,8 @@ def settings_of(
     ).checked()
     if profile.name == "full-access":
         return lambda: settings, None
-    from agent_exec.apps.mcp.default_sandbox import Trial
-
     trial = Trial(settings)
-    return trial.settings, trial.begin
+    return trial.settings, trial.start
 
 
 def _patience(asked: "Parsed") -> "tuple[float, float | None]":

@@ -1,9 +1,10 @@
-"""How a toolset is opened by its name."""
+"""The toolsets of a server: their settings, how each is opened by its name, and all of them as one."""
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+import threading
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agent_exec.model.errors import InvalidArgument
+from agent_exec.model.errors import AgentExecError, InvalidArgument, NothingConfines
 from agent_exec.places import here
 from agent_exec.requests.opening import IN_FORCE
 
@@ -13,10 +14,20 @@ if TYPE_CHECKING:
     from agent_exec.requests.arguments import Rules
     from agent_exec.requests.gate import Gate
     from agent_exec.sandbox.profile import Profile
-    from agent_exec.tools.tool import Toolset
+    from agent_exec.tools.tool import Call, Result, Toolset
 
 MAX_WAIT = 55.0
 """How long a call may wait, in seconds: clients are known to give up after a minute."""
+
+MOST = 100
+"""How many roots a client may have: a sandbox is made of all of them, for each command."""
+
+_TELLING = ("session", "oneshot")
+"""Toolsets whose instructions say where commands run."""
+_NONE = (
+    "The sandbox {name} is in force, but none works on this machine: {why}. Every command is refused: {way}."
+)
+_FAILED = "The sandbox {name} could not be made at the start, and is tried again for each command: {why}"
 
 
 def is_wide(folder: str) -> bool:
@@ -168,3 +179,122 @@ def check_names(names: "Sequence[str]") -> None:
             f"{others[0]} and {others[1]} cannot be served together, for tools of theirs share names; "
             f"{SHARES} may be joined by one of {', '.join(name for name in TOOLSETS if name != SHARES)}"
         )
+
+
+class Offer:
+    """A Toolset made of those that were asked for.
+
+    Where no workspace was named, it is the current directory, until the
+    client has been asked for its roots: `settle` says what came of that.
+    """
+
+    def __init__(self, names: "Sequence[str]", settings: Settings) -> None:
+        check_names(names)
+        self.name = "+".join(names)
+        self._names = tuple(names)
+        self._settings = settings
+        self.wants_roots = not settings.workspaces
+        """True if the client's roots must be asked for before the first call."""
+        self.parts, self._by_tool = _open(self._names, settings)
+
+    @property
+    def warning(self) -> str:
+        """A warning to people about the start, or an empty text."""
+        return self._settings.warning
+
+    @property
+    def instructions(self) -> str:
+        """The text about all tools for a model, and where its commands run."""
+        told = [part.instructions for part in self.parts]
+        if not any(name in _TELLING for name in self._names):
+            told.append(_where(self._settings))
+        if self.wants_roots:
+            told.append("If the client has roots, they are the workspace instead.")
+        return " ".join((*told, self._settings.note)).rstrip()
+
+    def definitions(self) -> list[dict[str, Any]]:
+        """Return the definition of each tool, in order."""
+        return [tool for part in self.parts for tool in part.definitions()]
+
+    def call(self, name: str, arguments: dict[str, Any], call: "Call") -> "Result":
+        """Call a tool."""
+        return self._by_tool[name].call(name, arguments, call)
+
+    def settle(self, roots: "Sequence[str]") -> None:
+        """Work in the client's roots from now on, those that are folders; nothing runs yet.
+
+        If that cannot be, all stays as it was, and they are wanted still.
+        """
+        found = tuple(dict.fromkeys(os.path.realpath(root) for root in roots if os.path.isdir(root)))
+        if len(found) > MOST:
+            raise InvalidArgument(f"there are {len(found)}, and {MOST} may be; close some of them")
+        if found and found != tuple(map(os.path.realpath, self._settings.roots)):
+            settings = self._settings.at(found)
+            before, (self.parts, self._by_tool) = self.parts, _open(self._names, settings)
+            self._settings = settings
+            for part in before:
+                part.close()
+        self.wants_roots = False  # last: until now, who calls has to wait
+
+    def close(self) -> None:
+        """End all that runs, and wait until it is gone."""
+        for part in self.parts:
+            part.close()
+
+
+def _open(names: "Sequence[str]", settings: Settings) -> "tuple[list[Toolset], dict[str, Toolset]]":
+    """Return the opened toolsets, and the one of each tool; names of tools differ by `check_names`."""
+    opened: list[Toolset] = []
+    try:
+        opened.extend(TOOLSETS[name](settings) for name in names)
+        return opened, {tool["name"]: part for part in opened for tool in part.definitions()}
+    except BaseException:
+        for part in opened:
+            part.close()
+        raise
+
+
+def _where(settings: Settings) -> str:
+    from agent_exec.faces.session.definitions import confined
+
+    first, *others = settings.roots
+    more = f" (or {', '.join(others)}, where that is named)" if others else ""
+    return f"Commands run in the workspace {first}{more}, and nowhere else; {confined(settings.sandbox)}"
+
+
+class Trial(threading.Thread):
+    """Makes a box of some settings while the server starts, so that people hear at once if none works.
+
+    The settings keep their sandbox in any case: a server runs nothing
+    unconfined unless it was started with full-access.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(name="agent-exec sandbox", daemon=True)
+        self._settings = settings
+
+    def settings(self) -> Settings:
+        """Return the settings, with a warning if no box could be made; wait for the trial."""
+        self.join()
+        return self._settings
+
+    def run(self) -> None:
+        """Make a box."""
+        from agent_exec.apps.mcp.notices import UNAVAILABLE, on_stderr
+        from agent_exec.engine.engine import shared_spawner
+        from agent_exec.sandbox.plan.ours import ours
+        from agent_exec.sandbox.sandbox import shared_sandbox
+
+        settings = self._settings
+        name, note = settings.sandbox.name, settings.note
+        try:
+            known = ours(settings.own, settings.hidden)
+            shared_sandbox().plan(settings.sandbox, shared_spawner(), known)
+            return
+        except NothingConfines as error:
+            warning = _NONE.format(name=name, why=error.details["reasons"], way=UNAVAILABLE)
+            note = f"{note} {warning}".lstrip()
+        except AgentExecError as error:
+            warning = _FAILED.format(name=name, why=error.message)
+        self._settings = settings._replace(note=note, warning=warning)
+        on_stderr(warning)

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from agent_exec.apps.mcp.install.config_file import Found
     from agent_exec.apps.parse import Parsed
 
-OWN = ("client", "scope", "name", "dry-run", "yes")
-"""Options of this verb; the others are passed to the server."""
-
 _PATHS = ("workspace", "rules", "root")
 _VARIABLES: "dict[str, Callable[[str], str]]" = {
     "AGENT_EXEC_ROOT": os.path.abspath,
@@ -110,9 +107,11 @@ def program() -> list[str]:
 
 def words(asked: "Parsed") -> list[str]:
     """Return the options of the server, with absolute paths."""
+    from agent_exec.apps.mcp.main import INSTALL_OPTIONS
+
     found = []
     for name, kind, *_ in (*VERBS["mcp"].options, *GLOBAL):
-        if name in OWN or name not in asked.options or name in ("verbose", "help"):
+        if name in INSTALL_OPTIONS or name not in asked.options or name in ("verbose", "help"):
             continue
         if kind == "flag":
             found.append(f"--{name}")
@@ -163,11 +162,10 @@ def _check_server(asked: "Parsed") -> None:
     """Raise UsageError for options that the server would refuse, or if the SDK is not installed."""
     from importlib.util import find_spec
 
-    from agent_exec.apps.mcp.main import MISSING, settings_of, toolsets
-    from agent_exec.apps.mcp.transport.http_options import OPTIONS
+    from agent_exec.apps.mcp.main import HTTP_OPTIONS, MISSING, settings_of, toolsets
     from agent_exec.requests.opening import IN_FORCE, open_gate
 
-    for name in ("http", *OPTIONS):
+    for name in ("http", *HTTP_OPTIONS):
         if name in asked.options:
             raise UsageError(f"--{name} is not for `mcp install`: clients start the server themselves", "mcp")
     try:

@@ -24,7 +24,7 @@ from agent_exec.apps.web.visitors import Visitors
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agent_exec.apps.mcp.transport.http_options import Where
+    from agent_exec.apps.mcp.main import Where
     from agent_exec.tools.tool import Toolset
 
 MOST = 256

@@ -1,21 +1,25 @@
-"""One client over the wire: a message on each line, in both directions.
+"""A server for one client over stdio: a message on each line, in both directions.
 
 The SDK's own transport is not used: it waits for a line in a thread that
-nobody can call back, so that no signal would end the server; and it says
-nothing to a line that is no message.
+cannot be interrupted, so that no signal would end the server; and it does not
+answer a line that is not a message.
 """
 
+import asyncio
+import gc
 import json
 from typing import TYPE_CHECKING, Any
 
 from anyio import (
     BrokenResourceError,
+    CancelScope,
     CapacityLimiter,
     create_memory_object_stream,
     create_task_group,
     current_time,
     sleep,
 )
+from anyio import run as run_loop
 from mcp.shared.message import SessionMessage
 from mcp_types import (
     INVALID_REQUEST,
@@ -26,18 +30,20 @@ from mcp_types import (
     jsonrpc_message_adapter,
 )
 
-from agent_exec.apps.mcp.threads import in_thread
+from agent_exec.apps.mcp.server import build
+from agent_exec.apps.mcp.threads import in_thread, somehow
+from agent_exec.apps.signals import listen_for_signals
 from agent_exec.model.errors import Busy
 from agent_exec.model.jsonline import escaped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from anyio import CancelScope
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp.server.lowlevel import Server
 
     from agent_exec.apps.mcp.transport.stdio_fds import Wire
+    from agent_exec.tools.tool import Toolset
 
 LONGEST = 64 << 20
 """The most bytes that a message may have."""
@@ -49,7 +55,35 @@ _PATIENCE = 1.0
 """How long a client that has hung up may take to read what was said before."""
 
 
-async def serve(server: "Server[Any]", wire: "Wire", hung_up: "CancelScope") -> None:
+def run(open_toolset: "Callable[[], Toolset]", wire: "Wire") -> int:
+    """Open a toolset, serve one client, close it; return the exit status, 128 and the signal if one came.
+
+    A thread of a cancelled call may outlive this; end the process.
+    """
+    return run_loop(_run, open_toolset, wire)
+
+
+async def _run(open_toolset: "Callable[[], Toolset]", wire: "Wire") -> int:
+    hung_up = CancelScope()
+    caught: list[int] = []
+
+    def end(number: int) -> None:
+        caught.append(number)
+        hung_up.cancel()
+
+    listen_for_signals(asyncio.get_running_loop(), end)  # first: what is opened is closed, whenever one comes
+    toolset = open_toolset()
+    gc.freeze()  # what is loaded stays; collections need not look at it
+    gc.enable()  # which a call of the program has no time for
+    try:
+        await _serve(build(toolset), wire, hung_up)
+    finally:
+        with CancelScope(shield=True):
+            await somehow(toolset.close)
+    return 128 + caught[0] if caught else 0
+
+
+async def _serve(server: "Server[Any]", wire: "Wire", hung_up: CancelScope) -> None:
     """Serve the client until it hangs up, or until `hung_up` is cancelled, which is the same."""
     heard, read = create_memory_object_stream[SessionMessage | Exception](0)
     write, said = create_memory_object_stream[SessionMessage](0)
@@ -64,7 +98,7 @@ async def _listen(
     wire: "Wire",
     heard: "MemoryObjectSendStream[SessionMessage | Exception]",
     write: "MemoryObjectSendStream[SessionMessage]",
-    hung_up: "CancelScope",
+    hung_up: CancelScope,
 ) -> None:
     """Pass on what the client says; what is no message is answered here."""
     lines = Lines()
@@ -93,7 +127,7 @@ async def _heard(wire: "Wire", alone: CapacityLimiter) -> bytes:
 
 
 async def _speak(
-    wire: "Wire", said: "MemoryObjectReceiveStream[SessionMessage]", hung_up: "CancelScope"
+    wire: "Wire", said: "MemoryObjectReceiveStream[SessionMessage]", hung_up: CancelScope
 ) -> None:
     """Write what is said; a client that has gone has hung up."""
     alone = CapacityLimiter(1)
