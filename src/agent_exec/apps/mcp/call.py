@@ -2,34 +2,24 @@
 
 from contextvars import ContextVar
 from time import monotonic
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 from agent_exec.model.errors import ApprovalRequired
 from agent_exec.model.visible import visible
 from agent_exec.tools.tool import Call as Cancellable
 
 if TYPE_CHECKING:
+    from agent_exec.apps.mcp.elicitation import Elicitation
     from agent_exec.apps.mcp.notices import Notices
     from agent_exec.requests.gate import Request
 
 
-class Asking(Protocol):
-    """A way to ask the person at the client."""
-
-    @property
-    def reachable(self) -> bool:
-        """True if the client can ask a person."""
-
-    def ask(self, request: "Request", /) -> str:
-        """Ask, in the thread of the call, and return the answer: once, session, always or no."""
-
-
 class Call(Cancellable):
-    """A call that runs; it is set when the client does not wait for its answer any more."""
+    """A call that runs; it is set when the client cancels it."""
 
     __slots__ = ("_asking", "_began", "_notices")
 
-    def __init__(self, asking: "Asking | None" = None, notices: "Notices | None" = None) -> None:
+    def __init__(self, asking: "Elicitation | None" = None, notices: "Notices | None" = None) -> None:
         super().__init__()
         self._asking = asking
         self._notices = notices
@@ -93,3 +83,18 @@ class Client:
         if call is not None:
             command = request.command if isinstance(request.command, str) else join(request.command)
             call.notice(f"a command runs outside of the sandbox, in {request.cwd}: {command}")
+
+
+def clean(value: Any) -> Any:
+    """Return a value with lone surrogates replaced in all its texts: no message can carry them."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return value.encode("utf-8", "replace").decode()
+        return value
+    if isinstance(value, dict):
+        return {clean(name): clean(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [clean(one) for one in value]
+    return value

@@ -1,8 +1,8 @@
-"""Asks whoever sits at the client, in the way of each era of the protocol.
+"""Asks the client for an approval by a person and for its roots, in the way of each era of the protocol.
 
 The older one has requests from the server to the client, and the thread of a
-call waits for the answer. In the newer one the call is answered with what is
-to be asked, and comes again with the answers: it is carried out from its
+call waits for the answer. In the newer one the call is answered with the
+question, and comes again with the answer: it is carried out from its
 beginning, up to the question, which is then answered. Nothing may have been
 done by then; the gate stands before all that is done.
 """
@@ -14,23 +14,28 @@ from concurrent.futures import CancelledError as AlsoCancelled
 from hashlib import sha256
 from time import monotonic
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from anyio.from_thread import run as run_in_loop
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
 from mcp_types import (
     ElicitRequest,
     ElicitRequestFormParams,
     ElicitResult,
     InputRequiredResult,
     ListRootsRequest,
+    ListRootsResult,
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import BaseModel
 
 from agent_exec.model.visible import visible
 from agent_exec.requests.gate import ANSWERS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from mcp.server import ServerRequestContext
     from mcp_types import CallToolRequestParams
@@ -44,6 +49,7 @@ _WORDS = {
     "always": "Yes, always: write the rule down",
     "no": "No",
 }
+_PATIENCE = 10.0
 _KEEP = 600.0
 _MOST = 1000
 _SHOWN = 2000
@@ -92,35 +98,28 @@ class Memory:
 class Elicitation:
     """Asks the client of one call."""
 
-    __slots__ = ("_answered", "_context", "_notices", "modern")
-
     def __init__(
         self, context: "ServerRequestContext[Any]", answered: dict[str, str], notices: "Notices"
     ) -> None:
         self._context = context
         self._notices = notices
-        self._answered = answered
-        self.modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
+        self.answered = answered
+        """The answers so far, by the names of the questions."""
 
     @property
     def reachable(self) -> bool:
         """True if the client has said that it can ask somebody."""
         return can_elicit(self._context)
 
-    @property
-    def answered(self) -> dict[str, str]:
-        """What was answered until now, by the names of the questions."""
-        return self._answered
-
     def ask(self, request: "Request") -> str:
         """Ask, in the thread of the call."""
         message = question(request, tuple(self._notices.changes))
-        if not self.modern:
+        if self._context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             try:
                 return _answer(run_in_loop(self._elicit, message))
             except (CancelledError, AlsoCancelled):  # the call was, and nobody hears what comes of it
                 return "no"
-        answer = self._answered.get(_name(message))
+        answer = self.answered.get(_name(message))
         if answer is None:
             raise Unanswered(message)
         return answer
@@ -161,12 +160,14 @@ def question(request: "Request", changes: "Sequence[str]" = ()) -> str:
 
     command = request.command if isinstance(request.command, str) else join(request.command)
     where = " outside of the sandbox" if request.escalated else ""
-    said = [f"Run this command{where}?\n", *(f"    {line}" for line in _visible(command).split("\n")), ""]
+    said = [f"Run this command{where}?\n", *_indented(command), ""]
     if request.cwd:
         said.append(f"In {visible(request.cwd)}.")
     said.append(f"It is asked for because: {visible(request.verdict.reason)}.")
     if request.stdin:
-        said += ["It is given to read:\n", *_input(request.stdin), ""]
+        said += ["It is given to read:\n", *_indented(request.stdin[:_SHOWN].decode(errors="replace"))]
+        more = len(request.stdin) - _SHOWN
+        said += [f"and {more} bytes more, which are not shown.", ""] if more > 0 else [""]
     if request.env_names:
         said.append(f"It sets {visible(', '.join(request.env_names))}.")
     if changes:
@@ -187,14 +188,6 @@ def question(request: "Request", changes: "Sequence[str]" = ()) -> str:
     return "\n".join(said)
 
 
-def _input(stdin: bytes) -> list[str]:
-    """Return the beginning of an input, its lines set in as those of a command are."""
-    text = stdin[:_SHOWN].decode(errors="replace")
-    lines = [f"    {line}" for line in _visible(text).split("\n")]
-    more = len(stdin) - _SHOWN
-    return lines if more <= 0 else [*lines, f"and {more} bytes more, which are not shown."]
-
-
 def _digest(asked: "CallToolRequestParams") -> bytes:
     """Return what tells a call from others."""
     return sha256(json.dumps([asked.name, asked.arguments], sort_keys=True).encode()).digest()
@@ -203,6 +196,10 @@ def _digest(asked: "CallToolRequestParams") -> bytes:
 def _name(question: str) -> str:
     """Return what tells a question from others, however long it is."""
     return sha256(question.encode()).hexdigest()
+
+
+def _indented(text: str) -> list[str]:
+    return [f"    {line}" for line in _visible(text).split("\n")]
 
 
 def _visible(text: str) -> str:
@@ -231,3 +228,44 @@ def _answer(result: ElicitResult) -> str:
         return "no"
     found = (result.content or {}).get("answer")
     return found if isinstance(found, str) and found in ANSWERS else "no"
+
+
+class _Root(BaseModel):
+    uri: str
+
+
+class _Roots(BaseModel):
+    """As the SDK's own result, which refuses all roots if one is not a file."""
+
+    roots: list[_Root]
+
+
+async def roots_of(context: "ServerRequestContext[Any]", asked: "CallToolRequestParams") -> list[str] | None:
+    """Return the client's folders, none if it has none; None if the call has to come again with them."""
+    known = context.session.client_capabilities
+    if known is None or known.roots is None:
+        return []
+    if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        related = ServerMessageMetadata(related_request_id=context.request_id)
+        try:
+            found = await context.session.send_request(ListRootsRequest(), _Roots, _PATIENCE, related)
+        except (MCPError, ValueError):  # it says that it has some, and does not name them
+            return []
+        return _folders(root.uri for root in found.roots)
+    given = (asked.input_responses or {}).get(ROOTS)
+    if given is None and asked.request_state is None:
+        return None
+    return _folders(str(root.uri) for root in given.roots) if isinstance(given, ListRootsResult) else []
+
+
+def _folders(uris: "Iterable[str]") -> list[str]:
+    """Return the paths of those that are on this machine."""
+    found: list[str] = []
+    for uri in uris:
+        try:
+            split = urlsplit(uri)
+        except ValueError:
+            continue
+        if split.scheme == "file" and split.netloc in ("", "localhost") and split.path.startswith("/"):
+            found.append(url2pathname(split.path))
+    return found

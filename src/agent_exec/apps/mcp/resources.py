@@ -1,16 +1,33 @@
-"""What jobs and sessions have printed, as resources: `agent-exec://jobs/ID/stdout?from=0&max=65536`."""
+"""The output of jobs and sessions as resources: `agent-exec://jobs/ID/stdout?from=0&max=65536`."""
 
 from codecs import getincrementaldecoder
 from shlex import join
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ReadResourceResult,
+    Resource,
+    ResourceTemplate,
+    TextResourceContents,
+)
+
+from agent_exec.apps.mcp.call import clean
+from agent_exec.apps.mcp.threads import somehow
 from agent_exec.faces.session.failures import ToolFailure
 from agent_exec.model.errors import AgentExecError, InvalidArgument
 from agent_exec.model.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
+
+    from mcp.server import ServerRequestContext
+    from mcp_types import PaginatedRequestParams, ReadResourceRequestParams
 
     from agent_exec.faces.jobtools.tools import JobTools
     from agent_exec.faces.session.tools import SessionTools
@@ -18,17 +35,20 @@ if TYPE_CHECKING:
     from agent_exec.sessions.session import Session
     from agent_exec.tools.tool import Toolset
 
+    Listed = Iterator[tuple[str, str, str, str]]  # id, part, name, command
+
 SCHEME = "agent-exec"
 USUAL = 65_536
-"""How many bytes are given if nothing is said."""
+"""How many bytes are returned by default."""
 MOST = 1 << 20
 _LISTED = 20
 _ABOUT = 200
-"""How many characters of a command tell what an output is of."""
+"""How many characters of a command are shown."""
+_PLAIN = "text/plain"
 
 
 class Piece(NamedTuple):
-    """Some of an output: where it begins, its text, where it ends, and how much has come."""
+    """Part of an output: the offset of its first byte, its text, its end, and the size of the whole."""
 
     start: int
     text: str
@@ -37,86 +57,54 @@ class Piece(NamedTuple):
 
 
 class State(NamedTuple):
-    """How much has come of an output, and whether no more will."""
+    """The size of an output, and whether it is final."""
 
     size: int
     final: bool
 
 
-class Listed(NamedTuple):
-    """One output that can be read."""
-
-    uri: str
-    name: str
-    about: str
-
-
-class Source(Protocol):
-    """Outputs of one kind, each under an id and a part."""
-
-    kind: str
-    about: str
-
-    @property
-    def parts(self) -> "Sequence[str]":
-        """What there is of each."""
-
-    def listed(self) -> "Iterator[Listed]":
-        """Return those to begin with, the newest first."""
-
-    def read(self, name: str, part: str, start: int | None, size: int, /) -> Piece:
-        """Return some of one, from an offset on; None gives its end."""
-
-    def state(self, name: str, part: str, /) -> State:
-        """Return how far one has come."""
-
-
 class JobLogs:
-    """The streams of jobs."""
+    """The streams of jobs, each under the id of the job and the name of the stream."""
 
-    kind = "jobs"
-    parts = ("stdout", "stderr")
+    parts: "tuple[Stream, ...]" = ("stdout", "stderr")
     about = "What a job has printed"
 
     def __init__(self, tools: "JobTools") -> None:
         self._tools = tools
 
-    def listed(self) -> "Iterator[Listed]":
-        """Return those of the newest jobs."""
+    def listed(self) -> "Listed":
+        """Yield those of the newest jobs, the newest first."""
         for job in self._tools.recent(_LISTED):
             for part in self.parts:
-                name = f"{part} of job {job['short_job_id']}"
-                about = _beginning(f"{job['state']}: {join(job['command'])}")
-                yield Listed(uri(self.kind, job["job_id"], part), name, about)
+                command = f"{job['state']}: {join(job['command'])}"
+                yield job["job_id"], part, f"{part} of job {job['short_job_id']}", command
 
-    def read(self, name: str, part: str, start: int | None, size: int) -> Piece:
-        """Return some of a stream, whole characters."""
-        found = self._tools.read(name, _stream(part), start, size)
+    def read(self, name: str, part: "Stream", start: int | None, size: int) -> Piece:
+        """Return part of a stream, whole characters, from an offset on; None reads its end."""
+        found = self._tools.read(name, part, start, size)
         return Piece(found.start, found.text, found.end, found.total)
 
-    def state(self, name: str, part: str) -> State:
-        """Return how far a stream has come."""
-        return State(*self._tools.extent(name, _stream(part)))
+    def state(self, name: str, part: "Stream") -> State:
+        """Return the state of a stream."""
+        return State(*self._tools.extent(name, part))
 
 
 class Transcripts:
     """The transcripts of sessions."""
 
-    kind = "sessions"
     parts = ("transcript",)
     about = "What a session has printed"
 
     def __init__(self, tools: "SessionTools") -> None:
         self._sessions = tools.sessions
 
-    def listed(self) -> "Iterator[Listed]":
-        """Return those of all sessions that can be read."""
+    def listed(self) -> "Listed":
+        """Yield those of all sessions that can be read."""
         for one in (*self._sessions.registry.live(), *self._sessions.registry.ended()):
-            name = f"transcript of session {one.number}"
-            yield Listed(uri(self.kind, str(one.number), "transcript"), name, _beginning(one.text))
+            yield str(one.number), "transcript", f"transcript of session {one.number}", one.text
 
-    def read(self, name: str, part: str, start: int | None, size: int) -> Piece:  # noqa: ARG002 - one part
-        """Return some of a transcript, whole characters."""
+    def read(self, name: str, _part: str, start: int | None, size: int) -> Piece:
+        """Return part of a transcript, whole characters, from an offset on; None reads its end."""
         session = self._find(name)
         total = session.transcript.total
         begin, data = session.read(max(0, total - size) if start is None else start, size)
@@ -124,16 +112,24 @@ class Transcripts:
         text = decoder.decode(data, final=session.ended and begin + len(data) >= total)
         return Piece(begin, text, begin + len(data) - len(decoder.getstate()[0]), total)
 
-    def state(self, name: str, part: str) -> State:  # noqa: ARG002 - one part
-        """Return how far a transcript has come."""
+    def state(self, name: str, _part: str) -> State:
+        """Return the state of a transcript."""
         session = self._find(name)
         return State(session.transcript.total, session.ended)
 
     def _find(self, name: str) -> "Session":
         try:
-            return self._sessions.find(_number(name), "read_output")
+            if _is_number(name):
+                return self._sessions.find(int(name), "read_output")
         except ToolFailure:
-            raise InvalidArgument(_no_session(name)) from None
+            pass
+        raise InvalidArgument(
+            f"there is no session {_beginning(name)!r}; list_sessions shows those there are"
+        )
+
+
+_KINDS: dict[str, tuple[str, Any]] = {"jobs": ("jobs", JobLogs), "session": ("sessions", Transcripts)}
+"""By the names of toolsets: the kind in the URI of an output, and the class that reads it."""
 
 
 class Resources:
@@ -143,85 +139,103 @@ class Resources:
         self._toolset = toolset
 
     @property
-    def _sources(self) -> "dict[str, Source]":
-        """Those that there are now: a toolset has others once it works in the client's roots."""
-        return {one.kind: one for one in _sources(self._toolset)}
+    def _sources(self) -> dict[str, Any]:
+        """The present sources: a toolset has others once it works in the client's roots."""
+        parts = getattr(self._toolset, "parts", (self._toolset,))
+        kinds = ((*_KINDS[part.name], part) for part in parts if part.name in _KINDS)
+        return {kind: source(part) for kind, source, part in kinds}
 
-    def listed(self) -> list[Listed]:
-        """Return those to begin with."""
-        return [one for source in self._sources.values() for one in source.listed()]
-
-    def templates(self) -> list[Listed]:
-        """Return how those are named that can be read."""
+    def _listed(self) -> "list[Resource]":
         return [
-            Listed(
-                f"{SCHEME}://{source.kind}/{{id}}/{part}{{?from,max}}",
-                f"{part} of {source.kind}",
-                f"{source.about}: {part}. `from` is the offset of the first byte (without it: the end is "
-                f"given), `max` how many bytes at most ({USUAL}).",
+            Resource(
+                uri=f"{SCHEME}://{kind}/{name}/{part}",
+                name=title,
+                description=clean(_beginning(command)),
+                mime_type=_PLAIN,
             )
-            for source in self._sources.values()
-            for part in source.parts
+            for kind, source in self._sources.items()
+            for name, part, title, command in source.listed()
         ]
 
-    def read(self, text: str) -> Piece:
-        """Return what a URI names; raises an AgentExecError if that is nothing."""
-        source, name, part, asked = self._find(text)
-        start = asked.get("from")
-        return source.read(name, part, start, min(asked.get("max", USUAL), MOST))
-
-    def state(self, text: str) -> State | None:
-        """Return how far what a URI names has come; None if that is nothing, or cannot be looked at now."""
+    async def list(
+        self, _context: "ServerRequestContext[Any]", _asked: "PaginatedRequestParams | None"
+    ) -> ListResourcesResult:
+        """Return the outputs of the newest jobs and of all sessions."""
         try:
-            source, name, part, _ = self._find(text)
-            return source.state(name, part)
+            return ListResourcesResult(resources=await somehow(self._listed))
+        except AgentExecError as error:
+            raise MCPError(INTERNAL_ERROR, f"{error.code}: {error.message}") from None
+
+    async def templates(
+        self, _context: "ServerRequestContext[Any]", _asked: "PaginatedRequestParams | None"
+    ) -> ListResourceTemplatesResult:
+        """Return the templates of the names of outputs and their ranges."""
+        return ListResourceTemplatesResult(
+            resource_templates=[
+                ResourceTemplate(
+                    uri_template=template,
+                    name=f"{part} of {kind}",
+                    description=f"{about}: {part}. `from` is the offset of the first byte (without it: the "
+                    f"end is given), `max` how many bytes at most ({USUAL}).",
+                    mime_type=_PLAIN,
+                )
+                for template, kind, part, about in self._templates()
+            ]
+        )
+
+    def _templates(self) -> "Listed":
+        for kind, source in self._sources.items():
+            for part in source.parts:
+                yield f"{SCHEME}://{kind}/{{id}}/{part}{{?from,max}}", kind, part, source.about
+
+    async def read(
+        self, _context: "ServerRequestContext[Any]", asked: "ReadResourceRequestParams"
+    ) -> ReadResourceResult:
+        """Return part of an output; `_meta` has its range."""
+        try:
+            piece = await somehow(self._read, asked.uri)
+        except AgentExecError as error:
+            raise MCPError(INVALID_PARAMS, f"{error.code}: {error.message}") from None
+        meta = {"from": piece.start, "to": piece.end, "size": piece.size}
+        text = TextResourceContents(uri=asked.uri, mime_type=_PLAIN, text=clean(piece.text), _meta=meta)
+        return ReadResourceResult(contents=[text])
+
+    def _read(self, uri: str) -> Piece:
+        source, name, part, asked = self._find(uri)
+        found: Piece = source.read(name, part, asked.get("from"), min(asked.get("max", USUAL), MOST))
+        return found
+
+    def state(self, uri: str) -> State | None:
+        """Return the state of an output; None if the URI names none, or it cannot be read now."""
+        try:
+            source, name, part, _ = self._find(uri)
+            found: State = source.state(name, part)
         except (AgentExecError, OSError):
             return None
+        return found
 
-    def _find(self, text: str) -> tuple[Source, str, str, dict[str, int]]:
+    def _find(self, uri: str) -> tuple[Any, str, str, dict[str, int]]:
+        """Return the source, the id, the part and the range of a URI; raise InvalidArgument for others."""
         try:
-            found = urlsplit(text)
+            found = urlsplit(uri)
             name, part = found.path.strip("/").split("/")
             source = self._sources[found.netloc]
             if found.scheme != SCHEME or part not in source.parts:
-                raise ValueError(text)
+                raise ValueError(uri)
         except (ValueError, KeyError):
-            known = " or ".join(one.uri for one in self.templates()) or "nothing here"
-            raise InvalidArgument(f"there is no resource {text!r}; read {known}") from None
+            known = " or ".join(template for template, *_ in self._templates()) or "nothing here"
+            raise InvalidArgument(f"there is no resource {uri!r}; read {known}") from None
         asked: dict[str, int] = {}
         for key, value in parse_qsl(found.query, keep_blank_values=True):
-            if key not in ("from", "max") or not (value.isascii() and value.isdecimal() and len(value) < 19):
-                raise InvalidArgument(f"{text!r}: a range is from=OFFSET and max=BYTES, whole numbers")
+            if key not in ("from", "max") or not _is_number(value):
+                raise InvalidArgument(f"{uri!r}: a range is from=OFFSET and max=BYTES, whole numbers")
             asked[key] = int(value)
         return source, name, part, asked
-
-
-def uri(kind: str, name: str, part: str) -> str:
-    """Return the name of an output."""
-    return f"{SCHEME}://{kind}/{name}/{part}"
-
-
-def _sources(toolset: Any) -> "Iterator[Source]":
-    for one in toolset.parts if hasattr(toolset, "parts") else (toolset,):
-        if one.name == "jobs":
-            yield JobLogs(one)
-        elif one.name == "session":
-            yield Transcripts(one)
 
 
 def _beginning(text: str) -> str:
     return visible(text if len(text) <= _ABOUT else f"{text[:_ABOUT]}…")
 
 
-def _stream(part: str) -> "Stream":
-    return "stdout" if part == "stdout" else "stderr"
-
-
-def _number(name: str) -> int:
-    if not (name.isascii() and name.isdecimal() and len(name) < 19):
-        raise InvalidArgument(_no_session(name))
-    return int(name)
-
-
-def _no_session(name: str) -> str:
-    return f"there is no session {_beginning(name)!r}; list_sessions shows those there are"
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 19

@@ -6,29 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 from anyio import CapacityLimiter, Lock, create_task_group, get_cancelled_exc_class, sleep
 from mcp.server.lowlevel import Server
-from mcp.shared.exceptions import MCPError
 from mcp_types import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
     CallToolResult,
     InputRequiredResult,
-    ListResourcesResult,
-    ListResourceTemplatesResult,
     ListToolsResult,
-    ReadResourceResult,
-    Resource,
-    ResourceTemplate,
     SetLevelRequestParams,
     TextContent,
-    TextResourceContents,
     Tool,
 )
 
 from agent_exec.apps.mcp import elicitation as approving
-from agent_exec.apps.mcp.call import Call, current
+from agent_exec.apps.mcp.call import Call, clean, current
 from agent_exec.apps.mcp.notices import Notices
 from agent_exec.apps.mcp.resources import Resources
-from agent_exec.apps.mcp.roots import roots_of
 from agent_exec.apps.mcp.subscriptions import Watching
 from agent_exec.apps.mcp.threads import in_thread, lacking, somehow
 from agent_exec.model.errors import AgentExecError, Busy
@@ -40,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from mcp.server import ServerRequestContext
-    from mcp_types import CallToolRequestParams, PaginatedRequestParams, ReadResourceRequestParams
+    from mcp_types import CallToolRequestParams, PaginatedRequestParams
 
     from agent_exec.tools.tool import Toolset
 
@@ -50,14 +40,12 @@ AT_ONCE = 256
 PROGRESS_EVERY = 1.0
 """Seconds between two notes to a client that wants to hear that its call goes on."""
 
-_PLAIN = "text/plain"
-
 
 def build(toolset: "Toolset") -> Server[Any]:
     """Return the server of a toolset; the caller closes the toolset."""
     calls = Calls(toolset)
-    outputs = Outputs(Resources(toolset))
-    watching = Watching(outputs.resources.state)
+    resources = Resources(toolset)
+    watching = Watching(resources.state)
 
     @asynccontextmanager
     async def lifespan(_: Server[Any]) -> "AsyncIterator[dict[str, Any]]":
@@ -69,13 +57,13 @@ def build(toolset: "Toolset") -> Server[Any]:
     server = Server(
         "agent-exec",
         version=__version__,
-        instructions=_clean(toolset.instructions),
+        instructions=clean(toolset.instructions),
         lifespan=lifespan,
         on_list_tools=calls.list,
         on_call_tool=calls.call,
-        on_list_resources=outputs.list,
-        on_list_resource_templates=outputs.templates,
-        on_read_resource=outputs.read,
+        on_list_resources=resources.list,
+        on_list_resource_templates=resources.templates,
+        on_read_resource=resources.read,
         on_subscribe_resource=watching.subscribe,
         on_unsubscribe_resource=watching.unsubscribe,
         on_subscriptions_listen=watching.listen,
@@ -106,7 +94,7 @@ class Calls:
         if asks not in self._told:
             before = current.set(Call(approving.Elicitation(context, {}, self.notices)))
             try:
-                tools = [Tool.model_validate(_clean(for_mcp(one))) for one in self._toolset.definitions()]
+                tools = [Tool.model_validate(clean(for_mcp(one))) for one in self._toolset.definitions()]
             finally:
                 current.reset(before)
             self._told[asks] = ListToolsResult(tools=tools)
@@ -150,7 +138,7 @@ class Calls:
         """Move the toolset to the client's roots; return False if the client must call again with them."""
         async with self._settling:
             if self._toolset.wants_roots:  # type: ignore[attr-defined]  # as was asked before
-                roots = await roots_of(context, asked)
+                roots = await approving.roots_of(context, asked)
                 if roots is None:
                     return False
                 await in_thread(self._toolset.settle, roots)  # type: ignore[attr-defined]
@@ -184,51 +172,6 @@ class Calls:
             raise
 
 
-class Outputs:
-    """The output of jobs and sessions as resources of the protocol."""
-
-    def __init__(self, resources: Resources) -> None:
-        self.resources = resources
-
-    async def list(
-        self, _context: "ServerRequestContext[Any]", _asked: "PaginatedRequestParams | None"
-    ) -> ListResourcesResult:
-        """Return the outputs of the newest jobs and of all sessions."""
-        try:
-            found = await somehow(self.resources.listed)
-        except AgentExecError as error:
-            raise MCPError(INTERNAL_ERROR, f"{error.code}: {error.message}") from None
-        return ListResourcesResult(
-            resources=[
-                Resource(uri=one.uri, name=one.name, description=_clean(one.about), mime_type=_PLAIN)
-                for one in found
-            ]
-        )
-
-    async def templates(
-        self, _context: "ServerRequestContext[Any]", _asked: "PaginatedRequestParams | None"
-    ) -> ListResourceTemplatesResult:
-        """Return the templates of the names of outputs and their ranges."""
-        return ListResourceTemplatesResult(
-            resource_templates=[
-                ResourceTemplate(uri_template=one.uri, name=one.name, description=one.about, mime_type=_PLAIN)
-                for one in self.resources.templates()
-            ]
-        )
-
-    async def read(
-        self, _context: "ServerRequestContext[Any]", asked: "ReadResourceRequestParams"
-    ) -> ReadResourceResult:
-        """Return part of an output; `_meta` has its range."""
-        try:
-            piece = await somehow(self.resources.read, asked.uri)
-        except AgentExecError as error:
-            raise MCPError(INVALID_PARAMS, f"{error.code}: {error.message}") from None
-        meta = {"from": piece.start, "to": piece.end, "size": piece.size}
-        text = TextResourceContents(uri=asked.uri, mime_type=_PLAIN, text=_clean(piece.text), _meta=meta)
-        return ReadResourceResult(contents=[text])
-
-
 async def _tell_progress(context: "ServerRequestContext[Any]", name: str, call: Call) -> None:
     while True:
         await sleep(PROGRESS_EVERY)
@@ -236,7 +179,7 @@ async def _tell_progress(context: "ServerRequestContext[Any]", name: str, call: 
             elapsed, message = await somehow(call.progress, name)
         except (AgentExecError, OSError):  # it was deleted, or cannot be read now
             continue  # the call itself reports that; a note must not end it
-        await context.session.report_progress(elapsed, message=_clean(message))
+        await context.session.report_progress(elapsed, message=clean(message))
 
 
 def _error(code: str, message: str) -> Result:
@@ -244,23 +187,8 @@ def _error(code: str, message: str) -> Result:
 
 
 def _shown(answer: Result) -> CallToolResult:
-    content = TextContent(type="text", text=_clean(answer.text))
+    content = TextContent(type="text", text=clean(answer.text))
     if answer.structured is None:
         return CallToolResult(content=[content], is_error=answer.is_error)
-    structured = _clean(answer.structured)
+    structured = clean(answer.structured)
     return CallToolResult(content=[content], structured_content=structured, is_error=answer.is_error)
-
-
-def _clean(value: Any) -> Any:
-    """Return the same with halves of surrogate pairs replaced, which no message can carry."""
-    if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            return value.encode("utf-8", "replace").decode()
-        return value
-    if isinstance(value, dict):
-        return {_clean(name): _clean(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_clean(one) for one in value]
-    return value
