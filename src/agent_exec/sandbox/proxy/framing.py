@@ -1,4 +1,4 @@
-"""HTTP/1 heads and bodies: one strict parser, and the fields that are written again.
+"""Parts of a stream, such as the bodies of HTTP/1: one strict parser.
 
 Libraries normalise what two parsers can read in two ways (a length given
 twice, a length beside chunks, folded and half-ended lines, controls in the
@@ -7,19 +7,11 @@ size of a chunk); a proxy has to refuse that, and so cannot stand on one.
 
 END = b"\r\n\r\n"
 TOKEN = frozenset(b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
-DIGITS = frozenset(b"0123456789")
-MAX_FIELDS = 128
 MAX_LINE = 256
 MAX_TRAILERS = 8192
 
 _HEX = frozenset(b"0123456789abcdefABCDEF")
-_CONTROLS = bytes(code for code in (*range(32), 127) if code != 9)
-_NOT_PASSED_ON = frozenset(
-    b"host content-length transfer-encoding connection keep-alive proxy-authenticate te trailer upgrade "
-    b"proxy-authentication-info proxy-authorization proxy-connection".split()
-)
-
-Fields = list[tuple[bytes, bytes, bytes]]
+CONTROLS = bytes(code for code in (*range(32), 127) if code != 9)
 
 
 class Problem(Exception):
@@ -33,64 +25,6 @@ class Problem(Exception):
         super().__init__(reason)
         self.kind = kind
         self.reason = reason
-
-
-def read_head(head: bytes) -> tuple[bytes, Fields]:
-    """Parse a head into its first line and its fields as (name in lower case, name, value)."""
-    plain = head.replace(b"\r\n", b"")
-    if len(plain.translate(None, _CONTROLS)) != len(plain):
-        raise Problem("bad", "a bare CR or LF, or another control character, stands in a line")
-    first, *lines = head.removesuffix(END).split(b"\r\n")
-    if len(lines) > MAX_FIELDS:
-        raise Problem("large", f"more than {MAX_FIELDS} fields")
-    fields = []
-    for line in lines:
-        name, colon, value = line.partition(b":")
-        if line[:1] in {b" ", b"\t"}:
-            raise Problem("bad", "a field is folded over two lines")
-        if not colon or not name or not TOKEN.issuperset(name):
-            raise Problem("bad", "a field is not: name, colon, value")
-        fields.append((name.lower(), name, value.strip(b" \t")))
-    return first, fields
-
-
-def values(fields: Fields, wanted: bytes) -> list[bytes]:
-    """Return the values of all fields of this name."""
-    return [value for lower, _, value in fields if lower == wanted]
-
-
-def options(fields: Fields) -> frozenset[bytes]:
-    """Return the words of Connection, in lower case."""
-    said = values(fields, b"connection") + values(fields, b"proxy-connection")
-    return frozenset(word.strip(b" \t").lower() for value in said for word in value.split(b","))
-
-
-def passed_on(fields: Fields, words: frozenset[bytes]) -> list[bytes]:
-    """Write the fields that are for the other end, but for those that frame the message."""
-    return [
-        name + b": " + value
-        for lower, name, value in fields
-        if lower not in _NOT_PASSED_ON and lower not in words
-    ]
-
-
-def announced(fields: Fields, *, request: bool) -> "tuple[Frame, list[bytes]]":
-    """Return the body that these fields announce, and the fields to announce it again.
-
-    Raise Problem if they can be read in two ways.
-    """
-    lengths, codings = values(fields, b"content-length"), values(fields, b"transfer-encoding")
-    if lengths and codings:
-        raise Problem("bad", "both Content-Length and Transfer-Encoding")
-    if codings:
-        if len(codings) > 1 or codings[0].lower() != b"chunked":
-            raise Problem("bad", "a Transfer-Encoding other than chunked")
-        return Chunked(), [b"Transfer-Encoding: chunked"]
-    if not lengths:
-        return Counted(0) if request else Unbounded(), []
-    if len(lengths) > 1 or not lengths[0] or len(lengths[0]) > 15 or not DIGITS.issuperset(lengths[0]):
-        raise Problem("bad", "Content-Length is not one number")
-    return Counted(int(lengths[0])), [b"Content-Length: " + lengths[0]]
 
 
 class Frame:
@@ -177,7 +111,7 @@ class Chunked(Frame):
         return b"".join(out)
 
     def _line(self, line: bytes) -> bytes:
-        if line.translate(None, _CONTROLS) != line:
+        if line.translate(None, CONTROLS) != line:
             raise Problem("bad", "a control character stands between chunks")
         if self._part == "close":
             if line:

@@ -9,26 +9,17 @@ from base64 import b64decode
 from hmac import compare_digest
 
 from agent_exec.sandbox.hosts import BadName, Host, authority, shown
-from agent_exec.sandbox.proxy.framing import (
-    DIGITS,
-    END,
-    TOKEN,
-    Chunked,
-    Counted,
-    Frame,
-    Problem,
-    Unbounded,
-    announced,
-    options,
-    passed_on,
-    read_head,
-    values,
-)
+from agent_exec.sandbox.proxy.framing import CONTROLS, END, TOKEN, Chunked, Counted, Frame, Problem, Unbounded
 from agent_exec.sandbox.proxy.log import NO_TOKEN
 
 CONNECTED = b"HTTP/1.1 200 Connection established\r\n\r\n"
+MAX_FIELDS = 128
 
 _SCHEME = b"http://"
+_NOT_PASSED_ON = frozenset(
+    b"host content-length transfer-encoding connection keep-alive proxy-authenticate te trailer upgrade "
+    b"proxy-authentication-info proxy-authorization proxy-connection".split()
+)
 _STATUS = {
     "bad": "400 Bad Request",
     "denied": "403 Forbidden",
@@ -38,6 +29,8 @@ _STATUS = {
     "upgrade": "501 Not Implemented",
     "timeout": "504 Gateway Timeout",
 }
+
+Fields = list[tuple[bytes, bytes, bytes]]
 
 
 class Asked:
@@ -80,6 +73,64 @@ def answer(problem: Problem, asked: Asked, remedy: str) -> bytes:
         "\r\n",
     ]
     return "\r\n".join(head).encode("ascii") + (b"" if asked.method == b"HEAD" else body.encode("ascii"))
+
+
+def read_head(head: bytes) -> tuple[bytes, Fields]:
+    """Parse a head into its first line and its fields as (name in lower case, name, value)."""
+    plain = head.replace(b"\r\n", b"")
+    if len(plain.translate(None, CONTROLS)) != len(plain):
+        raise Problem("bad", "a bare CR or LF, or another control character, stands in a line")
+    first, *lines = head.removesuffix(END).split(b"\r\n")
+    if len(lines) > MAX_FIELDS:
+        raise Problem("large", f"more than {MAX_FIELDS} fields")
+    fields = []
+    for line in lines:
+        name, colon, value = line.partition(b":")
+        if line[:1] in {b" ", b"\t"}:
+            raise Problem("bad", "a field is folded over two lines")
+        if not colon or not name or not TOKEN.issuperset(name):
+            raise Problem("bad", "a field is not: name, colon, value")
+        fields.append((name.lower(), name, value.strip(b" \t")))
+    return first, fields
+
+
+def values(fields: Fields, wanted: bytes) -> list[bytes]:
+    """Return the values of all fields of this name."""
+    return [value for lower, _, value in fields if lower == wanted]
+
+
+def options(fields: Fields) -> frozenset[bytes]:
+    """Return the words of Connection, in lower case."""
+    said = values(fields, b"connection") + values(fields, b"proxy-connection")
+    return frozenset(word.strip(b" \t").lower() for value in said for word in value.split(b","))
+
+
+def passed_on(fields: Fields, words: frozenset[bytes]) -> list[bytes]:
+    """Write the fields that are for the other end, but for those that frame the message."""
+    return [
+        name + b": " + value
+        for lower, name, value in fields
+        if lower not in _NOT_PASSED_ON and lower not in words
+    ]
+
+
+def announced(fields: Fields, *, request: bool) -> tuple[Frame, list[bytes]]:
+    """Return the body that these fields announce, and the fields to announce it again.
+
+    Raise Problem if they can be read in two ways.
+    """
+    lengths, codings = values(fields, b"content-length"), values(fields, b"transfer-encoding")
+    if lengths and codings:
+        raise Problem("bad", "both Content-Length and Transfer-Encoding")
+    if codings:
+        if len(codings) > 1 or codings[0].lower() != b"chunked":
+            raise Problem("bad", "a Transfer-Encoding other than chunked")
+        return Chunked(), [b"Transfer-Encoding: chunked"]
+    if not lengths:
+        return Counted(0) if request else Unbounded(), []
+    if len(lengths) > 1 or len(lengths[0]) > 15 or not lengths[0].isdigit():
+        raise Problem("bad", "Content-Length is not one number")
+    return Counted(int(lengths[0])), [b"Content-Length: " + lengths[0]]
 
 
 def read_request(asked: Asked, head: bytes, token: bytes) -> None:
@@ -203,7 +254,7 @@ class Response(Frame):
             line, fields = read_head(head)
             version, _, rest = line.partition(b" ")
             code = rest[:3]
-            if version not in {b"HTTP/1.1", b"HTTP/1.0"} or len(code) != 3 or not DIGITS.issuperset(code):
+            if version not in {b"HTTP/1.1", b"HTTP/1.0"} or len(code) != 3 or not code.isdigit():
                 raise Problem("bad", "it has no status line")
             body, framing = announced(fields, request=False)
         except Problem as problem:

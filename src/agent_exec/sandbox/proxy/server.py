@@ -77,7 +77,7 @@ class Proxy:
         self._accept_at = self._sweep_at = 0.0
         self._stopped = False
         self._lock = Lock()
-        self._found: deque[tuple[Connection, list[str] | OSError, Thread | None]] = deque()
+        self._found: deque[tuple[Connection, list[str] | OSError]] = deque()
         self._asked: deque[tuple[str, int, Connection]] = deque()
         self._lookups = 0
         self._tick = min(TICK, limits.head_seconds / 4, limits.idle_seconds / 4, limits.dial_seconds / 4)
@@ -175,7 +175,7 @@ class Proxy:
             try:
                 thread.start()
             except RuntimeError as error:
-                self._found.append((connection, OSError(str(error)), None))
+                self._found.append((connection, OSError(str(error))))
                 self._ring()
 
     def _answer(self, name: str, port: int, connection: Connection) -> None:
@@ -187,7 +187,7 @@ class Proxy:
         except Exception as error:
             answers = OSError(f"{type(error).__name__} in the resolver")
         with self._lock:
-            self._found.append((connection, answers, current_thread()))
+            self._found.append((connection, answers))
             if not self._stopped:
                 self._ring()
 
@@ -258,10 +258,8 @@ class Proxy:
         except BlockingIOError:
             pass
         while self._found:
-            connection, answers, thread = self._found.popleft()
+            connection, answers = self._found.popleft()
             self._lookups -= 1
-            if thread is not None:
-                thread.join()  # it has nothing more to do
             if connection.phase == "resolving":
                 connection.resume(answers)
         self._look_up()
@@ -280,9 +278,6 @@ class Proxy:
         self._listener.close()
         for connection in list(self._connections):
             connection.abort()
-        for _, _, thread in self._found:
-            if thread is not None:
-                thread.join()
         self._selector.close()
         self._wake.close()
 
