@@ -8,8 +8,7 @@ import pytest
 from agent_exec.faces.slash import files
 from agent_exec.faces.slash.core import SlashCore
 from agent_exec.faces.slash.files import SlashCandidates, candidates
-from agent_exec.faces.slash.line import split
-from faces.slash.typed import run, texts
+from faces.slash.typed import run, split, texts
 
 
 @pytest.fixture

@@ -21,10 +21,10 @@ from agent_exec.faces.slash.line import (
     joined,
     parse_slash,
     quote,
-    split,
     words_in,
 )
 from agent_exec.model.errors import InvalidArgument
+from faces.slash.typed import split
 
 OPERATORS = [
     "&&",

@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from agent_exec.faces.slash.core import ShellExecution, SlashCore
 from agent_exec.faces.slash.feedback import SlashFeedback
+from agent_exec.faces.slash.line import words_in
 from agent_exec.faces.slash.permission import ShellPermission
 from agent_exec.faces.slash.view import ShellExecutionResult, ShellOutputView
 
@@ -47,3 +48,8 @@ def script(folder: Path, name: str, text: str) -> None:
 def texts(view: ShellOutputView) -> list[str]:
     """Return the lines of a view."""
     return [line.text for line in view.snapshot().lines]
+
+
+def split(line: str) -> list[str]:
+    """Return the words of a line as text."""
+    return [word.text for word in words_in(line)]

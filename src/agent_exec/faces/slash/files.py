@@ -21,7 +21,8 @@ LOOKED_AT = 50_000
 _HIDDEN = 10
 """Hidden names are skipped, up to so many for each that is listed."""
 
-_TEXTLESS = 0.1
+_BINARY = 0.1
+"""A file is binary if more of it than this is not UTF-8."""
 
 
 class Entry(Value):
@@ -112,7 +113,8 @@ def preview(path: str, *, max_bytes: int = PREVIEW_BYTES, max_lines: int = PREVI
             os.close(fd)
     except (OSError, ValueError) as error:
         return Preview("message", (f"{name}: {_reason(error)}",))
-    if _is_binary(data):
+    unreadable = data.decode("utf-8", "replace").count("\ufffd") - data.count("\ufffd".encode())
+    if b"\0" in data or unreadable > 1 + len(data) * _BINARY:
         return Preview("binary", (f"binary, {info.st_size} bytes",))
     lines = data[:max_bytes].split(b"\n")
     if not lines[-1]:
@@ -127,12 +129,6 @@ def _folder(path: str, most: int) -> Preview:
         return Preview("message", (found.problem,))
     names = (one.shown + ("/" if one.kind == "directory" else "") for one in found.entries)
     return Preview("directory", tuple(names), found.more)
-
-
-def _is_binary(data: bytes) -> bool:
-    """True if the beginning of a file is not text: it has a NUL, or much of it is not UTF-8."""
-    bad = data.decode("utf-8", "replace").count("\ufffd") - data.count("\ufffd".encode())
-    return b"\0" in data or bad > 1 + len(data) * _TEXTLESS
 
 
 def _reason(error: "OSError | ValueError") -> "str | None":

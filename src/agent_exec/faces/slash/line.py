@@ -46,16 +46,8 @@ def words_in(line: str) -> list[Word]:
     ]
 
 
-def split(line: str) -> list[str]:
-    """Return the words of a line as text; raise ValueError if a quote is not closed."""
-    found = words_in(line)
-    if found and found[-1].open:
-        raise ValueError(f"the quote {found[-1].open} is not closed")
-    return [word.text for word in found]
-
-
 def quote(word: str) -> str:
-    """Return a word so that `split` returns it as one word; as it is, if it can be."""
+    """Return a word so that `words_in` finds it as one word; as it is, if it can be."""
     if word and _SPECIAL.isdisjoint(word):
         return word
     if "'" in word and '"' not in word:
@@ -154,13 +146,13 @@ class ShellCommandParser(Value):
         self.sanitize_args(raw)
         if len(raw) > LONGEST_LINE:
             raise SlashRefused(f"shell: more than {LONGEST_LINE} characters; put the command into a file")
-        try:
-            words = split(raw)
-        except ValueError:
-            raise SlashRefused("shell: unterminated quote; close it, there is no escape for one") from None
-        if not words or not words[0]:
+        found = words_in(raw)
+        if found and found[-1].open:
+            raise SlashRefused("shell: unterminated quote; close it, there is no escape for one")
+        if not found or not found[0].text:
             raise SlashRefused("shell: missing command; write it after /shell")
-        return ShellCommandRequest(words[0], tuple(words[1:]), working_dir)
+        program, *args = (word.text for word in found)
+        return ShellCommandRequest(program, tuple(args), working_dir)
 
 
 def is_japanese(environ: "Mapping[str, str]") -> bool:
