@@ -529,6 +529,12 @@ def test_no_file_names_this_machine() -> None:
             assert name in PERSONS, f"{file} names the home folder of {name.decode()}"
 
 
+def test_the_grammar_of_escape_sequences_is_in_one_module() -> None:
+    """The text and the screen agree where a sequence ends, because one parser says so."""
+    found = {str(module.relative_to(SOURCE)) for module in MODULES if "[0-?]" in module.read_text()}
+    assert found == {"terminal/parser.py"}
+
+
 def test_there_are_no_stray_files() -> None:
     """Swap files, backups and the like would be packed into the wheel."""
     for file in project_files():

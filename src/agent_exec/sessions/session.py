@@ -141,19 +141,15 @@ class Session:
             self._idle.start()
 
     def stop(self) -> None:
-        """Ask it to end, and see to it that it does, after its grace by force; returns at once.
-
-        On a terminal it is hung up too: shells at a prompt heed nothing else.
-        """
+        """Have it end, after its grace by force; returns at once."""
         self.run.stop()
-        if self.command.tty:
+        if self.command.tty:  # shells at a prompt heed nothing else
             self.run.signal("HUP")
 
     def hand_over(self, give: "Callable[[HandOver], str]") -> None:
-        """Have another process take the command over: `give` sees to that, and says what it is called there.
+        """Have `give` hand the command to another process, and return its name there.
 
-        The session has ended then, and keeps what it has read. If `give` raises, it goes on as if
-        nothing had happened.
+        The session has ended then, and keeps what it has read. If `give` raises, it just goes on.
         """
         from agent_exec.engine.handoff import HandOver
 
@@ -246,13 +242,13 @@ class Session:
         cancel = cancel or Cancel()
         deadline = monotonic() + seconds
         with cancel.calling(self._wake):
-            if not wanted.regexes:
-                return self._wait(deadline, wanted, cancel)
             try:
                 self._look_for(wanted.regexes)
                 return self._wait(deadline, wanted, cancel)
             finally:
-                self._look_for(())
+                if wanted.regexes and self._matcher is not None:
+                    former, self._matcher = self._matcher, None
+                    former.close()
 
     def _wait(self, deadline: float, wanted: Wanted, cancel: Cancel) -> Ending:
         pause, chunks = _FIRST_LOOK, -1
@@ -296,10 +292,7 @@ class Session:
                 eyes.leave()
 
     def _look_for(self, regexes: tuple[str, ...]) -> None:
-        """Start to look for patterns in what is new, or stop if there are none."""
-        former, self._matcher = self._matcher, None
-        if former is not None:
-            former.close()
+        """Start to look for patterns in what is new, if there are any and it has not ended."""
         if regexes and not self.ended:
             from agent_exec.sessions.matcher import Matcher
 

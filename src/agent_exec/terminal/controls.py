@@ -162,15 +162,14 @@ def _delete_cells(screen: "Screen", numbers: "Numbers") -> None:
     screen.wrapping = False
 
 
-def _shift_lines(direction: int) -> "Action":
-    """Return what takes lines out at the cursor, or makes room for some if the direction is negative."""
+def _delete_lines(screen: "Screen", numbers: "Numbers", direction: int = 1) -> None:
+    if screen.top <= screen.row <= screen.bottom:
+        screen.grid.scroll(screen.row, screen.bottom, direction * _count(numbers), screen.blank)
+        _to_start(screen)
 
-    def shift_lines(screen: "Screen", numbers: "Numbers") -> None:
-        if screen.top <= screen.row <= screen.bottom:
-            screen.grid.scroll(screen.row, screen.bottom, direction * _count(numbers), screen.blank)
-            _to_start(screen)
 
-    return shift_lines
+def _insert_lines(screen: "Screen", numbers: "Numbers") -> None:
+    _delete_lines(screen, numbers, -1)
 
 
 def _scroll_up(screen: "Screen", numbers: "Numbers") -> None:
@@ -281,8 +280,8 @@ SEQUENCES: "dict[str, Action]" = {
     "I": _tab,
     "J": _erase_screen,
     "K": _erase_line,
-    "L": _shift_lines(-1),
-    "M": _shift_lines(1),
+    "L": _insert_lines,
+    "M": _delete_lines,
     "P": _delete_cells,
     "S": _scroll_up,
     "T": _scroll_down,

@@ -2,37 +2,14 @@
 
 from agent_exec.model.errors import InvalidArgument
 
-_PLAIN = {
-    "enter": b"\r",
-    "return": b"\r",
-    "cr": b"\r",
-    "tab": b"\t",
-    "esc": b"\x1b",
-    "escape": b"\x1b",
-    "bs": b"\x7f",
-    "backspace": b"\x7f",
-    "space": b" ",
-    "lt": b"<",
-    "gt": b">",
-}
+_PLAIN = {"tab": b"\t", "space": b" ", "lt": b"<", "gt": b">"}
+_PLAIN |= dict.fromkeys(("enter", "return", "cr"), b"\r")
+_PLAIN |= dict.fromkeys(("esc", "escape"), b"\x1b")
+_PLAIN |= dict.fromkeys(("bs", "backspace"), b"\x7f")
 _CURSOR = {"up": "A", "down": "B", "right": "C", "left": "D", "home": "H", "end": "F"}
 _FUNCTION = {"f1": "P", "f2": "Q", "f3": "R", "f4": "S"}
-_NUMBERED = {
-    "insert": 2,
-    "ins": 2,
-    "del": 3,
-    "delete": 3,
-    "pageup": 5,
-    "pagedown": 6,
-    "f5": 15,
-    "f6": 17,
-    "f7": 18,
-    "f8": 19,
-    "f9": 20,
-    "f10": 21,
-    "f11": 23,
-    "f12": 24,
-}
+_NUMBERED = {"insert": 2, "ins": 2, "del": 3, "delete": 3, "pageup": 5, "pagedown": 6}
+_NUMBERED |= {"f5": 15, "f6": 17, "f7": 18, "f8": 19, "f9": 20, "f10": 21, "f11": 23, "f12": 24}
 _CONTROLS = {"@": 0, "space": 0, "[": 27, "\\": 28, "]": 29, "^": 30, "_": 31, "/": 31, "?": 127}
 _LONGEST_NAME = 32
 
@@ -40,10 +17,9 @@ _LONGEST_NAME = 32
 def translate(text: str, application: bool = False) -> bytes:
     """Return the bytes for text in which keys are written as `<C-c>`, `<Up>`, `<A-x>`, `<F5>`.
 
-    Names have no blanks and may be written in any case; text outside of them
-    is itself, and so is a `<` that begins none. `application` chooses the
-    other form of the cursor keys, which some programs ask for. A name that
-    nobody knows is refused.
+    Names have no blanks and may be written in any case; text outside of them is itself, and so is a
+    `<` that begins none. `application` chooses the other form of the cursor keys, which some
+    programs ask for. An unknown name raises InvalidArgument.
     """
     out = bytearray()
     place = 0

@@ -57,7 +57,7 @@ def detach(session: "Session", root: str, environ: "Mapping[str, str]") -> str:
 
 
 def _report(plan: "Plan") -> dict[str, object]:
-    """Return what the record says of the box: how strong it is, but not what it kept the command from."""
+    """Return the report on the box for the record, without what it kept the command from."""
     return {
         "backend": str(plan.backend),
         "strength": str(backend(plan.backend).strength),

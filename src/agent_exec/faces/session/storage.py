@@ -14,10 +14,10 @@ _ROUNDS = 10
 
 
 class Storage:
-    """A folder for as long as this process lives; those of processes that are gone are taken away.
+    """A folder for as long as this process lives; those of processes that are gone are removed.
 
-    It is one of many in the folder `above`. Whoever holds the lock in it may
-    take it away: its server, or another that finds the lock free.
+    It is one of many in the folder `above`. The holder of the lock in it may remove it: its server,
+    or another that finds the lock free.
     """
 
     __slots__ = ("_lock", "above", "folder")
@@ -35,7 +35,7 @@ class Storage:
         self.folder, self._lock = _make(self.above)
 
     def close(self) -> None:
-        """Take the folder away; harmless when repeated."""
+        """Remove the folder; harmless when repeated."""
         for _ in range(_ROUNDS):  # a server that sweeps it just now puts a lock there once more
             shutil.rmtree(self.folder, ignore_errors=True)
             if not os.path.lexists(self.folder):
@@ -51,7 +51,7 @@ def _check(root: str) -> None:
 
 
 def _make(root: str) -> tuple[str, FileLock]:
-    """Return a new folder whose lock we hold; one that another server sweeps away before we do is not it."""
+    """Return a new folder whose lock we hold; retry if another server sweeps it away first."""
     while True:
         folder = tempfile.mkdtemp(prefix=_NAME, dir=root)
         lock = FileLock(os.path.join(folder, _LOCK))
@@ -65,17 +65,16 @@ def _make(root: str) -> tuple[str, FileLock]:
 
 
 def _sweep(root: str) -> None:
-    """Take away what servers have left that were killed."""
+    """Remove what killed servers have left."""
     for name in os.listdir(root):
-        if not name.startswith(_NAME):
-            continue
-        lock = FileLock(os.path.join(root, name, _LOCK))
+        folder = os.path.join(root, name)
+        lock = FileLock(os.path.join(folder, _LOCK))
         try:
-            if not lock.acquire():
+            if not name.startswith(_NAME) or not lock.acquire():
                 continue
-        except OSError:  # somebody else has taken it away
+        except OSError:  # another server has removed it
             continue
-        shutil.rmtree(os.path.join(root, name), ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
         lock.release()
         if os.name == "nt":  # which keeps files that are open; elsewhere, it may be another's by now
-            shutil.rmtree(os.path.join(root, name), ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)

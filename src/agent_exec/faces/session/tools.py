@@ -154,7 +154,11 @@ class SessionTools:
     def _list(self, given: object, _cancelled: "Cancel | None") -> Result:
         parse("list_sessions", given)
         found = [_listed(one) for one in (*self.sessions.registry.live(), *self.sessions.registry.ended())]
-        lines = [f"{one['session_id']} {_state(one)} {visible(one['cmd'])}" for one in found]
+        lines = []
+        for one in found:
+            state = "running" if one["running"] else "exited"
+            state = f"job {one['job_id']}" if "job_id" in one else state
+            lines.append(f"{one['session_id']} {state} {visible(one['cmd'])}")
         return Result("\n".join(lines) or "There are no sessions.", {"sessions": found})
 
     def _resize(self, given: object, _cancelled: "Cancel | None") -> Result:
@@ -249,12 +253,6 @@ def open_tools(
 
 def _result(answer: "Answer") -> Result:
     return Result(answer.text(), answer.structured())
-
-
-def _state(told: "dict[str, Any]") -> str:
-    if "job_id" in told:
-        return f"job {told['job_id']}"
-    return "running" if told["running"] else "exited"
 
 
 def _listed(session: "Session") -> "dict[str, Any]":
