@@ -12,7 +12,6 @@ from agent_exec.model.limits import Limits
 from agent_exec.model.output import Head
 from agent_exec.requests import shells, variables
 from agent_exec.requests.folders import Workspace
-from agent_exec.sessions.registry import Registry
 from agent_exec.sessions.session import Session
 from agent_exec.sessions.transcript import Taken, Transcript
 from agent_exec.tools.tool import watch
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from agent_exec.model.cancel import Cancel
     from agent_exec.patch.apply import Applied
     from agent_exec.requests.dispatch import Dispatcher
+    from agent_exec.sessions.registry import Registry
     from agent_exec.sessions.session import Ending
 
 INTERRUPT = b"\x03"
@@ -49,9 +49,9 @@ class Sessions:
         folder: str,
         terms: "Terms",
         dispatcher: "Dispatcher",
+        registry: "Registry",
         *,
         jobs: str | None = None,
-        limit: int = 64,
         roots: "Sequence[str]" = (),
         longest: float | None = None,
     ) -> None:
@@ -59,7 +59,7 @@ class Sessions:
         self.terms = terms
         self.sandbox = dispatcher.sandbox
         self.jobs = jobs
-        self.registry = Registry(folder, limit)
+        self.registry = registry
         self._roots = Workspace(workspace, *roots) if roots else None
         self._longest = longest
         self._pipelines = os.path.join(folder, "pipelines")

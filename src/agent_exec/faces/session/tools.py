@@ -17,6 +17,7 @@ from agent_exec.patch.journal import recover
 from agent_exec.places import here
 from agent_exec.requests.dispatch import Dispatcher
 from agent_exec.requests.opening import IN_FORCE
+from agent_exec.sessions.registry import Registry
 from agent_exec.tools.tool import Call, Result
 
 TYPE_CHECKING = False
@@ -225,6 +226,7 @@ def open_tools(
     recover()
     storage = Storage()
     try:
+        registry = Registry(storage.folder, limit)  # refuses a bad limit
         dispatcher = Dispatcher(
             rules,
             approver,
@@ -240,7 +242,7 @@ def open_tools(
             storage.folder,
             terms or USUAL,
             dispatcher,
-            limit=limit,
+            registry,
             jobs=None if jobs is None else os.path.abspath(jobs),
             roots=roots,
             longest=longest,
