@@ -15,7 +15,8 @@ if __name__ == "__main__":
     from agent_exec.apps.mcp import server
     from agent_exec.apps.mcp.transport import http
     from agent_exec.apps.mcp.transport import http_clients as httpclients
-    from agent_exec.apps.web import connection, guard, visitors
+    from agent_exec.apps.web import guard, visitors
+    from agent_exec.apps.web import server as connection
 
     server.PROGRESS_EVERY = 0.05
     for word in os.environ.get("FAKE_HTTP", "").split():

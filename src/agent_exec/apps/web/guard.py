@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from anyio import fail_after, move_on_after
 
-from agent_exec.apps.web.connection import TRANSPORT
+from agent_exec.apps.web.server import TRANSPORT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -93,17 +93,24 @@ class Guard:
 
     async def body(self, scope: "Scope", receive: "Receive", send: "Send") -> bytes | None:
         """Return the whole body of a request; None if it was answered, or the client has gone."""
+        body = bytearray()
+        fits = more = declared(scope) <= LARGEST
         try:
-            if declared(scope) > LARGEST:
-                raise _TooLarge
             with fail_after(PATIENCE):
-                return await _body(receive)
+                while fits and more:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        return None
+                    body += message.get("body", b"")
+                    fits, more = len(body) <= LARGEST, message.get("more_body", False)
         except TimeoutError:
-            message = f"a request must have come within {PATIENCE:.0f} s"
-            await self._render(408, message)(scope, receive, send)
-        except _TooLarge:
-            message = f"a request may have {LARGEST} bytes, not more; write large data to a file first"
-            await self.refuse(413, message, scope, receive, send)
+            said = f"a request must have come within {PATIENCE:.0f} s"
+            await self._render(408, said)(scope, receive, send)
+            return None
+        if fits:
+            return bytes(body)
+        said = f"a request may have {LARGEST} bytes, not more; write large data to a file first"
+        await self.refuse(413, said, scope, receive, send)
         return None
 
     def _refusal(self, scope: "Scope", token: bool, without: str, own_page: bool) -> tuple[int, str] | None:
@@ -131,17 +138,13 @@ class Guard:
             return False
 
 
-class _TooLarge(Exception):
-    """A body is larger than LARGEST."""
-
-
 def same(given: str, wanted: str) -> bool:
     """True if two texts are equal, compared in constant time."""
     return hmac.compare_digest(given.encode("utf-8", "replace"), wanted.encode())
 
 
 def fields(scope: "Scope", name: str) -> list[str]:
-    """Return the values of a header, in lower case its name, as often as it was sent."""
+    """Return all values of a header, whose name is in lower case."""
     wanted = name.encode()
     return [value.decode("latin-1") for field, value in scope["headers"] if field == wanted]
 
@@ -162,19 +165,3 @@ def _split(field: str) -> tuple[str, str]:
     if host.startswith("[") and host.endswith("]"):
         return host[1:-1].lower(), port or _DEFAULT_PORT
     return "" if ":" in host else host.lower(), port or _DEFAULT_PORT
-
-
-async def _body(receive: "Receive") -> bytes | None:
-    """Read the whole body; None if the client goes before it has come."""
-    pieces: list[bytes] = []
-    size = 0
-    while True:
-        message = await receive()
-        if message["type"] != "http.request":
-            return None
-        pieces.append(message.get("body", b""))
-        size += len(pieces[-1])
-        if size > LARGEST:
-            raise _TooLarge
-        if not message.get("more_body", False):
-            return b"".join(pieces)

@@ -1,4 +1,4 @@
-"""Serves an ASGI application on a socket: uvicorn's parsers of HTTP and websockets, without its main loop."""
+"""Serves an ASGI application on a socket: uvicorn's parsers of HTTP and websockets, with our deadlines."""
 
 import logging
 import os
@@ -9,16 +9,27 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 from uvicorn import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from agent_exec.apps.web.connection import Connection
+from agent_exec.apps.web.visitors import pass_on
 
 if TYPE_CHECKING:
     import asyncio
 
+    from h11 import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from agent_exec.apps.web.visitors import Visitors
+
+TRANSPORT = "agent_exec.transport"
+"""The key in a request's state of the transport of its connection."""
+
+HEAD_PATIENCE = 15.0
+"""Seconds within which the head of a request must have come."""
+
+READ_PATIENCE = 60.0
+"""Seconds after which a client that reads nothing of its answer is disconnected."""
 
 LONGEST = 1 << 20
 """The maximum size of a websocket message in bytes, such as a text that was pasted."""
@@ -28,6 +39,86 @@ _KEEP_ALIVE = 60
 _PING, _PONG = 30, 15
 """Seconds between pings to a websocket, and seconds within which the pong must have come."""
 _GRACE = 2.0
+
+
+class Connection(H11Protocol):
+    """A connection that ends when its client is too slow; requests have its transport in their state.
+
+    Private names of uvicorn are used, hence the upper bound of its version.
+    """
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._head: asyncio.TimerHandle | None = None
+        self._reading: asyncio.TimerHandle | None = None
+        self._upgraded = False
+
+    def connection_made(self, transport: "asyncio.Transport") -> None:  # type: ignore[override]
+        """Start the clock of the head."""
+        super().connection_made(transport)
+        self.app_state = {TRANSPORT: transport}
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        """Parse some bytes; more bytes of a head do not set its clock back."""
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the clocks."""
+        self._stop(head=True, reading=True)
+        self._unset_keepalive_if_required()
+        super().connection_lost(exc)
+
+    def handle_websocket_upgrade(self, event: "Request") -> None:
+        """Leave the connection to a websocket; before the token was checked, only its head is passed on."""
+        before = self.transport.get_protocol()
+        super().handle_websocket_upgrade(event)
+        self._stop(head=True, reading=True)
+        self._upgraded = True
+        pass_on(self.transport, before)
+
+    def pause_writing(self) -> None:
+        """Wait for the client to read; not for ever."""
+        super().pause_writing()
+        self._wait_for_reader(self.transport.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        """Continue."""
+        self._stop(reading=True)
+        super().resume_writing()
+
+    def on_response_complete(self) -> None:
+        """Be ready for the next request."""
+        self._stop(head=True)
+        super().on_response_complete()
+
+    def _watch(self) -> None:
+        """Run the clock while a head is to come."""
+        if self._upgraded:
+            return
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._stop(head=True)
+        elif self._head is None and not self.transport.is_closing():
+            self._head = self.loop.call_later(HEAD_PATIENCE, self.transport.abort)
+
+    def _stop(self, *, head: bool = False, reading: bool = False) -> None:
+        if head and self._head is not None:
+            self._head.cancel()
+            self._head = None
+        if reading and self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
+
+    def _wait_for_reader(self, size: int) -> None:
+        def look() -> None:
+            left = self.transport.get_write_buffer_size()
+            if left < size:
+                self._wait_for_reader(left)
+            else:
+                self.transport.abort()
+
+        self._reading = self.loop.call_later(READ_PATIENCE, look)
 
 
 class Server:

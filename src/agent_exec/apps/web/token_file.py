@@ -20,61 +20,51 @@ def token_of_file(path: str) -> str:
     Raise UsageError for a link, a file that others may read or write, a file
     of another user, and a file without a secret.
     """
+    doing = "made"
     try:
         if path == os.path.abspath(token_place()):
             make_folder(os.path.dirname(path))
-        return _made(path)
-    except FileExistsError:
-        pass
-    except OSError as error:
-        raise _cannot(path, "made", error) from None
-    try:
-        with open(path, "rb", opener=_opened) as file:
+        if not os.path.lexists(path):
+            token = secrets.token_urlsafe(_BYTES)
+            try:
+                write_file(path, f"{token}\n".encode(), new=True)
+                return token
+            except FileExistsError:
+                pass  # another server was faster
+        doing = "read"
+        with open(path, "rb", opener=_open) as file:
             _check(path, os.fstat(file.fileno()))
             text = file.read(_MOST + 1)
     except OSError as error:
         if error.errno == ELOOP:
-            raise UsageError(f"--token-file: {path!r} is a link; name the file itself", "mcp") from None
-        raise _cannot(path, "read", error) from None
-    token = text.strip()
-    if not (_LEAST <= len(token) <= _MOST and token.isascii() and all(33 <= byte < 127 for byte in token)):
-        raise UsageError(
-            f"--token-file: {path!r} must hold one word of {_LEAST} to {_MOST} letters, digits and signs;"
-            " remove it, and a new one is made",
-            "mcp",
+            raise _unusable(f"{path!r} is a link; name the file itself") from None
+        raise _unusable(
+            f"{path!r} cannot be {doing}: {error.strerror}; name a file in a folder of yours"
+        ) from None
+    secret = text.strip()
+    if not (_LEAST <= len(secret) <= _MOST and all(33 <= byte < 127 for byte in secret)):
+        raise _unusable(
+            f"{path!r} must hold one word of {_LEAST} to {_MOST} letters, digits and signs;"
+            " remove it, and a new one is made"
         )
-    return token.decode()
+    return secret.decode()
 
 
-def _made(path: str) -> str:
-    """Write a new secret into a new file; raise FileExistsError if there is one."""
-    if os.path.lexists(path):
-        raise FileExistsError
-    token = secrets.token_urlsafe(_BYTES)
-    write_file(path, f"{token}\n".encode(), new=True)
-    return token
-
-
-def _cannot(path: str, what: str, error: OSError) -> UsageError:
-    return UsageError(
-        f"--token-file: {path!r} cannot be {what}: {error.strerror}; name a file in a folder of yours", "mcp"
-    )
-
-
-def _opened(path: str, flags: int) -> int:
-    # A pipe would have us wait; a link may lead to what another chose.
+def _open(path: str, flags: int) -> int:
+    # A pipe would have us wait; a link may lead to a file that another user chose.
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
 
 
 def _check(path: str, found: os.stat_result) -> None:
     if not stat.S_ISREG(found.st_mode):
-        raise UsageError(f"--token-file: {path!r} is no file; name another", "mcp")
+        raise _unusable(f"{path!r} is no file; name another")
     if sys.platform == "win32":
         return  # the rights of a file are those of its folder there
     if found.st_uid != os.geteuid():
-        raise UsageError(f"--token-file: {path!r} belongs to somebody else; name one of your own", "mcp")
+        raise _unusable(f"{path!r} belongs to somebody else; name one of your own")
     if found.st_mode & 0o077:
-        raise UsageError(
-            f"--token-file: others may read or write {path!r}; remove it, and a private one is made",
-            "mcp",
-        )
+        raise _unusable(f"others may read or write {path!r}; remove it, and a private one is made")
+
+
+def _unusable(problem: str) -> UsageError:
+    return UsageError(f"--token-file: {problem}", "mcp")

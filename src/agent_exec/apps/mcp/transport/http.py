@@ -1,4 +1,4 @@
-"""The life of the MCP server over HTTP: many clients, until a signal asks it to end."""
+"""The MCP server over HTTP: one path behind the guard, many clients, until a signal asks it to end."""
 
 import asyncio
 import faulthandler
@@ -7,25 +7,30 @@ import socket
 import sys
 from errno import EADDRNOTAVAIL
 from ipaddress import ip_address
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from agent_exec.apps.mcp.threads import somehow
-from agent_exec.apps.mcp.transport.http_clients import Clients
-from agent_exec.apps.mcp.transport.http_gate import PATH, Gate, refusal
+from agent_exec.apps.mcp.transport.http_clients import Clients, refusal
 from agent_exec.apps.signals import first_signal
 from agent_exec.apps.usage import UsageError
-from agent_exec.apps.web.guard import Guard
+from agent_exec.apps.web.guard import Guard, fields, same
 from agent_exec.apps.web.server import Server, bind
 from agent_exec.apps.web.token_file import token_of_file
 from agent_exec.apps.web.visitors import Visitors
+from agent_exec.model.jsonline import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from starlette.types import Message, Receive, Scope, Send
+
     from agent_exec.apps.mcp.main import Where
     from agent_exec.tools.tool import Toolset
+
+PATH = "/mcp"
+_LONGEST_NAME = 64
 
 MOST = 256
 """How many connections of clients with the token there may be."""
@@ -65,7 +70,7 @@ async def _run(
     try:
         async with anyio.create_task_group() as group:
             clients = Clients(group, opened, where.idle)
-            server = Server(Gate(clients.serve, token, guard), visitors)
+            server = Server(Gate(clients, token, guard), visitors)
             await server.start(listener)
             _say_ready(where, listener)
             await asked
@@ -123,3 +128,89 @@ def _say_ready(where: "Where", listener: socket.socket) -> None:
     )
     sys.stderr.write("".join(f"agent-exec: {line}\n" for line in lines))
     sys.stderr.flush()
+
+
+class Gate:
+    """Passes on requests with the name after the path and the whole body; answers all others itself."""
+
+    def __init__(self, clients: Clients, token: str, guard: Guard) -> None:
+        self._clients = clients
+        self._token = token
+        self._guard = guard
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Serve one request."""
+        send = _escaping(send)
+        if not await self._guard.admit(
+            scope,
+            receive,
+            send,
+            token=self._has_token(scope),
+            without="send the header `Authorization: Bearer TOKEN` with the server's token",
+        ):
+            return
+        name = _name(scope["path"])
+        if name is None:
+            await self._guard.refuse(404, f"the protocol is at {PATH}, or {PATH}/NAME", scope, receive, send)
+            return
+        body = await self._guard.body(scope, receive, send)
+        if body is not None:
+            await self._clients.serve(scope, _again(body, receive), send, name, body)
+
+    def _has_token(self, scope: "Scope") -> bool:
+        given = fields(scope, "authorization")
+        scheme, _, token = (given[0] if len(given) == 1 else "").partition(" ")
+        return same(token.strip(), self._token) and scheme.lower() == "bearer"
+
+
+def _name(path: str) -> str | None:
+    """Return the name after the path of the protocol, "" without one; None for any other path."""
+    rest = path[len(PATH) :]
+    plain = rest[1:].replace("-", "").replace("_", "").replace(".", "")
+    if not path.startswith(PATH) or (
+        rest not in ("", "/")
+        and not (rest[0] == "/" and plain.isalnum() and plain.isascii() and len(rest) <= _LONGEST_NAME)
+    ):
+        return None
+    return rest.lstrip("/")
+
+
+def _again(body: bytes, receive: "Receive") -> "Receive":
+    """Return a `receive` that gives the body once more, and then what comes after it."""
+    messages: list[dict[str, Any]] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def taken() -> "Message":
+        return messages.pop() if messages else await receive()
+
+    return taken
+
+
+def _escaping(send: "Send") -> "Send":
+    """Return a `send` for JSON, or events of JSON, that escapes control characters, as over stdio.
+
+    Both are sent in pieces of whole text. The head of an answer that says
+    how long it is waits for the body, which escapes make longer.
+    """
+    heads: list[Message] = []
+
+    async def sent(message: "Message") -> None:
+        if message["type"] == "http.response.start" and any(
+            name.lower() == b"content-length" for name, _ in message["headers"]
+        ):
+            heads.append(message)
+            return
+        body = message.get("body", b"")
+        if not body.isascii() or b"\x7f" in body:
+            body = escaped(body.decode(errors="replace")).encode()
+            message = {**message, "body": body}
+        if heads:
+            head = heads.pop()
+            length = str(len(body)).encode()
+            fields = [
+                (name, length if name.lower() == b"content-length" else value)
+                for name, value in head["headers"]
+            ]
+            await send({**head, "headers": fields})
+        await send(message)
+
+    return sent

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp_types import CLIENT_INFO_META_KEY
+from mcp_types import CLIENT_INFO_META_KEY, INVALID_REQUEST, ErrorData, JSONRPCError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from starlette.responses import Response
 
 from agent_exec.apps.mcp.server import build
 from agent_exec.apps.mcp.threads import in_thread, somehow
-from agent_exec.apps.mcp.transport.http_gate import refusal
 from agent_exec.apps.web.guard import LARGEST
 from agent_exec.model.errors import AgentExecError
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
     from anyio.abc import TaskGroup
-    from starlette.types import Message, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from agent_exec.tools.tool import Toolset
 
@@ -37,6 +37,8 @@ GONE_AFTER = 60.0
 
 _SESSION = b"mcp-session-id"
 _VERSION = b"mcp-protocol-version"
+_NO_SESSION = "there is no such session; begin a new one"
+_HINTS = {401: {"www-authenticate": "Bearer"}, 503: {"retry-after": "1"}}
 
 
 class Client:
@@ -53,8 +55,20 @@ class Client:
         self._patience = patience
         self._last = anyio.current_time()
 
-    async def serve(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        """Serve one of its requests."""
+    async def serve(
+        self,
+        scope: "Scope",
+        receive: "Receive",
+        send: "Send",
+        began: "Callable[[Message], object]" = lambda _: None,
+    ) -> None:
+        """Serve one of its requests; `began` gets the head of an answer that is not an error."""
+
+        async def watched(message: "Message") -> None:
+            if message["type"] == "http.response.start" and message["status"] < 400:
+                began(message)
+            await send(message)
+
         request = anyio.CancelScope()
         self._requests.add(request)
         try:
@@ -63,13 +77,26 @@ class Client:
                 if self.failed is not None:
                     await refusal(500, f"{self.failed.code}: {self.failed.message}")(scope, receive, send)
                 elif self.manager is None or self.ended:
-                    await _no_session(scope, receive, send)
+                    await refusal(404, _NO_SESSION)(scope, receive, send)
                 else:
-                    await self.manager.handle_request(scope, receive, send)
+                    await self.manager.handle_request(scope, receive, watched)
         finally:
             self._requests.discard(request)
             self._last = anyio.current_time()
             self._stirred.set()
+
+    async def go_on(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Serve a request of a session; one may end it, one may listen for as long as the client is there."""
+        heads: list[Message] = []
+
+        def began(head: "Message") -> None:
+            heads.append(head)
+            if scope["method"] == "GET":
+                self.listened()
+
+        await self.serve(scope, receive, send, began)
+        if heads and scope["method"] == "DELETE":
+            self.end()
 
     def listened(self) -> None:
         """Note that it listens, so that we hear when it goes."""
@@ -134,22 +161,18 @@ class Clients:
         """Have a request served by the client that it is of."""
         fields = dict(scope["headers"])
         session, version = fields.get(_SESSION), fields.get(_VERSION, b"").decode("latin-1")
+        serve: ASGIApp
         if session is not None:
             client = self._known.get(("session", session))
-            await (
-                _no_session(scope, receive, send)
-                if client is None
-                else _continue(client, scope, receive, send)
-            )
+            serve = refusal(404, _NO_SESSION) if client is None else client.go_on
         elif version and version not in HANDSHAKE_PROTOCOL_VERSIONS:
             client = self._client(("name", name, _says_it_is(body)))
-            await (client.serve if client else _too_many)(scope, receive, send)
-        elif scope["method"] == "POST" and _method(body) == "initialize":
-            await self._greet(scope, receive, send)
+            serve = _too_many() if client is None else client.serve
+        elif scope["method"] == "POST" and _message(body).get("method") == "initialize":
+            serve = self._greet
         else:
-            await refusal(400, "a session begins with `initialize`; what follows names its Mcp-Session-Id")(
-                scope, receive, send
-            )
+            serve = refusal(400, "a session begins with `initialize`; what follows names its Mcp-Session-Id")
+        await serve(scope, receive, send)
 
     async def _greet(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Begin a session, under the name that it is given."""
@@ -157,23 +180,18 @@ class Clients:
         opening = ("opening", self._number)
         client = self._client(opening)
         if client is None:
-            await _too_many(scope, receive, send)
+            await _too_many()(scope, receive, send)
             return
-        named = False
 
-        async def watched(message: "Message") -> None:
-            nonlocal named
-            if message["type"] == "http.response.start" and message["status"] < 400:
-                session = dict(message["headers"]).get(_SESSION)
-                if session is not None:
-                    self._known["session", session] = self._known.pop(opening)
-                    named = True
-            await send(message)
+        def named(head: "Message") -> None:
+            session = dict(head["headers"]).get(_SESSION)
+            if session is not None:
+                self._known["session", session] = self._known.pop(opening)
 
         try:
-            await client.serve(scope, receive, watched)
+            await client.serve(scope, receive, send, named)
         finally:
-            if not named:
+            if opening in self._known:
                 client.end()
 
     def _client(self, key: "Hashable") -> Client | None:
@@ -195,30 +213,19 @@ class Clients:
                 del self._known[key]
 
 
-async def _continue(client: Client, scope: "Scope", receive: "Receive", send: "Send") -> None:
-    """Serve a request of a session; one may end it, and one may listen for as long as the client is there."""
-    well = False
-
-    async def watched(message: "Message") -> None:
-        nonlocal well
-        if message["type"] == "http.response.start" and message["status"] < 400:
-            well = True
-            if scope["method"] == "GET":
-                client.listened()
-        await send(message)
-
-    await client.serve(scope, receive, watched)
-    if well and scope["method"] == "DELETE":
-        client.end()
+def refusal(status: int, message: str) -> Response:
+    """Return an answer that refuses a request, as an error of JSON-RPC."""
+    body = JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=INVALID_REQUEST, message=message))
+    headers = {"connection": "close", "cache-control": "no-store", **_HINTS.get(status, {})}
+    return Response(
+        body.model_dump_json(by_alias=True, exclude_unset=True), status, headers, "application/json"
+    )
 
 
-async def _no_session(scope: "Scope", receive: "Receive", send: "Send") -> None:
-    await refusal(404, "there is no such session; begin a new one")(scope, receive, send)
-
-
-async def _too_many(scope: "Scope", receive: "Receive", send: "Send") -> None:
-    message = f"there are {MOST} clients already; end one of them, or wait until one has been idle for long"
-    await refusal(503, message)(scope, receive, send)
+def _too_many() -> Response:
+    return refusal(
+        503, f"there are {MOST} clients already; end one of them, or wait until one has been idle for long"
+    )
 
 
 def _message(body: bytes) -> dict[str, Any]:
@@ -227,10 +234,6 @@ def _message(body: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _method(body: bytes) -> object:
-    return _message(body).get("method")
 
 
 def _says_it_is(body: bytes) -> str:
