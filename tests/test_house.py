@@ -249,8 +249,7 @@ def test_commands_are_dispatched_in_one_place() -> None:
     assert places(r"sandbox\(\)\.guard\(") == {
         "jobs/confined_job.py",  # in the supervisor of a job, by the order that it was sent
         "requests/dispatch.py",
-        "sandbox/plan/plan.py",  # for `run(..., sandbox=profile)`, which no face calls
-        "sandbox/profile.py",
+        "sandbox/plan/ours.py",  # for `run(..., sandbox=profile)`, which no face calls
     }
     assert places("sandbox must be a Profile") == {"engine/engine.py", "requests/dispatch.py"}
     assert places(r"\brun_command\(") == {"engine/engine.py", "requests/dispatch.py"}

@@ -105,3 +105,19 @@ def test_where_one_is_can_be_told_and_not_be_said_from_outside() -> None:
 def test_bytes_and_odd_names_come_through_as_they_are() -> None:
     env = {b"A\xff": b"\xfe\n", b"": b"x"}
     assert scrub(env, Profile(), backend="ns") == {b"A\xff": b"\xfe\n"} | ADDED
+
+
+def test_only_what_has_changed_is_judged_again() -> None:
+    """And the result is the same as without the memory of an earlier one."""
+    profile = Profile("read-only")
+    first = {"NUMBER": "1", "PLAIN": "a", "GONE": "x"}
+    known = (first, scrub(first, profile))
+    for env in (
+        first,
+        {**first, "NUMBER": "2"},
+        {**first, "PLAIN": "ghp_" + "a" * 36},
+        {"NUMBER": "1", "PLAIN": "a"},
+        {**first, "API_TOKEN": "secret"},
+    ):
+        assert scrub(env, profile, before=known) == scrub(env, profile)
+    assert b"PLAIN" not in scrub({**first, "PLAIN": "ghp_" + "a" * 36}, profile, before=known)

@@ -1,16 +1,21 @@
-"""Who can carry out a plan: the backends, strongest first, and what each of them does not enforce."""
+"""What carries out a plan: the backends, strongest first, their gaps, and the order that makes a box."""
 
 import os
 import sys
+from errno import EAGAIN
 
+from agent_exec.model.box_spec import Box
+from agent_exec.model.digest import sha256
+from agent_exec.model.paths import inside
 from agent_exec.model.value import Value
+from agent_exec.sandbox.setup_steps import STEPS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from agent_exec.model.box_spec import Server
     from agent_exec.sandbox.plan.plan import Plan
-
 
 _SHOWN = 10
 _TRUNCATES, _SCOPES = 3, 6
@@ -27,17 +32,9 @@ class Backend(Value):
     name: str
     strength: str
     entry: str
-    gaps: "Callable[[Plan], tuple[str, ...]]"
-    refuses: "Callable[[Plan], str]"
+    gaps: "Callable[[Plan], tuple[str, ...]]" = lambda _plan: ()
+    refuses: "Callable[[Plan], str]" = lambda _plan: ""
     own_pids: bool = True
-
-
-def _no_gaps(_plan: "Plan") -> tuple[str, ...]:
-    return ()
-
-
-def _nothing(_plan: "Plan") -> str:
-    return ""
 
 
 _COUNTED = "inotify instances, terminals: what one command takes is missing for others of the same user"
@@ -52,7 +49,6 @@ def _bwrap_gaps(plan: "Plan") -> tuple[str, ...]:
 
 
 def _bwrap_refuses(plan: "Plan") -> str:
-    from agent_exec.model.paths import inside
     from agent_exec.sandbox.linux.bwrap import PLACES
 
     if getattr(os, "geteuid", lambda: 0)() == 0:
@@ -60,7 +56,7 @@ def _bwrap_refuses(plan: "Plan") -> str:
     found = [os.path.realpath(place) for place in PLACES if os.path.exists(place)]
     if not found:
         return f"it is not installed (looked for {', '.join(PLACES)})"
-    if any(inside(found[0], root.path) for root in plan.roots):
+    if inside(found[0], *(root.path for root in plan.roots)):
         return "it lies in a root, where commands could change it"
     return ""
 
@@ -91,16 +87,20 @@ def _such_as(paths: tuple[str, ...]) -> str:
     return f" ({', '.join(paths[:_SHOWN])}{' …' if len(paths) > _SHOWN else ''})" if paths else ""
 
 
+def _no_hosts(plan: "Plan") -> str:
+    return "" if isinstance(plan.profile.net, str) else "a list of hosts needs a network of the box's own"
+
+
 def _landlock_refuses(plan: "Plan") -> str:
-    if not isinstance(plan.profile.net, str):
-        return "a list of hosts needs a network of the box's own"
+    if reason := _no_hosts(plan):
+        return reason
     if 0 < _landlock() < _TRUNCATES:
         return "this kernel's Landlock is too old: what may not be written to could be truncated"
     return ""
 
 
 def _landlock() -> int:
-    """Return the version of the kernel's Landlock, 0 if there is none or nobody knows."""
+    """Return the version of the kernel's Landlock, 0 if there is none or it cannot be asked."""
     from agent_exec.sandbox.linux.landlock import abi
 
     try:
@@ -115,13 +115,7 @@ def _seatbelt_gaps(plan: "Plan") -> tuple[str, ...]:
     return unenforced(plan)
 
 
-def _seatbelt_refuses(plan: "Plan") -> str:
-    if not isinstance(plan.profile.net, str):
-        return "a list of hosts needs a network of the box's own"
-    return ""
-
-
-NS = Backend("ns", "full", "agent_exec.sandbox.linux.namespaces", _no_gaps, _nothing)
+NS = Backend("ns", "full", "agent_exec.sandbox.linux.namespaces")
 BWRAP = Backend("bwrap", "full", "agent_exec.sandbox.linux.bwrap", _bwrap_gaps, _bwrap_refuses)
 LANDLOCK = Backend(
     "landlock",
@@ -131,7 +125,7 @@ LANDLOCK = Backend(
     _landlock_refuses,
     own_pids=False,
 )
-SEATBELT = Backend("seatbelt", "degraded", "", _seatbelt_gaps, _seatbelt_refuses, own_pids=False)
+SEATBELT = Backend("seatbelt", "degraded", "", _seatbelt_gaps, _no_hosts, own_pids=False)
 
 ALL = (NS, BWRAP, LANDLOCK, SEATBELT)
 _OF = {"linux": (NS, BWRAP, LANDLOCK), "darwin": (SEATBELT,)}
@@ -145,3 +139,57 @@ def backends(platform: str = sys.platform) -> tuple[Backend, ...]:
 def backend(name: str) -> Backend:
     """Return the one of this name."""
     return next(one for one in ALL if one.name == name)
+
+
+def new_order(plan: "Plan", tokens: "dict[str, str]") -> Box:
+    """Return the order to be a box for a plan; `tokens` open the proxies, by the digests of boxes."""
+    from marshal import dumps
+
+    profile = plan.profile
+    limits = profile.limits
+    hosts = () if isinstance(profile.net, str) else profile.net
+    chosen = backend(plan.backend)
+    held = {path for path, _ in plan.held}
+    spec: dict[str, object] = {
+        "roots": [(os.fsencode(root.path), root.device, root.inode) for root in plan.roots or plan.visible],
+        "writable": profile.name == "workspace-write",
+        "protected": [
+            (os.fsencode(path), *known) for path, known in zip(plan.protected, plan.identities, strict=True)
+        ],
+        "masks": [os.fsencode(path) for path in plan.masks if path in held],
+        "view": [(kind, os.fsencode(path), os.fsencode(extra)) for kind, path, extra in plan.view],
+        "own": [os.fsencode(os.path.realpath(path)) for path in plan.own],
+        "tmp_mb": profile.tmp_mb if profile.tmp == "private" else 0,
+        "net": profile.net == "on",
+        "listen": bool(hosts),
+        "procs": limits.procs,
+        "cpu": limits.cpu,
+        "memory": None if limits.memory_mb is None else limits.memory_mb << 20,
+        "file": None if limits.file_mb is None else limits.file_mb << 20,
+        "open_files": limits.open_files,
+        "reuse": profile.reuse,
+    }
+    digest = sha256(dumps((chosen.name, hosts, sorted(spec.items())))).hexdigest()
+    return Box(
+        digest,
+        chosen.entry,
+        spec,
+        STEPS,
+        _way_out(hosts, tokens.setdefault(digest, os.urandom(16).hex())) if hosts else None,
+        own_pids=chosen.own_pids,
+        reuse=profile.reuse,
+    )
+
+
+def _way_out(hosts: "Sequence[str]", token: str) -> "Callable[[int], Server]":
+    """Return what serves the listener of a box: a proxy to these hosts and no others."""
+
+    def serve(fd: int) -> "Server":
+        from agent_exec.sandbox.proxy import server
+
+        try:
+            return server.serve(fd, hosts, token)
+        except RuntimeError as error:  # no thread can be had
+            raise OSError(EAGAIN, str(error)) from error
+
+    return serve

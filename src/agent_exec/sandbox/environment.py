@@ -7,6 +7,7 @@ from agent_exec.model.secret import HARMLESS, is_secret
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+    from typing import Any
 
     from agent_exec.sandbox.profile import Profile
 
@@ -71,6 +72,7 @@ def scrub(
     *,
     backend: str = "",
     given: "Collection[str]" = (),
+    before: "tuple[Mapping[Any, Any], Mapping[bytes, bytes]] | None" = None,
 ) -> dict[bytes, bytes]:
     """Return the variables that go into the box, in the system's form.
 
@@ -81,12 +83,16 @@ def scrub(
     command: it goes in unless it looks like a secret, or loads code. TMPDIR
     and our own AGENT_EXEC_SANDBOX (the backend, or the profile's name) and
     AGENT_EXEC_NET ("off", "allow-list" or "on") are set, so that programs can
-    tell why something fails.
+    tell why something fails. With `before`, earlier variables and what came
+    of them, only those are judged that have changed since.
     """
-    found = {}
+    found: dict[bytes, bytes] = {}
+    judged: Mapping[Any, Any] = env
+    if before is not None and not given and before[0].keys() == env.keys():
+        found, judged = dict(before[1]), dict(env.items() - before[0].items())
     listed = profile.secrets == "allow-list"
     ours = getattr(os, "environb", {})
-    for raw, value in env.items():
+    for raw, value in judged.items():
         name = os.fsdecode(raw)
         if not name:
             continue
@@ -94,6 +100,7 @@ def scrub(
         passes = name in profile.env
         if not passes and not withheld(name, os.fsdecode(data)):
             passes = not listed or harmless(name) or name in given or not _is_inherited(name, data, ours)
+        found.pop(key, None)
         if passes:
             found[key] = data
     found |= _PLACES

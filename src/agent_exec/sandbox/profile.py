@@ -2,6 +2,7 @@
 
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.value import Value
+from agent_exec.sandbox.plan.ours import Confining
 from agent_exec.sandbox.plan.secrets import SECRETS
 
 TYPE_CHECKING = False
@@ -11,9 +12,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from agent_exec.model.choices import GitAccess, ProfileName
-    from agent_exec.sandbox.plan.plan import Plan
-    from agent_exec.sandbox.report.guard import Guard
-    from agent_exec.sandbox.sandbox import Spawner
 
 NAMES = ("read-only", "workspace-write", "full-access")
 GIT = ("read-only", "commit")
@@ -98,7 +96,7 @@ class BoxLimits(Value):
         return cls(**_known(cls, "limits", fields))  # type: ignore[arg-type]
 
 
-class Profile(Value):
+class Profile(Confining):
     """What commands in a box may touch.
 
     `roots` are the folders that may be written to (in "read-only": that are
@@ -193,20 +191,6 @@ class Profile(Value):
                 )
         put(self, "net", _net(self.net))
         put(self, "env", _variables(self.env))
-
-    def guarded(self, spawner: "Spawner") -> "Guard":
-        """Return what `Engine.start` confines a command by, planned now."""
-        from agent_exec.sandbox.plan.ours import ours
-        from agent_exec.sandbox.sandbox import shared_sandbox
-
-        return shared_sandbox().guard(self, spawner, ours())
-
-    def warmed(self, spawner: "Spawner", boxes: int) -> "Plan":
-        """Return a plan for which so many boxes wait."""
-        from agent_exec.sandbox.plan.ours import ours
-        from agent_exec.sandbox.sandbox import shared_sandbox
-
-        return shared_sandbox().warmed(self, spawner, ours(), boxes)
 
     @property
     def digest(self) -> str:

@@ -9,10 +9,9 @@ import os
 from agent_exec.model.errors import SCARCE, NothingConfines, PlanFailed, SandboxUnavailable
 from agent_exec.model.paths import inside
 from agent_exec.places import make_folder
-from agent_exec.sandbox.backends import Backend, backends
-from agent_exec.sandbox.box_order import new_order
+from agent_exec.sandbox.backends import Backend, backends, new_order
 from agent_exec.sandbox.environment import scrub
-from agent_exec.sandbox.plan.ours import Ours
+from agent_exec.sandbox.plan.ours import Confining, Ours
 from agent_exec.sandbox.plan.paths import identity
 from agent_exec.sandbox.plan.plan import (
     Memory,
@@ -88,9 +87,9 @@ class Sandbox:
         self._recent: list[Plan] = []
         self._orders: dict[int, tuple[Plan, Box]] = {}
         self._tokens: dict[str, str] = {}  # what opens the proxy, by the boxes that have one
-        self._cleaned: tuple[object, Plan, dict[bytes, bytes]] | None = None
+        self._cleaned: tuple[Mapping[Any, Any], Plan, dict[bytes, bytes]] | None = None
 
-    def guard(self, wanted: "Profile | Plan", spawner: "Spawner", ours: Ours) -> Guard:
+    def guard(self, wanted: Confining, spawner: "Spawner", ours: Ours) -> Guard:
         """Return a guard over what the plan of a profile protects, with the backend of the plan chosen.
 
         Every confined command of every face begins here. If something is there
@@ -104,7 +103,7 @@ class Sandbox:
             guard = Guard(self, plan, fresh=True)
         return guard
 
-    def plan(self, wanted: "Profile | Plan", spawner: "Spawner", ours: Ours) -> Plan:
+    def plan(self, wanted: Confining, spawner: "Spawner", ours: Ours) -> Plan:
         """Return the plan of a profile, or a plan of before that still holds, with its backend chosen.
 
         The first time, that takes as long as to make a box, which is then
@@ -140,7 +139,7 @@ class Sandbox:
             reasons=self.broken,
         )
 
-    def look(self, wanted: "Profile | Plan", ours: Ours) -> Plan:
+    def look(self, wanted: Confining, ours: Ours) -> Plan:
         """Return the plan of a profile, made now; or a plan that was made before, if it still holds.
 
         This is the only place where boxes are planned, and `ours` says what
@@ -154,6 +153,7 @@ class Sandbox:
             if changed := changed_roots(plan):
                 raise PlanFailed(f"{changed[0]}; nothing was run")
         else:
+            assert isinstance(wanted, Profile)
             _make_folders(wanted, ours.folders)
             plan = self._make(wanted, ours.files, ours.folders)
         for asked in plan.profile.roots:
@@ -165,7 +165,7 @@ class Sandbox:
                 )
         return plan
 
-    def _look_while_helpers_start(self, wanted: "Profile | Plan", spawner: "Spawner", ours: Ours) -> Plan:
+    def _look_while_helpers_start(self, wanted: Confining, spawner: "Spawner", ours: Ours) -> Plan:
         """Plan the first box while the processes start that will make it."""
         if self._proven:
             return self.look(wanted, ours)
@@ -190,7 +190,7 @@ class Sandbox:
             return _reason(error)
         return ""
 
-    def warmed(self, wanted: "Profile | Plan", spawner: "Spawner", ours: Ours, boxes: int) -> Plan:
+    def warmed(self, wanted: Confining, spawner: "Spawner", ours: Ours, boxes: int) -> Plan:
         """Return the plan of a profile for which so many boxes wait, where there are boxes."""
         plan = self.plan(wanted, spawner, ours)
         if plan.backend and plan.backend != "seatbelt":
@@ -263,15 +263,17 @@ class Sandbox:
         raise AssertionError
 
     def _environment(
-        self, env: "Mapping[str, str] | Mapping[bytes, bytes]", plan: Plan, given: "Collection[str]"
+        self, env: "Mapping[Any, Any]", plan: Plan, given: "Collection[str]"
     ) -> dict[bytes, bytes]:
-        """Return the variables that go into the box; those of the command before, if they are the same."""
-        if given:
-            return scrub(env, plan.profile, backend=plan.backend, given=given)
-        last = self._cleaned
-        if last is None or last[1] is not plan or last[0] != env:
-            self._cleaned = last = env, plan, scrub(env, plan.profile, backend=plan.backend)
-        return last[2]
+        """Return the variables that go into the box; only those that the last command had not are judged."""
+        known, last, found = self._cleaned or (None, None, {})
+        if last is plan and known == env and not given:
+            return found
+        before = (known, found) if known is not None and last is plan else None
+        found = scrub(env, plan.profile, backend=plan.backend, given=given, before=before)
+        if not given:
+            self._cleaned = env, plan, found
+        return found
 
     def _prove(self, one: Backend, plan: Plan, spawner: "Spawner") -> str:
         """Return why a backend does not work here, "" if it does; raise the fault of plan or moment."""
@@ -318,7 +320,7 @@ def _make_folders(profile: Profile, folders: "Sequence[str]") -> None:
     """Make folders of ours that would lie in a root: what is there can be hidden."""
     roots = [os.path.realpath(root) for root in (*profile.roots, *(("/tmp",) * (profile.tmp == "shared")))]
     for folder in folders:
-        if not os.path.lexists(folder) and any(inside(os.path.realpath(folder), root) for root in roots):
+        if not os.path.lexists(folder) and inside(os.path.realpath(folder), *roots):
             try:
                 make_folder(folder)
             except OSError:

@@ -39,29 +39,15 @@ _NAME_LOOKUP = "/private/var/run/mDNSResponder"
 
 # What the machine is; not who else runs on it (kern.proc).
 _FACTS = (
-    "kern.argmax",
-    "kern.boottime",
-    "kern.clockrate",
-    "kern.hostname",
-    "kern.iossupportversion",
-    "kern.maxfiles",
-    "kern.maxfilesperproc",
-    "kern.maxproc",
-    "kern.maxprocperuid",
-    "kern.ngroups",
-    "kern.osproductversion",
-    "kern.osrelease",
-    "kern.osrevision",
-    "kern.ostype",
-    "kern.osvariant_status",
-    "kern.osversion",
-    "kern.secure_kernel",
-    "kern.usrstack64",
-    "kern.version",
-    "sysctl.proc_cputype",
-    "sysctl.proc_native",
-    "vm.loadavg",
-    "vm.pagesize",
+    *(
+        f"kern.{name}"
+        for name in (
+            "argmax boottime clockrate hostname iossupportversion maxfiles maxfilesperproc maxproc "
+            "maxprocperuid ngroups osproductversion osrelease osrevision ostype osvariant_status osversion "
+            "secure_kernel usrstack64 version"
+        ).split()
+    ),
+    *"sysctl.proc_cputype sysctl.proc_native vm.loadavg vm.pagesize".split(),
 )
 _KINDS_OF_FACTS = ("hw.", "machdep.cpu.")
 _SHARED_MEMORY = ("/psm_", "/__KMP_REGISTERED_LIB_")  # Python's, and OpenMP's
@@ -133,7 +119,7 @@ def _groups(plan: "Plan") -> dict[str, tuple[str, ...]]:
     """Return the paths of a plan by what is done with them."""
     roots = tuple(root.path for root in plan.roots if plan.profile.name == "workspace-write")
     # What does not exist yet is hidden too, unless the command may make it itself.
-    absent = (path for path in plan.absent if not any(inside(path, root) for root in roots))
+    absent = (path for path in plan.absent if not inside(path, *roots))
     masks = (*plan.masks, *absent)
     shown = tuple(path for kind, path, _ in plan.view if kind in {"show", "open", "link"})
     seen = (*roots, *(root.path for root in plan.visible), *shown)

@@ -202,7 +202,7 @@ def private_folders(spec: "Spec") -> list[str]:
         if spec["tmp_mb"]
         and os.path.isdir(folder)
         and not os.path.islink(folder)
-        and not any(inside(folder, root) for root in roots)
+        and not inside(folder, *roots)
     ]
 
 

@@ -104,7 +104,7 @@ def _write(plan: "Plan", path: str, read: "Access") -> "Access":
     rule = forbids(plan, path)
     if not rule:
         return _access(allowed=True, rule="it lies in a root, or in a folder of the box's own")
-    protected = any(inside(path, place) for place in plan.protected)
+    protected = inside(path, *plan.protected)
     folder = path if os.path.isdir(path) else os.path.dirname(path)
     return _access(allowed=False, rule=rule, remedy=None if protected else f"--root {folder}")
 

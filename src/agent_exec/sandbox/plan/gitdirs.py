@@ -193,7 +193,7 @@ def _settled(base: str, target: str, roots: "Sequence[str]") -> str:
 
 def _made(folder: str, roots: "Sequence[str]", known: "Sequence[str]") -> bool:
     """True if a repository's folder may be the work of a command."""
-    return folder not in known and any(inside(folder, root) for root in roots) and os.path.isdir(folder)
+    return folder not in known and inside(folder, *roots) and os.path.isdir(folder)
 
 
 def unprotectable(git: str, roots: "Sequence[str]") -> str:

@@ -73,14 +73,12 @@ class Homes:
             self.covers = outermost(
                 path
                 for path in wanted
-                if self._is_folder(path)
-                and os.access(path, os.X_OK)
-                and not any(inside(path, root) for root in roots)
+                if self._is_folder(path) and os.access(path, os.X_OK) and not inside(path, *roots)
             )
 
     def view(self, hidden: "Iterable[str]", *, own: "Sequence[str]", path: "Sequence[str]") -> "View":
         """Return the view of these homes, in which none of the hidden real paths is."""
-        hidden = [place for place in hidden if not any(inside(place, root) for root in self._roots)]
+        hidden = [place for place in hidden if not inside(place, *self._roots)]
         self._hidden = dict.fromkeys(outermost(hidden))
         if self.covers:
             self._fill(own, path)
@@ -169,7 +167,7 @@ class Homes:
         try:
             head, _, name = read_small(dotgit, _POINTER).strip().partition(" ")
             folder = os.path.realpath(os.path.join(root, name))
-            if head != "gitdir:" or any(inside(folder, other) for other in self._roots):
+            if head != "gitdir:" or inside(folder, *self._roots):
                 return []
             self._look.stamp(folder)
             back = os.path.realpath(read_small(os.path.join(folder, "gitdir"), _POINTER).strip())
@@ -181,9 +179,9 @@ class Homes:
 
     def _rebuilds(self, folder: str) -> bool:
         """True if a folder outside of covered homes may be made anew in the box."""
-        if folder in _BUSY or any(inside(folder, place) for place in ("/dev", "/proc", "/sys")):
+        if folder in _BUSY or inside(folder, "/dev", "/proc", "/sys"):
             return False
-        if any(inside(folder, temporary) for temporary in ("/tmp", "/var/tmp")):
+        if inside(folder, "/tmp", "/var/tmp"):
             return self._profile.tmp != "private"
         try:
             return os.access(folder, os.W_OK) and len(os.listdir(folder)) <= _MOST

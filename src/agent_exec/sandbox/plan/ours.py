@@ -9,8 +9,31 @@ from agent_exec.places import CONFIG, DATA, PACKAGE, STATE, place, sessions_fold
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import ClassVar
+
+    from agent_exec.sandbox.plan.plan import Plan
+    from agent_exec.sandbox.report.guard import Guard
+    from agent_exec.sandbox.sandbox import Spawner
 
 _OWN = (sys.prefix, sys.base_prefix, os.path.dirname(os.path.realpath(sys.executable)), PACKAGE)
+
+
+class Confining(Value):
+    """What a command can be confined by: a profile, or its plan."""
+
+    __slots__: "ClassVar[tuple[str, ...]]" = ()
+
+    def guarded(self, spawner: "Spawner") -> "Guard":
+        """Return what `Engine.start` confines a command by, planned now if no plan of before still holds."""
+        from agent_exec.sandbox.sandbox import shared_sandbox
+
+        return shared_sandbox().guard(self, spawner, ours())
+
+    def warmed(self, spawner: "Spawner", boxes: int) -> "Plan":
+        """Return a plan for which so many boxes wait."""
+        from agent_exec.sandbox.sandbox import shared_sandbox
+
+        return shared_sandbox().warmed(self, spawner, ours(), boxes)
 
 
 class Ours(Value):

@@ -7,7 +7,7 @@ from agent_exec.model.errors import InvalidArgument, PlanFailed
 from agent_exec.model.paths import inside
 from agent_exec.model.value import Value
 from agent_exec.sandbox.closing import Closing
-from agent_exec.sandbox.plan.ours import Ours, own_paths
+from agent_exec.sandbox.plan.ours import Confining, own_paths
 from agent_exec.sandbox.plan.paths import FOLDER, identity, outermost, settle
 from agent_exec.sandbox.plan.protections import Protections, find_protections
 from agent_exec.sandbox.plan.reading import Reader
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from agent_exec.sandbox.plan.homes import View
     from agent_exec.sandbox.plan.reading import Reading
     from agent_exec.sandbox.profile import Profile
-    from agent_exec.sandbox.report.guard import Guard
-    from agent_exec.sandbox.sandbox import Spawner
 
 _KERNEL = ("/dev", "/proc", "/sys")
 
@@ -45,7 +43,7 @@ class Root(Value):
     inode: int
 
 
-class Plan(Value):
+class Plan(Confining):
     """What a backend carries out.
 
     `roots` may be written to, but not `protected`, which are real paths below
@@ -85,18 +83,6 @@ class Plan(Value):
     own: tuple[str, ...] = ()
     state: tuple[str, ...] = ()
     backend: str = ""
-
-    def guarded(self, spawner: "Spawner") -> "Guard":
-        """Return what `Engine.start` confines a command by; planned anew if this plan no longer holds."""
-        from agent_exec.sandbox.sandbox import shared_sandbox
-
-        return shared_sandbox().guard(self, spawner, Ours(self.own, self.state))
-
-    def warmed(self, spawner: "Spawner", boxes: int) -> "Plan":
-        """Return a plan for which so many boxes wait: this one, if it still holds."""
-        from agent_exec.sandbox.sandbox import shared_sandbox
-
-        return shared_sandbox().warmed(self, spawner, Ours(self.own, self.state), boxes)
 
     def to_fields(self) -> dict[str, object]:
         """Return all but the profile, in a form that can be sent to another process."""
@@ -258,7 +244,7 @@ def _root(path: str, profile: "Profile", home: str, state: "Sequence[str]") -> R
     reason = ""
     if real == "/":
         reason = "it is the whole machine"
-    elif any(inside(real, folder) for folder in _KERNEL):
+    elif inside(real, *_KERNEL):
         reason = "it is the kernel's"
     elif inside(home, real):
         reason = f"it is or holds the home folder {home!r}"

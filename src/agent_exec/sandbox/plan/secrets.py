@@ -17,22 +17,18 @@ def _below(lines: str) -> "tuple[str, ...]":
 SHOWN = (
     *_below(
         """
-.pyenv .nvm .rustup .asdf .sdkman .rbenv .rvm .nodenv .goenv .gvm .jenv .fnm .volta .plenv .phpenv
-.phpbrew .tfenv
-.swiftly .juliaup .ghcup .opam .elan .proto .kerl .npm-global .npm-packages .pnpm-store .node-gyp
-.linuxbrew .nix-profile
-.virtualenvs .venvs .venv .terminfo .fonts .wasmtime .konan .vcpkg perl5 R miniconda3 miniconda
-anaconda3 anaconda
-miniforge3 mambaforge micromamba .micromamba fvm flutter
+.pyenv .nvm .rustup .asdf .sdkman .rbenv .rvm .nodenv .goenv .gvm .jenv .fnm .volta .plenv .phpenv .phpbrew
+.tfenv .swiftly .juliaup .ghcup .opam .elan .proto .kerl .npm-global .npm-packages .pnpm-store .node-gyp
+.linuxbrew .nix-profile .virtualenvs .venvs .venv .terminfo .fonts .wasmtime .konan .vcpkg perl5 R
+miniconda3 miniconda anaconda3 anaconda miniforge3 mambaforge micromamba .micromamba fvm flutter
 .cargo: bin registry git env
 .dotnet: dotnet host packs sdk shared tools
 .nuget: packages
 go: bin pkg
 .local: bin lib lib64 include opt pipx/venvs pipx/shared pipx/py
 .local/share: pnpm fnm virtualenv virtualenvs gem man terminfo fonts uv/python uv/tools pipx/venvs
-.local/share: pipx/shared pipx/py
-.local/share: mise/installs mise/shims mise/plugins rtx/installs rtx/shims hatch/env hatch/pythons
-.local/share: pypoetry/venv pdm/venvs
+.local/share: pipx/shared pipx/py mise/installs mise/shims mise/plugins rtx/installs rtx/shims hatch/env
+.local/share: hatch/pythons pypoetry/venv pdm/venvs
 .local/state: nix/profiles cabal/store
 .m2: repository wrapper
 .gradle: caches wrapper jdks native
@@ -64,10 +60,9 @@ go: bin pkg
 .conan: data
 .conan2: p
 Android: Sdk
-.cache: pip uv go-build pypoetry pre-commit yarn pnpm node node-gyp ms-playwright puppeteer Cypress
-.cache: electron bazel bazelisk
-.cache: ccache sccache zig hatch typescript golangci-lint coursier composer deno fontconfig torch
-.cache: huggingface/hub
+.cache: pip uv go-build pypoetry pre-commit yarn pnpm node node-gyp ms-playwright puppeteer Cypress electron
+.cache: bazel bazelisk ccache sccache zig hatch typescript golangci-lint coursier composer deno fontconfig
+.cache: torch huggingface/hub
 """
     ),
     "/home/linuxbrew/.linuxbrew",
@@ -77,8 +72,8 @@ Android: Sdk
 TEXTS = _below(
     """
 .gitconfig .gitignore .gitignore_global .gitattributes .gitmessage .inputrc .editorconfig .clang-format
-.rustfmt.toml
-.tool-versions .python-version .node-version .nvmrc .ruby-version .java-version .go-version .sdkmanrc
+.rustfmt.toml .tool-versions .python-version .node-version .nvmrc .ruby-version .java-version .go-version
+.sdkmanrc
 .config/git: config ignore attributes
 .config/mise: config.toml settings.toml
 .config/go: env
@@ -89,10 +84,9 @@ TEXTS = _below(
 
 _SYSTEM = _below(
     """
-/etc: shadow shadow- gshadow gshadow- sudoers sudoers.d ssl/private pki/tls/private krb5.keytab
-/etc: wireguard openvpn kubernetes
-/etc: rancher letsencrypt NetworkManager/system-connections ppp mysql/debian.cnf security/opasswd
-/etc: docker/key.json exim4/passwd.client ipsec.secrets msmtprc postfix/sasl_passwd
+/etc: shadow shadow- gshadow gshadow- sudoers sudoers.d ssl/private pki/tls/private krb5.keytab wireguard
+/etc: openvpn kubernetes rancher letsencrypt NetworkManager/system-connections ppp mysql/debian.cnf
+/etc: security/opasswd docker/key.json exim4/passwd.client ipsec.secrets msmtprc postfix/sasl_passwd
 /etc: ssh/ssh_host_rsa_key ssh/ssh_host_ecdsa_key ssh/ssh_host_ed25519_key ssh/ssh_host_dsa_key
 /run: user secrets credentials cloud-init
 /var/lib: tailscale cloud kubelet docker containers rancher sss samba/private NetworkManager bluetooth iwd
@@ -107,24 +101,17 @@ _CONDA = "miniconda3 miniconda anaconda3 anaconda miniforge3 mambaforge micromam
 _HOME = _below(
     """
 .ssh .aws .azure .gnupg .kube .git-credentials .netrc _netrc .pypirc .vault-token .password-store .npmrc
-.yarnrc .yarnrc.yml
-.bunfig.toml .condarc .gemrc .pip .pgpass .my.cnf .mylogin.cnf .mongorc.js .s3cfg .boto .oci .aliyun
-.tccli .bluemix .fly
-.railway .vercel .netlify .wrangler .supabase .pulumi .terraformrc .terraform.d .docker .minikube
-.cloudflared .ngrok2 .age
-.ansible .vault_pass .vault_pass.txt .chef .step .wireguard .openvpn .android .mitmproxy .bitcoin
-.ethereum .electrum
-.pki .ollama .mozilla .thunderbird .librewolf .mutt .muttrc .msmtprc .mbsyncrc .offlineimaprc .fetchmailrc
-.authinfo .authinfo.gpg .lastpass .lpass .Xauthority .ICEauthority .dbus .psql_history .mysql_history
-.rediscli_history
-.sqlite_history .bash_history .zsh_history .zhistory .sh_history .history .python_history
-.node_repl_history .irb_history
+.yarnrc .yarnrc.yml .bunfig.toml .condarc .gemrc .pip .pgpass .my.cnf .mylogin.cnf .mongorc.js .s3cfg .boto
+.oci .aliyun .tccli .bluemix .fly .railway .vercel .netlify .wrangler .supabase .pulumi .terraformrc
+.terraform.d .docker .minikube .cloudflared .ngrok2 .age .ansible .vault_pass .vault_pass.txt .chef .step
+.wireguard .openvpn .android .mitmproxy .bitcoin .ethereum .electrum .pki .ollama .mozilla .thunderbird
+.librewolf .mutt .muttrc .msmtprc .mbsyncrc .offlineimaprc .fetchmailrc .authinfo .authinfo.gpg .lastpass
+.lpass .Xauthority .ICEauthority .dbus .psql_history .mysql_history .rediscli_history .sqlite_history
+.bash_history .zsh_history .zhistory .sh_history .history .python_history .node_repl_history .irb_history
 .lesshst .viminfo .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv
-.zprofile .zlogin
-.envrc .env .secrets .claude.json .aider.conf.yml .huggingface .kaggle .modal.toml .wakatime.cfg .hgrc
-.subversion .travis
-.circleci .sentryclirc .filezilla .smbcredentials .vnc .agent-exec-token .netrc.gpg .amp .factory
-.copilot .solana
+.zprofile .zlogin .envrc .env .secrets .claude.json .aider.conf.yml .huggingface .kaggle .modal.toml
+.wakatime.cfg .hgrc .subversion .travis .circleci .sentryclirc .filezilla .smbcredentials .vnc
+.agent-exec-token .netrc.gpg .amp .factory .copilot .solana
 .nuget: NuGet
 .hex: hex.config
 .ivy2: .credentials
@@ -133,7 +120,8 @@ _HOME = _below(
 .pub-cache: credentials.json
 .cargo: credentials credentials.toml
 .gem: credentials
-.local/share: gem/credentials
+.local/share: gem/credentials keyrings kwalletd atuin fish opencode goose TelegramDesktop mkcert rbw gopass
+.local/share: uv/credentials agent-exec
 .bundle: config
 .m2: settings.xml settings-security.xml
 .gradle: gradle.properties init.gradle
@@ -151,18 +139,13 @@ _HOME = _below(
 .gemini: oauth_creds.json google_accounts.json settings.json
 .cursor: mcp.json
 .continue: config.json config.yaml
-.config: gh glab-cli gcloud op hub tea doctl hcloud scw openstack stripe configstore rclone terraform
-.config: helm containers argocd
-.config: heroku netlify vercel pip pypoetry uv git/credentials sops age syncthing pulse environment.d
-.config: github-copilot agent-exec
-.config: google-chrome chromium BraveSoftware microsoft-edge vivaldi opera Slack discord Signal
-.config: Element Code Cursor VSCodium
-.config: JetBrains zed goose opencode amp crush io.datasette.llm remmina filezilla Postman Insomnia
-.config: 1Password Bitwarden keepassxc
-.config: rbw gopass composer/auth.json NuGet fish atuin mutt jira sentry snyk kaggle wandb solana
-.config: nuget Yubico mise/secrets
-.local/share: keyrings kwalletd atuin fish opencode goose TelegramDesktop mkcert rbw gopass
-.local/share: uv/credentials agent-exec
+.config: gh glab-cli gcloud op hub tea doctl hcloud scw openstack stripe configstore rclone terraform helm
+.config: containers argocd heroku netlify vercel pip pypoetry uv git/credentials sops age syncthing pulse
+.config: environment.d github-copilot agent-exec google-chrome chromium BraveSoftware microsoft-edge vivaldi
+.config: opera Slack discord Signal Element Code Cursor VSCodium JetBrains zed goose opencode amp crush
+.config: io.datasette.llm remmina filezilla Postman Insomnia 1Password Bitwarden keepassxc rbw gopass
+.config: composer/auth.json NuGet fish atuin mutt jira sentry snyk kaggle wandb solana nuget Yubico
+.config: mise/secrets
 .local/state: agent-exec
 .npm-global: etc/npmrc
 .npm-packages: etc/npmrc

@@ -198,7 +198,7 @@ def packaged(path: str) -> bool:
 def _stamps(folders: "tuple[str, ...]") -> "tuple[Stamp, ...] | None":
     """Return who folders are and when they last changed, None if one of them is not there."""
     try:
-        return tuple(map(_stamp, map(os.lstat, folders)))
+        return tuple([(one.st_dev, one.st_ino, one.st_ctime_ns) for one in map(os.lstat, folders)])
     except OSError:
         return None
 

@@ -130,7 +130,7 @@ def compare(
     for name in ("present", "gits", "obeyed", "inner"):
         known = set(getattr(before, name))
         for path in getattr(after, name):
-            if path not in known and not any(inside(path, one) for one in whole):
+            if path not in known and not inside(path, *whole):
                 found[path] = "appeared"
                 if name in {"gits", "inner"}:
                     whole.append(path)

@@ -221,7 +221,7 @@ def forbids(plan: "Plan", path: str) -> str:
     for one in plan.protected:
         if inside(real, one):
             return f"{_quoted(one)} is protected"
-    if any(inside(real, root.path) for root in plan.roots):
+    if inside(real, *(root.path for root in plan.roots)):
         return ""
     if below(real, (place for kind, place, _ in plan.view if kind == "cover")):
         return "read-only outside the writable roots"
