@@ -6,8 +6,8 @@ import pytest
 
 from agent_exec import host
 from agent_exec.host import posix, windows
-from agent_exec.host.windows.local_spawner import LocalSpawner
 from agent_exec.host.windows.signals import ending, signal_name, signal_number
+from agent_exec.host.windows.spawner import LocalSpawner
 
 
 def parameters(thing: object) -> list[tuple[str, object]]:

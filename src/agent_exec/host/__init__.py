@@ -1,28 +1,31 @@
-"""The only room that knows an operating system; everyone above sees these names."""
+"""The only room that knows an operating system; all rooms above use these names."""
 
 import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     if sys.platform == "win32":
-        from agent_exec.host.windows.ancestors import own_processes
-        from agent_exec.host.windows.control import Control, Watch, ask
+        from agent_exec.host.windows.control import Control, Report, Watch, ask, tell
         from agent_exec.host.windows.detached import detach
-        from agent_exec.host.windows.environment import inherited_environment, own_environment, shell
-        from agent_exec.host.windows.handoff_in import Adopted
-        from agent_exec.host.windows.hide_argv import hide_arguments
-        from agent_exec.host.windows.identity import boot_id, identify, is_alive, send_signal
-        from agent_exec.host.windows.interrupts import Interrupts, on_terminate, wait_to_read
-        from agent_exec.host.windows.listening import is_listened_on
-        from agent_exec.host.windows.local_spawner import LocalSpawner
         from agent_exec.host.windows.lock import FileLock, holder, is_locked
         from agent_exec.host.windows.orphans import end_orphans
-        from agent_exec.host.windows.poller import Poller
+        from agent_exec.host.windows.poller import Interrupts, Poller, on_terminate, wait_to_read
         from agent_exec.host.windows.process import Process
         from agent_exec.host.windows.program import on_path, prepare
-        from agent_exec.host.windows.report import Report, tell
         from agent_exec.host.windows.signals import signal_name, signal_number
-        from agent_exec.host.windows.spawner import Spawner
+        from agent_exec.host.windows.spawner import Adopted, LocalSpawner, Spawner
+        from agent_exec.host.windows.system import (
+            boot_id,
+            hide_arguments,
+            identify,
+            inherited_environment,
+            is_alive,
+            is_listened_on,
+            own_environment,
+            own_processes,
+            send_signal,
+            shell,
+        )
     else:
         from agent_exec.host.posix.descriptors import Interrupts, Poller, wait_to_read
         from agent_exec.host.posix.detached import Control, Report, Watch, ask, detach, hide_arguments, tell

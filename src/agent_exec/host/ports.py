@@ -44,7 +44,7 @@ class Timer(Protocol):
 class Process(Protocol):
     """A command in the hands of the host: lives inside the loop, and reports to its sink.
 
-    When it is over, `network` is what was decided about its requests by who serves its box.
+    When it is over, `network` is what the server of its box has decided about its requests.
     """
 
     network: list[dict[str, object]]
@@ -75,7 +75,7 @@ class Process(Protocol):
         """End every process of the tree by force."""
 
     def gaze(self) -> "Gaze | None":
-        """Return eyes on who is in front of its terminal, to be closed by the taker; None without one."""
+        """Return a view of the foreground of its terminal, to be closed by the caller; None without one."""
 
     def leave(self) -> None:
         """Give up what is left of the tree, and let it live; reports nothing more but output."""
@@ -121,19 +121,19 @@ class Attention(Protocol):
 
 
 class Gaze(Protocol):
-    """Eyes on who is in front of a terminal; any thread may use them."""
+    """A view of the foreground of a terminal; any thread may use it."""
 
     def look(self, *, unfinished: bool) -> Attention:
-        """Look whether someone waits for input; `unfinished` if the last line has no end."""
+        """Look whether a program waits for input; `unfinished` if the last line has no end."""
 
     def attend(self) -> bool:
-        """Begin to read the terminal from this thread; say whether that can be."""
+        """Begin to read the terminal from this thread; False if that cannot be."""
 
     def read(self, seconds: float) -> bool:
         """Pass on what is printed within so many seconds; False if nothing more will be."""
 
     def wake(self) -> None:
-        """Let who attends return from `read` now."""
+        """Let the attending thread return from `read` now."""
 
     def leave(self) -> None:
         """Let the loop read again."""
@@ -167,7 +167,7 @@ class Sink(Protocol):
         """Its main process has exited; unless `alone`, more of it lives."""
 
     def emptied(self, *, leaked: bool) -> None:
-        """Nothing of it lives, and its output is complete; `leaked` if a stranger holds that open."""
+        """Nothing of it lives, and its output is complete; `leaked` if another process holds that open."""
 
     def failed(self, error: AgentExecError) -> None:
         """It could not be spawned, or was lost; nothing of it lives."""

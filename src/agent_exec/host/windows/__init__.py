@@ -5,24 +5,17 @@ from agent_exec.model.lazy import loader
 _HOMES = {
     name: home
     for home, names in {
-        "ancestors": "own_processes",
-        "control": "Control Watch ask",
+        "control": "Control Report Watch ask tell",
         "detached": "detach",
-        "environment": "inherited_environment own_environment shell",
-        "handoff_in": "Adopted",
-        "hide_argv": "hide_arguments",
-        "identity": "boot_id identify is_alive send_signal",
-        "interrupts": "Interrupts on_terminate wait_to_read",
-        "listening": "is_listened_on",
-        "local_spawner": "LocalSpawner",
         "lock": "FileLock holder is_locked",
         "orphans": "end_orphans",
-        "poller": "Poller",
+        "poller": "Interrupts Poller on_terminate wait_to_read",
         "process": "Process",
         "program": "on_path prepare",
-        "report": "Report tell",
         "signals": "signal_name signal_number",
-        "spawner": "Spawner",
+        "spawner": "Adopted LocalSpawner Spawner",
+        "system": "boot_id hide_arguments identify inherited_environment is_alive is_listened_on "
+        "own_environment own_processes send_signal shell",
     }.items()
     for name in names.split()
 }

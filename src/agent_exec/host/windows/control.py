@@ -2,29 +2,46 @@
 
 Neither is a file: their names are made of the path. The owner serves the
 pipe, and holds the mutex until it hangs up or is gone: then the system gives
-it to whoever waits, without a poll.
+it to the process that waits, without a poll.
 """
 
 import ctypes
 import os
+import sys
 from functools import partial
 from threading import Event, Thread
-from time import monotonic
+from time import monotonic, sleep
 
-from agent_exec.host.windows import kernel, namedpipe
-from agent_exec.host.windows.interrupts import wait_for
+from agent_exec.host.windows import kernel
+from agent_exec.host.windows.poller import wait_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from agent_exec.host.ports import Loop
     from agent_exec.model.cancel import Cancel
 
+    Wait = Callable[[int], bool]
+
+if sys.platform == "win32":
+    import _winapi
+else:
+    _winapi: "Any" = None
+
 _SYNCHRONIZE = 0x100000
 _MOST = 1 << 16
-# How long a caller may hold the line, and how long one who just looked may hold the mutex.
+# How long a caller may hold the line, and how long one that just looked may hold the mutex.
 _PATIENCE = 1.0
+_SIZE = 1 << 12
+_REJECT_REMOTE = 0x8
+_BUSY = 231
+_NO_DATA = 232
+_CALL_PATIENCE = 10.0
+_PAUSE = 0.005
+# The process that has taken the name may learn who we are, and no more.
+_IDENTIFY_ONLY = 0x110000
 
 
 class Control:
@@ -75,7 +92,7 @@ class Control:
         mutex = pipe = 0
         try:
             mutex = _hold(_mutex_name(self._path))
-            pipe = namedpipe.create(_pipe_name(self._path))
+            pipe = _create(_pipe_name(self._path))
         except OSError:
             pass
         finally:
@@ -94,9 +111,9 @@ class Control:
                 kernel.close(mutex)
 
     def _take_calls(self, pipe: int) -> None:
-        while namedpipe.connect(pipe, lambda event: kernel.wait_any((event, self._stop), None) == 0):
+        while _connect(pipe, lambda event: kernel.wait_any((event, self._stop), None) == 0):
             *lines, _ = _take(pipe, self._stop).split(b"\n")
-            namedpipe.disconnect(pipe)
+            _disconnect(pipe)
             if self._loop is not None:
                 self._loop.post(partial(self._hand_over, lines))
 
@@ -108,7 +125,7 @@ class Control:
 
 def ask(path: str, line: str) -> bool:
     """Send a line to the owner of the pipe; False if nobody listens."""
-    return namedpipe.call(_pipe_name(path), line.encode("ascii") + b"\n")
+    return _call(_pipe_name(path), line.encode("ascii") + b"\n")
 
 
 class Watch:
@@ -149,7 +166,7 @@ def _take(pipe: int, stop: int) -> bytes:
         return kernel.wait_any((event, stop), max(0.0, deadline - monotonic())) == 0
 
     try:
-        while len(data) < _MOST and (chunk := namedpipe.read(pipe, _MOST, wait)) is not None:
+        while len(data) < _MOST and (chunk := _read(pipe, _MOST, wait)) is not None:
             data += chunk
     except OSError:
         pass  # it has hung up
@@ -183,3 +200,114 @@ def _digest(path: str) -> str:
 
     whole = os.path.normcase(os.path.realpath(path))
     return sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:40]
+
+
+class Report:
+    """The listener's side; `fd` is for the process that is to tell."""
+
+    __slots__ = ("_reader", "fd")
+
+    def __init__(self) -> None:
+        self._reader, end = kernel.pipe(reading=True)
+        self.fd = kernel.descriptor(end)
+
+    def listen(self) -> None:
+        """Give up our copy of the teller's side, once it has been handed on."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+    def hear(self, seconds: float | None, cancel: "Cancel | None" = None) -> bytes | None:
+        """Return the next message; nothing when the time is over or `cancel` is set, None at the end."""
+        try:
+            told = _read(self._reader, 4096, lambda event: wait_for(event, seconds, cancel))
+        except OSError:
+            return None
+        return told or b""
+
+    def close(self) -> None:
+        """Listen no more; harmless when repeated."""
+        self.listen()
+        if self._reader:
+            kernel.close(self._reader)
+            self._reader = 0
+
+
+def tell(fd: int, word: bytes) -> None:
+    """Tell the listener something; say nothing if it has gone."""
+    try:
+        os.write(fd, word)
+    except OSError:
+        return
+
+
+def _create(name: str) -> int:
+    """Make the pipe, for one caller at a time; PermissionError if another process has it."""
+    mode = _winapi.PIPE_ACCESS_INBOUND | _winapi.FILE_FLAG_OVERLAPPED | _winapi.FILE_FLAG_FIRST_PIPE_INSTANCE
+    handle: int = _winapi.CreateNamedPipe(name, mode, _REJECT_REMOTE, 1, _SIZE, _SIZE, 0, 0)
+    return handle
+
+
+def _connect(pipe: int, wait: "Wait") -> bool:
+    """Wait for a caller; False if `wait` gave up."""
+    try:
+        transfer = _winapi.ConnectNamedPipe(pipe, overlapped=True)
+    except OSError as error:
+        if getattr(error, "winerror", 0) == _NO_DATA:
+            return True  # it has called and hung up already; what it said is still there
+        raise
+    return wait(transfer.event) or not _cancelled(transfer)
+
+
+def _read(pipe: int, size: int, wait: "Wait") -> bytes | None:
+    """Return what comes to this, or any other, overlapped pipe; None if `wait` gave up.
+
+    BrokenPipeError is the end.
+    """
+    transfer, error = _winapi.ReadFile(pipe, size, overlapped=True)
+    if error == _winapi.ERROR_IO_PENDING and not wait(transfer.event) and _cancelled(transfer):
+        return None
+    count, _ = transfer.GetOverlappedResult(True)
+    return (transfer.getbuffer() or b"")[:count]
+
+
+def _disconnect(pipe: int) -> None:
+    """Let the caller go."""
+    kernel.check(kernel.dll().DisconnectNamedPipe(ctypes.c_void_p(pipe)))
+
+
+def _call(name: str, data: bytes) -> bool:
+    """Call the owner of the pipe and say this; False if there is none, or it has no time for us."""
+    pipe = _open(name)
+    if pipe is None:
+        return False
+    try:
+        _winapi.WriteFile(pipe, data)
+    except OSError:
+        return False
+    finally:
+        kernel.close(pipe)
+    return True
+
+
+def _open(name: str) -> int | None:
+    """Call the owner, again and again while it hears another; None if there is no owner, or no hope."""
+    deadline = monotonic() + _CALL_PATIENCE
+    while True:
+        try:
+            pipe: int = _winapi.CreateFile(
+                name, _winapi.GENERIC_WRITE, 0, 0, _winapi.OPEN_EXISTING, _IDENTIFY_ONLY, 0
+            )
+        except OSError as error:
+            if getattr(error, "winerror", 0) != _BUSY or monotonic() > deadline:
+                return None
+        else:
+            return pipe
+        sleep(_PAUSE)
+
+
+def _cancelled(transfer: "Any") -> bool:
+    """Cancel a transfer; False if it came to its end just before."""
+    transfer.cancel()
+    aborted: bool = transfer.GetOverlappedResult(True)[1] == _winapi.ERROR_OPERATION_ABORTED
+    return aborted

@@ -4,6 +4,7 @@ import os
 from time import sleep
 
 from agent_exec.host.windows import kernel
+from agent_exec.host.windows.system import identify
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,6 +91,4 @@ def is_locked(path: str) -> bool:
 
 def holder(path: str, pid: int) -> "Identity | None":
     """Return who has this pid, if some process holds the lock on this file; None if none does."""
-    from agent_exec.host.windows.identity import identify
-
     return identify(pid) if is_locked(path) else None

@@ -8,7 +8,7 @@ from agent_exec.host.windows import kernel
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_exec.host.ports import Loop, Sink
-    from agent_exec.host.windows.terminal import Terminal
+    from agent_exec.host.windows.launch import Terminal
     from agent_exec.model.choices import Stream
 
 _READ = 1 << 16

@@ -1,6 +1,21 @@
-"""Waits until a time has come or a thread calls."""
+"""Waits until a time has come, a thread calls, a handle is ready, or a Cancel is set."""
+
+from time import monotonic
 
 from agent_exec.host.windows import kernel
+from agent_exec.model.cancel import Cancel
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+    from collections.abc import Callable
+else:
+    import _signal
+
+_ASKING = ("SIGINT", "SIGBREAK")
+# Python runs a signal's handler in the main thread only, and a break ends no wait of that thread.
+_SLICE = 0.05
+_LONGEST_SLEEP = 86400.0
 
 
 class Poller:
@@ -66,3 +81,53 @@ class Poller:
 
     def __del__(self) -> None:
         self.close()
+
+
+class Interrupts(Cancel):
+    """A Cancel that is set, from now on, by each signal that asks this process to end.
+
+    For the main thread of a program that has to print something before it ends.
+    """
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__()
+        for name in _ASKING:
+            number = getattr(_signal, name, None)
+            if number is not None and _signal.getsignal(number) is not _signal.SIG_IGN:
+                _signal.signal(number, self._note)
+
+    def _note(self, _number: int, _frame: object) -> None:
+        self.set()
+
+
+def wait_to_read(fd: int, cancel: Cancel) -> bool:  # noqa: ARG001 - reading itself waits here
+    """Wait until there is something to read, or its end; False if `cancel` was set first."""
+    return not cancel.is_set()
+
+
+def on_terminate(call: "Callable[[], object]") -> None:
+    """Do nothing: no signal asks a process without a console to end."""
+
+
+def wait_for(handle: int, seconds: float | None, cancel: Cancel | None) -> bool:
+    """Wait for a handle, of which 0 is none; False when the time is over or `cancel` was set."""
+    deadline = None if seconds is None else monotonic() + seconds
+    longest = _SLICE if isinstance(cancel, Interrupts) else _LONGEST_SLEEP
+    event = kernel.create_event(manual=True)
+    handles = (handle, event) if handle else (event,)
+    try:
+        with (cancel or Cancel()).calling(lambda: kernel.set_event(event)):
+            while True:
+                left = longest if deadline is None else min(longest, max(0.0, deadline - monotonic()))
+                try:
+                    found = kernel.wait_any(handles, left)
+                except InterruptedError:
+                    continue  # a signal whose handler did not raise
+                if found is not None:
+                    return found != len(handles) - 1
+                if deadline is not None and monotonic() >= deadline:
+                    return False
+    finally:
+        kernel.close(event)

@@ -8,16 +8,14 @@ from threading import Thread
 
 from agent_exec.host.windows import console, kernel, signals
 from agent_exec.host.windows.jobobject import Job
-from agent_exec.host.windows.launch import Spawned, spawn
+from agent_exec.host.windows.launch import Spawned, Terminal, spawn
 from agent_exec.host.windows.pipes import Reader, TerminalReader, TerminalWriter, Writer
-from agent_exec.host.windows.terminal import Terminal
-from agent_exec.model.errors import AgentExecError, InputClosed, InvalidState, LaunchFailed
+from agent_exec.model.errors import AgentExecError, InputClosed, InvalidState, LaunchFailed, Unsupported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_exec.host.ports import Loop, Sink
-    from agent_exec.host.windows.local_spawner import LocalSpawner
-    from agent_exec.host.windows.spawner import Spawner
+    from agent_exec.host.windows.spawner import LocalSpawner, Spawner
     from agent_exec.model.command import Launch
 
 _END_OF_INPUT = b"\x1a\r"
@@ -68,8 +66,6 @@ class Process:
 
     def release(self) -> None:
         """Refuse to let go of it."""
-        from agent_exec.host.windows.handoff_in import not_here
-
         raise not_here()
 
     def spawn(self) -> None:
@@ -267,3 +263,11 @@ class Process:
         self._job = self._spawned = self._terminal = self._input = self._watcher = self._sink = None
         self._stop = 0
         self._readers = []
+
+
+def not_here() -> Unsupported:
+    """Return why a command cannot be handed over, and what to do."""
+    return Unsupported(
+        "a running command cannot be handed over on this system; run it as a job from the start, "
+        "with agent-exec run"
+    )

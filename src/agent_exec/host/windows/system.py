@@ -1,7 +1,9 @@
-"""Finds out who a process is, and signals exactly that one."""
+"""What the system tells of processes, of this one's environment, and of ports."""
+
+import os
 
 from agent_exec.host.windows import console, kernel, signals
-from agent_exec.model.identity import Identity
+from agent_exec.model.identity import Ancestor, Identity
 
 
 def boot_id() -> str:
@@ -32,7 +34,7 @@ def is_alive(identity: Identity) -> bool:
 
 
 def send_signal(identity: Identity, number: int) -> bool:
-    """Signal exactly this process; False if it is gone, whoever has its pid now.
+    """Signal exactly this process; False if it is gone, even if another has its pid now.
 
     An open handle pins the process while its identity is checked. INT and
     BREAK become a break on its console, which reaches it if it was started
@@ -55,3 +57,38 @@ def send_signal(identity: Identity, number: int) -> bool:
 
 def _identity(pid: int, handle: int) -> Identity:
     return Identity(pid, kernel.creation_time(handle), "")
+
+
+def own_processes() -> tuple[Ancestor, ...]:
+    """Return this process and the one that started it."""
+    return Ancestor(os.getpid(), parent=os.getppid()), Ancestor(os.getppid())
+
+
+def own_environment() -> dict[bytes, bytes]:
+    """Return a snapshot of our own environment, without the nameless entry that a parent may have made."""
+    return {os.fsencode(name): os.fsencode(value) for name, value in os.environ.items() if name}
+
+
+def inherited_environment() -> dict[bytes, bytes]:
+    """Return the environment that this process was started with."""
+    return own_environment()
+
+
+def shell(line: str) -> list[str]:
+    """Return the argv that has the system's shell run a line."""
+    return ["cmd.exe", "/d", "/c", line]
+
+
+def is_listened_on(port: int) -> bool:
+    """True if a TCP port of this machine is listened on, by a connection that may be noticed."""
+    import socket
+
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def hide_arguments(title: str) -> None:
+    """Do nothing: only a process that may read our memory may read our arguments here."""
