@@ -4,6 +4,13 @@ import os
 
 from agent_exec.host.posix import descriptors
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    Found = TypeVar("Found")
+
 _SIZE = 4096
 _MOST = 8
 """How many one reader keeps open."""
@@ -29,52 +36,36 @@ class ProcFiles:
 
     def read(self, path: str) -> bytes:
         """Return what a file says now."""
-        fd = self._open.get(path)
-        if fd is not None:
-            try:
-                return _whole(fd)
-            except OSError:
-                self._drop(path)
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            return _whole(fd)
-        finally:
-            self._keep(path, fd)
+        return self._use(path, _whole)
 
     def read_at(self, path: str, size: int, offset: int) -> bytes:
         """Return so many bytes of a file, or fewer if there are not so many there."""
-        fd = self._open.get(path)
-        if fd is not None:
-            try:
-                data = os.pread(fd, size, offset)
-            except OSError:
-                data = b""
-            if len(data) == size:
-                return data
-            self._drop(path)  # memory as it was before the process became another program
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            return os.pread(fd, size, offset)
-        finally:
-            self._keep(path, fd)
+
+        def act(fd: int) -> bytes:
+            data = os.pread(fd, size, offset)
+            if len(data) < size and path in self._open:
+                raise OSError  # memory as it was before the process became another program
+            return data
+
+        return self._use(path, act)
 
     def device(self, pid: int, number: int) -> int:
         """Return the device that a process has open under a number; 0 if it is none."""
-        path = f"/proc/{pid}/fd"
-        fd = self._open.get(path)
-        if fd is not None:
+        try:
+            return self._use(f"/proc/{pid}/fd", lambda fd: os.stat(str(number), dir_fd=fd).st_rdev)
+        except OSError:
+            return 0
+
+    def _use(self, path: str, act: "Callable[[int], Found]") -> "Found":
+        """Return what `act` gets from a file that is open, or is opened anew if that fails, and kept open."""
+        if path in self._open:
             try:
-                return os.stat(str(number), dir_fd=fd).st_rdev
+                return act(self._open[path])
             except OSError:
                 self._drop(path)
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except OSError:
-            return 0
-        try:
-            return os.stat(str(number), dir_fd=fd).st_rdev
-        except OSError:
-            return 0
+            return act(fd)
         finally:
             self._keep(path, fd)
 

@@ -133,21 +133,19 @@ def launch_error(
     step: int, error: int, program: bytes, name: bytes, cwd: bytes, steps: "Sequence[str]" = ()
 ) -> AgentExecError:
     """Return the typed error for a step of a launch that the system refused; `steps` are those of its box."""
-    if step >= STEP_BOX:
+    if step == STEP_KEEPER or step >= STEP_BOX:
         return box_error(step, error, steps)
     if steps and error == errno.ENOENT and step in (STEP_CWD, STEP_PROGRAM):
         return _hidden(step, os.fsdecode(name), os.fsdecode(cwd))
     if step == STEP_CWD:
         return directory_error(error, cwd)
-    if step == STEP_KEEPER:
-        return LaunchFailed(f"no helper process for the command: {os.strerror(error)}", errno=error)
     if step == STEP_TERMINAL:
         return LaunchFailed(f"no terminal for the command: {os.strerror(error)}", errno=error)
     return program_error(error, name, cwd, file=program)
 
 
 def box_error(step: int, error: int, steps: "Sequence[str]") -> AgentExecError:
-    """Return the typed error for a box that could not be made, or holds no longer."""
+    """Return the typed error for a helper process, or its box, that could not be made or holds no longer."""
     number = step - STEP_BOX
     if number < 0:
         return LaunchFailed(f"no helper process for the command: {os.strerror(error)}", errno=error)

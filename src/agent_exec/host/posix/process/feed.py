@@ -19,42 +19,28 @@ _CHUNK = 1 << 16
 
 
 class FedProcess(Process):
-    """A process in a keeper's hands, whose input comes from a descriptor."""
+    """A process in a keeper's hands, whose input is read from a descriptor as it can be passed on."""
 
-    __slots__ = ("_feed",)
+    __slots__ = ("_pending", "_source", "_writer")
 
     def __init__(self, spawner: "Spawner", launch: "Launch", loop: "Loop", sink: "Sink", source: int) -> None:
         super().__init__(spawner, launch, loop, sink)
-        self._feed = Feed(source, loop)
-
-    def _make_pipes(self, theirs: list[int]) -> None:
-        theirs.append(self._feed.begin())
-        super()._make_pipes(theirs)
-
-    def _close_streams(self) -> None:
-        self._feed.close()
-        super()._close_streams()
-
-
-class Feed:
-    """Passes on what a descriptor gives, chunk by chunk: nothing is read before it can be written."""
-
-    __slots__ = ("_loop", "_pending", "_source", "_writer")
-
-    def __init__(self, source: int, loop: "Loop") -> None:
         self._source = source
-        self._loop = loop
         self._writer = -1
         self._pending = memoryview(b"")
 
-    def begin(self) -> int:
-        """Begin; return the end of a pipe to read from, which the caller closes."""
+    def _make_pipes(self, theirs: list[int]) -> None:
         reader, self._writer = os.pipe()
+        theirs.append(reader)
         os.set_blocking(self._writer, False)
-        self._loop.watch(self._source, READ, self._take)
-        return reader
+        self._loop.watch(self._source, READ, self._feed)
+        super()._make_pipes(theirs)
 
-    def close(self) -> None:
+    def _close_streams(self) -> None:
+        self._close_feed()
+        super()._close_streams()
+
+    def _close_feed(self) -> None:
         """Pass on no more; harmless when repeated."""
         fds, self._source, self._writer = (self._source, self._writer), -1, -1
         for fd in fds:
@@ -62,7 +48,7 @@ class Feed:
                 self._loop.unwatch(fd)
                 os.close(fd)
 
-    def _take(self, _events: int) -> None:
+    def _feed(self, _events: int) -> None:
         """Read once, and no more before that is passed on."""
         try:
             self._pending = memoryview(os.read(self._source, _CHUNK))
@@ -71,7 +57,7 @@ class Feed:
         except OSError:
             pass  # nothing more can be had
         if not self._pending:
-            self.close()
+            self._close_feed()
         elif not self._pass_on():
             self._loop.unwatch(self._source)
             self._loop.watch(self._writer, WRITE, self._go_on)
@@ -79,7 +65,7 @@ class Feed:
     def _go_on(self, _events: int) -> None:
         if self._pass_on() and self._writer >= 0:
             self._loop.unwatch(self._writer)
-            self._loop.watch(self._source, READ, self._take)
+            self._loop.watch(self._source, READ, self._feed)
 
     def _pass_on(self) -> bool:
         """Write once; True if nothing waits any more."""
@@ -89,5 +75,5 @@ class Feed:
             pass
         except OSError:
             self._pending = memoryview(b"")
-            self.close()  # the command has closed its input, which is its right
+            self._close_feed()  # the command has closed its input, which is its right
         return not self._pending
