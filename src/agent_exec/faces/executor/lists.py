@@ -56,8 +56,8 @@ def removes_root(words: "Words", cwd: str | None) -> bool:
     """True if this is `rm`, recursive, aimed at the root folder or at all that is in it.
 
     Options count in any spelling and place. A target is followed as the
-    system would, from `cwd`; `--no-preserve-root` is enough by itself. That
-    it need not be forced is no mistake: nobody is there to be asked.
+    system would, from `cwd`; `--no-preserve-root` is enough by itself. It
+    need not be forced: without a terminal, rm does not ask.
     """
     name, arguments = _program(words)
     if name != "rm":
@@ -148,15 +148,15 @@ class CommandLists(Policy):
     """A whitelist and a blacklist; the blacklist is stronger.
 
     An entry is a name, or a name and the words that must follow it; upper
-    and lower case are the same. A whitelisted name is not a path: whoever may
-    write a file could call it `ls`. A blacklisted name is one under any path.
+    and lower case are the same. A whitelisted name is not a path, since any
+    file can be called `ls`; a blacklisted name is denied under any path.
 
-    An entry of the blacklist also stands for what means the same. With
-    "rm -rf /" nobody may remove the root recursively, however that is
-    written; with "bash -c" no shell may be given a line to run.
+    An entry of the blacklist also denies commands that mean the same: with
+    "rm -rf /" every recursive removal of the root, however it is written, and
+    with "bash -c" every shell that is given a line to run.
 
-    This is a guard rail and no sandbox: whoever may start an interpreter, or
-    anything that starts others, can do all that this user can.
+    This is a guard rail and no sandbox: an interpreter, or any program that
+    starts others, can do all that this user can.
     """
 
     __slots__ = ("_root", "_shells")

@@ -181,7 +181,7 @@ class JobTools:
     def _input(self, file: str) -> tuple[str, int]:
         """Open a file of input, below the workspace; what a command could not read, we do not read for it.
 
-        Return its real path, for those who are asked, and the descriptor.
+        Return its real path, which an approver is shown, and the descriptor.
         """
         from agent_exec.faces.sandbox import hidden_by
         from agent_exec.jobs.stdin import from_file
