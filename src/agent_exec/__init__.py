@@ -6,15 +6,21 @@ modules of their own: `agent_exec.jobs`, `agent_exec.sessions`,
 first used. See docs/python.md.
 """
 
-from agent_exec.model.lazy import loader
+from agent_exec.model.lazy import door, homes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from agent_exec import executor, jobs, sessions, toolkit
-    from agent_exec.engine.awaiting import arun
-    from agent_exec.engine.confinement import Confinement, Warmable
-    from agent_exec.engine.engine import Engine, run, warm
-    from agent_exec.engine.run import Run
+    from agent_exec import executor as executor
+    from agent_exec import jobs as jobs
+    from agent_exec import sessions as sessions
+    from agent_exec import toolkit as toolkit
+    from agent_exec.engine.awaiting import arun as arun
+    from agent_exec.engine.confinement import Confinement as Confinement
+    from agent_exec.engine.confinement import Warmable as Warmable
+    from agent_exec.engine.engine import Engine as Engine
+    from agent_exec.engine.engine import run as run
+    from agent_exec.engine.engine import warm as warm
+    from agent_exec.engine.run import Run as Run
 
     # Names of the contracts that were here first.
     from agent_exec.faces.executor.config import CommandExecutorConfig as CommandExecutorConfig
@@ -33,260 +39,135 @@ if TYPE_CHECKING:
     from agent_exec.faces.oneshot.secure import ToolError as ToolError
     from agent_exec.faces.oneshot.secure import secure_tool as secure_tool
     from agent_exec.faces.session.tools import open_tools as open_tools
-    from agent_exec.model.cancel import Cancel
-    from agent_exec.model.choices import (
-        Approval,
-        ApprovalPolicy,
-        Basis,
-        Cause,
-        GitAccess,
-        Leftovers,
-        OnEvent,
-        OnOutput,
-        Overflow,
-        Phase,
-        ProfileName,
-        Stream,
-        Unmatched,
-        VerdictKind,
-        Word,
-    )
-    from agent_exec.model.command import Command, Terminal
-    from agent_exec.model.errors import (
-        AgentExecError,
-        AmbiguousJob,
-        ApprovalRequired,
-        Broken,
-        Busy,
-        CommandDenied,
-        CommandNotExecutable,
-        CommandNotFound,
-        ConfigFailed,
-        InputClosed,
-        InputTooLarge,
-        Interrupted,
-        InvalidArgument,
-        InvalidConfig,
-        InvalidRules,
-        InvalidState,
-        JobNotFound,
-        KeeperLost,
-        LaunchFailed,
-        Missing,
-        NotADirectory,
-        NothingConfines,
-        PlanFailed,
-        Refused,
-        SandboxUnavailable,
-        StoreFailed,
-        Unsupported,
-        WorkdirForbidden,
-        WorkdirNotFound,
-    )
-    from agent_exec.model.limits import Limits
-    from agent_exec.model.lines import Lines
-    from agent_exec.model.outcome import Outcome
-    from agent_exec.model.output import Head, HeadTail, Keep, Tail, Text
+    from agent_exec.model.cancel import Cancel as Cancel
+    from agent_exec.model.choices import Approval as Approval
+    from agent_exec.model.choices import ApprovalPolicy as ApprovalPolicy
+    from agent_exec.model.choices import Basis as Basis
+    from agent_exec.model.choices import Cause as Cause
+    from agent_exec.model.choices import GitAccess as GitAccess
+    from agent_exec.model.choices import Leftovers as Leftovers
+    from agent_exec.model.choices import OnEvent as OnEvent
+    from agent_exec.model.choices import OnOutput as OnOutput
+    from agent_exec.model.choices import Overflow as Overflow
+    from agent_exec.model.choices import Phase as Phase
+    from agent_exec.model.choices import ProfileName as ProfileName
+    from agent_exec.model.choices import Stream as Stream
+    from agent_exec.model.choices import Unmatched as Unmatched
+    from agent_exec.model.choices import VerdictKind as VerdictKind
+    from agent_exec.model.choices import Word as Word
+    from agent_exec.model.command import Command as Command
+    from agent_exec.model.command import Terminal as Terminal
+    from agent_exec.model.errors import AgentExecError as AgentExecError
+    from agent_exec.model.errors import AmbiguousJob as AmbiguousJob
+    from agent_exec.model.errors import ApprovalRequired as ApprovalRequired
+    from agent_exec.model.errors import Broken as Broken
+    from agent_exec.model.errors import Busy as Busy
+    from agent_exec.model.errors import CommandDenied as CommandDenied
+    from agent_exec.model.errors import CommandNotExecutable as CommandNotExecutable
+    from agent_exec.model.errors import CommandNotFound as CommandNotFound
+    from agent_exec.model.errors import ConfigFailed as ConfigFailed
+    from agent_exec.model.errors import InputClosed as InputClosed
+    from agent_exec.model.errors import InputTooLarge as InputTooLarge
+    from agent_exec.model.errors import Interrupted as Interrupted
+    from agent_exec.model.errors import InvalidArgument as InvalidArgument
+    from agent_exec.model.errors import InvalidConfig as InvalidConfig
+    from agent_exec.model.errors import InvalidRules as InvalidRules
+    from agent_exec.model.errors import InvalidState as InvalidState
+    from agent_exec.model.errors import JobNotFound as JobNotFound
+    from agent_exec.model.errors import KeeperLost as KeeperLost
+    from agent_exec.model.errors import LaunchFailed as LaunchFailed
+    from agent_exec.model.errors import Missing as Missing
+    from agent_exec.model.errors import NotADirectory as NotADirectory
+    from agent_exec.model.errors import NothingConfines as NothingConfines
+    from agent_exec.model.errors import PlanFailed as PlanFailed
+    from agent_exec.model.errors import Refused as Refused
+    from agent_exec.model.errors import SandboxUnavailable as SandboxUnavailable
+    from agent_exec.model.errors import StoreFailed as StoreFailed
+    from agent_exec.model.errors import Unsupported as Unsupported
+    from agent_exec.model.errors import WorkdirForbidden as WorkdirForbidden
+    from agent_exec.model.errors import WorkdirNotFound as WorkdirNotFound
+    from agent_exec.model.limits import Limits as Limits
+    from agent_exec.model.lines import Lines as Lines
+    from agent_exec.model.outcome import Outcome as Outcome
+    from agent_exec.model.output import Head as Head
+    from agent_exec.model.output import HeadTail as HeadTail
+    from agent_exec.model.output import Keep as Keep
+    from agent_exec.model.output import Tail as Tail
+    from agent_exec.model.output import Text as Text
     from agent_exec.patch.apply import apply_patch as apply_patch
-    from agent_exec.policy.facts import Facts
-    from agent_exec.policy.policy import Policy
-    from agent_exec.policy.rule import Rule
-    from agent_exec.policy.verdict import Finding, Verdict
-    from agent_exec.requests.arguments import Approver, Rules
-    from agent_exec.requests.gate import Gate, Request
-    from agent_exec.requests.opening import IN_FORCE
-    from agent_exec.requests.rulefile import load_rules
-    from agent_exec.sandbox.plan.plan import Plan
-    from agent_exec.sandbox.profile import BoxLimits, Profile
-    from agent_exec.version import __version__
+    from agent_exec.policy.facts import Facts as Facts
+    from agent_exec.policy.policy import Policy as Policy
+    from agent_exec.policy.rule import Rule as Rule
+    from agent_exec.policy.verdict import Finding as Finding
+    from agent_exec.policy.verdict import Verdict as Verdict
+    from agent_exec.requests.arguments import Approver as Approver
+    from agent_exec.requests.arguments import Rules as Rules
+    from agent_exec.requests.gate import Gate as Gate
+    from agent_exec.requests.gate import Request as Request
+    from agent_exec.requests.opening import IN_FORCE as IN_FORCE
+    from agent_exec.requests.rulefile import load_rules as load_rules
+    from agent_exec.sandbox.plan.plan import Plan as Plan
+    from agent_exec.sandbox.profile import BoxLimits as BoxLimits
+    from agent_exec.sandbox.profile import Profile as Profile
+    from agent_exec.version import __version__ as __version__
 
-__all__ = [
-    "IN_FORCE",
-    "AgentExecError",
-    "AmbiguousJob",
-    "Approval",
-    "ApprovalPolicy",
-    "ApprovalRequired",
-    "Approver",
-    "Basis",
-    "BoxLimits",
-    "Broken",
-    "Busy",
-    "Cancel",
-    "Cause",
-    "Command",
-    "CommandDenied",
-    "CommandNotExecutable",
-    "CommandNotFound",
-    "ConfigFailed",
-    "Confinement",
-    "Engine",
-    "Facts",
-    "Finding",
-    "Gate",
-    "GitAccess",
-    "Head",
-    "HeadTail",
-    "InputClosed",
-    "InputTooLarge",
-    "Interrupted",
-    "InvalidArgument",
-    "InvalidConfig",
-    "InvalidRules",
-    "InvalidState",
-    "JobNotFound",
-    "Keep",
-    "KeeperLost",
-    "LaunchFailed",
-    "Leftovers",
-    "Limits",
-    "Lines",
-    "Missing",
-    "NotADirectory",
-    "NothingConfines",
-    "OnEvent",
-    "OnOutput",
-    "Outcome",
-    "Overflow",
-    "Phase",
-    "Plan",
-    "PlanFailed",
-    "Policy",
-    "Profile",
-    "ProfileName",
-    "Refused",
-    "Request",
-    "Rule",
-    "Rules",
-    "Run",
-    "SandboxUnavailable",
-    "StoreFailed",
-    "Stream",
-    "Tail",
-    "Terminal",
-    "Text",
-    "Unmatched",
-    "Unsupported",
-    "Verdict",
-    "VerdictKind",
-    "Warmable",
-    "Word",
-    "WorkdirForbidden",
-    "WorkdirNotFound",
-    "__version__",
-    "arun",
-    "executor",
-    "jobs",
-    "load_rules",
-    "run",
-    "sessions",
-    "toolkit",
-    "warm",
-]
-
-_HOMES = {
-    "IN_FORCE": "requests.opening",
-    "AgentExecError": "model.errors",
-    "AmbiguousJob": "model.errors",
-    "Approval": "model.choices",
-    "ApprovalPolicy": "model.choices",
-    "ApprovalRequired": "model.errors",
-    "Approver": "requests.arguments",
-    "Basis": "model.choices",
-    "BoxLimits": "sandbox.profile",
-    "Broken": "model.errors",
-    "Busy": "model.errors",
-    "Cancel": "model.cancel",
-    "Cause": "model.choices",
-    "Command": "model.command",
-    "CommandDenied": "model.errors",
-    "CommandNotExecutable": "model.errors",
-    "CommandNotFound": "model.errors",
-    "ConfigFailed": "model.errors",
-    "Confinement": "engine.confinement",
-    "Engine": "engine.engine",
-    "Facts": "policy.facts",
-    "Finding": "policy.verdict",
-    "Gate": "requests.gate",
-    "GitAccess": "model.choices",
-    "Head": "model.output",
-    "HeadTail": "model.output",
-    "InputClosed": "model.errors",
-    "InputTooLarge": "model.errors",
-    "Interrupted": "model.errors",
-    "InvalidArgument": "model.errors",
-    "InvalidConfig": "model.errors",
-    "InvalidRules": "model.errors",
-    "InvalidState": "model.errors",
-    "JobNotFound": "model.errors",
-    "Keep": "model.output",
-    "KeeperLost": "model.errors",
-    "LaunchFailed": "model.errors",
-    "Leftovers": "model.choices",
-    "Limits": "model.limits",
-    "Lines": "model.lines",
-    "Missing": "model.errors",
-    "NotADirectory": "model.errors",
-    "NothingConfines": "model.errors",
-    "OnEvent": "model.choices",
-    "OnOutput": "model.choices",
-    "Outcome": "model.outcome",
-    "Overflow": "model.choices",
-    "Phase": "model.choices",
-    "Plan": "sandbox.plan.plan",
-    "PlanFailed": "model.errors",
-    "Policy": "policy.policy",
-    "Profile": "sandbox.profile",
-    "ProfileName": "model.choices",
-    "Refused": "model.errors",
-    "Request": "requests.gate",
-    "Rule": "policy.rule",
-    "Rules": "requests.arguments",
-    "Run": "engine.run",
-    "SandboxUnavailable": "model.errors",
-    "StoreFailed": "model.errors",
-    "Stream": "model.choices",
-    "Tail": "model.output",
-    "Terminal": "model.command",
-    "Text": "model.output",
-    "Unmatched": "model.choices",
-    "Unsupported": "model.errors",
-    "Verdict": "policy.verdict",
-    "VerdictKind": "model.choices",
-    "Warmable": "engine.confinement",
-    "Word": "model.choices",
-    "WorkdirForbidden": "model.errors",
-    "WorkdirNotFound": "model.errors",
-    "__version__": "version",
-    "arun": "engine.awaiting",
-    "executor": "executor",
-    "jobs": "jobs",
-    "load_rules": "requests.rulefile",
-    "run": "engine.engine",
-    "sessions": "sessions",
-    "toolkit": "toolkit",
-    "warm": "engine.engine",
-}
-
-_MOVED = {
-    "APPLY_PATCH": "faces.oneshot.apply_patch",
-    "TOOL_DEFINITIONS": "faces.oneshot.definitions",
-    "CommandExecutionError": "faces.executor.errors",
-    "CommandExecutionResult": "faces.executor.result",
-    "CommandExecutor": "faces.executor.executor",
-    "CommandExecutorConfig": "faces.executor.config",
-    "CommandLists": "faces.executor.lists",
-    "CommandValidationError": "faces.executor.errors",
-    "CommandValidationResult": "faces.executor.result",
-    "ToolCatalog": "faces.oneshot.kit",
-    "ToolError": "faces.oneshot.secure",
-    "ToolHandler": "faces.executor.toolhandler",
-    "apply_patch": "patch.apply",
-    "create_agent_toolkit": "faces.oneshot.kit",
-    "open_jobs": "faces.jobs",
-    "open_tools": "faces.session.tools",
-    "secure_tool": "faces.oneshot.secure",
-}
+_HOMES = homes(
+    {
+        "engine.awaiting": "arun",
+        "engine.confinement": "Confinement Warmable",
+        "engine.engine": "Engine run warm",
+        "engine.run": "Run",
+        "executor": "executor",
+        "jobs": "jobs",
+        "model.cancel": "Cancel",
+        "model.choices": (
+            "Approval ApprovalPolicy Basis Cause GitAccess Leftovers OnEvent OnOutput Overflow Phase "
+            "ProfileName Stream Unmatched VerdictKind Word"
+        ),
+        "model.command": "Command Terminal",
+        "model.errors": (
+            "AgentExecError AmbiguousJob ApprovalRequired Broken Busy CommandDenied CommandNotExecutable "
+            "CommandNotFound ConfigFailed InputClosed InputTooLarge Interrupted InvalidArgument "
+            "InvalidConfig InvalidRules InvalidState JobNotFound KeeperLost LaunchFailed Missing "
+            "NotADirectory NothingConfines PlanFailed Refused SandboxUnavailable StoreFailed Unsupported "
+            "WorkdirForbidden WorkdirNotFound"
+        ),
+        "model.limits": "Limits",
+        "model.lines": "Lines",
+        "model.outcome": "Outcome",
+        "model.output": "Head HeadTail Keep Tail Text",
+        "policy.facts": "Facts",
+        "policy.policy": "Policy",
+        "policy.rule": "Rule",
+        "policy.verdict": "Finding Verdict",
+        "requests.arguments": "Approver Rules",
+        "requests.gate": "Gate Request",
+        "requests.opening": "IN_FORCE",
+        "requests.rulefile": "load_rules",
+        "sandbox.plan.plan": "Plan",
+        "sandbox.profile": "BoxLimits Profile",
+        "sessions": "sessions",
+        "toolkit": "toolkit",
+        "version": "__version__",
+    }
+)
+_MOVED = homes(
+    {
+        "faces.executor.config": "CommandExecutorConfig",
+        "faces.executor.errors": "CommandExecutionError CommandValidationError",
+        "faces.executor.executor": "CommandExecutor",
+        "faces.executor.lists": "CommandLists",
+        "faces.executor.result": "CommandExecutionResult CommandValidationResult",
+        "faces.executor.toolhandler": "ToolHandler",
+        "faces.jobs": "open_jobs",
+        "faces.oneshot.apply_patch": "APPLY_PATCH",
+        "faces.oneshot.definitions": "TOOL_DEFINITIONS",
+        "faces.oneshot.kit": "ToolCatalog create_agent_toolkit",
+        "faces.oneshot.secure": "ToolError secure_tool",
+        "faces.session.tools": "open_tools",
+        "patch.apply": "apply_patch",
+    }
+)
 """Names that have moved to the module of their contract, and still work here."""
 
-__getattr__ = loader(__name__, _HOMES | _MOVED)
+__all__, __dir__, __getattr__ = door(__name__, _HOMES, _MOVED)

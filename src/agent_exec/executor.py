@@ -1,51 +1,33 @@
 """The executor: commands by whitelist and blacklist, a few at once. See docs/executor.md."""
 
-from agent_exec.model.lazy import loader
+from agent_exec.model.lazy import door, homes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from agent_exec.faces.executor.config import CommandExecutorConfig
-    from agent_exec.faces.executor.errors import CommandExecutionError, CommandValidationError, ToolTypeError
-    from agent_exec.faces.executor.executor import CommandExecutor
-    from agent_exec.faces.executor.lists import CommandLists
-    from agent_exec.faces.executor.result import (
-        CommandExecutionResult,
-        CommandMetadata,
-        CommandValidationResult,
-    )
-    from agent_exec.faces.executor.toolhandler import ToolHandler
-    from agent_exec.model.choices import Logger, OnLimit, Status
+    from agent_exec.faces.executor.config import CommandExecutorConfig as CommandExecutorConfig
+    from agent_exec.faces.executor.errors import CommandExecutionError as CommandExecutionError
+    from agent_exec.faces.executor.errors import CommandValidationError as CommandValidationError
+    from agent_exec.faces.executor.errors import ToolTypeError as ToolTypeError
+    from agent_exec.faces.executor.executor import CommandExecutor as CommandExecutor
+    from agent_exec.faces.executor.lists import CommandLists as CommandLists
+    from agent_exec.faces.executor.result import CommandExecutionResult as CommandExecutionResult
+    from agent_exec.faces.executor.result import CommandMetadata as CommandMetadata
+    from agent_exec.faces.executor.result import CommandValidationResult as CommandValidationResult
+    from agent_exec.faces.executor.toolhandler import ToolHandler as ToolHandler
+    from agent_exec.model.choices import Logger as Logger
+    from agent_exec.model.choices import OnLimit as OnLimit
+    from agent_exec.model.choices import Status as Status
 
-__all__ = [
-    "CommandExecutionError",
-    "CommandExecutionResult",
-    "CommandExecutor",
-    "CommandExecutorConfig",
-    "CommandLists",
-    "CommandMetadata",
-    "CommandValidationError",
-    "CommandValidationResult",
-    "Logger",
-    "OnLimit",
-    "Status",
-    "ToolHandler",
-    "ToolTypeError",
-]
+_HOMES = homes(
+    {
+        "faces.executor.config": "CommandExecutorConfig",
+        "faces.executor.errors": "CommandExecutionError CommandValidationError ToolTypeError",
+        "faces.executor.executor": "CommandExecutor",
+        "faces.executor.lists": "CommandLists",
+        "faces.executor.result": "CommandExecutionResult CommandMetadata CommandValidationResult",
+        "faces.executor.toolhandler": "ToolHandler",
+        "model.choices": "Logger OnLimit Status",
+    }
+)
 
-_HOMES = {
-    "CommandExecutionError": "faces.executor.errors",
-    "CommandExecutionResult": "faces.executor.result",
-    "CommandExecutor": "faces.executor.executor",
-    "CommandExecutorConfig": "faces.executor.config",
-    "CommandLists": "faces.executor.lists",
-    "CommandMetadata": "faces.executor.result",
-    "CommandValidationError": "faces.executor.errors",
-    "CommandValidationResult": "faces.executor.result",
-    "Logger": "model.choices",
-    "OnLimit": "model.choices",
-    "Status": "model.choices",
-    "ToolHandler": "faces.executor.toolhandler",
-    "ToolTypeError": "faces.executor.errors",
-}
-
-__getattr__ = loader(__name__, _HOMES, "agent_exec")
+__all__, __dir__, __getattr__ = door(__name__, _HOMES)

@@ -1,67 +1,39 @@
 """The toolkit: tools for an agent in one workspace, each call answered with a dict. See docs/toolkit.md."""
 
-from agent_exec.model.lazy import loader
+from agent_exec.model.lazy import door, homes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from agent_exec.faces.oneshot.apply_patch import APPLY_PATCH
-    from agent_exec.faces.oneshot.definitions import TOOL_DEFINITIONS
-    from agent_exec.faces.oneshot.kit import ToolCatalog, Toolkit, create_agent_toolkit
-    from agent_exec.faces.oneshot.secure import Context, Tool, ToolError, secure_tool
-    from agent_exec.model.choices import (
-        Answer,
-        Arguments,
-        Definition,
-        Permission,
-        Provider,
-        ShellMode,
-        WriteScope,
-    )
-    from agent_exec.patch.apply import Applied, apply_patch
-    from agent_exec.patch.errors import PatchError
+    from agent_exec.faces.oneshot.apply_patch import APPLY_PATCH as APPLY_PATCH
+    from agent_exec.faces.oneshot.definitions import TOOL_DEFINITIONS as TOOL_DEFINITIONS
+    from agent_exec.faces.oneshot.kit import ToolCatalog as ToolCatalog
+    from agent_exec.faces.oneshot.kit import Toolkit as Toolkit
+    from agent_exec.faces.oneshot.kit import create_agent_toolkit as create_agent_toolkit
+    from agent_exec.faces.oneshot.secure import Context as Context
+    from agent_exec.faces.oneshot.secure import Tool as Tool
+    from agent_exec.faces.oneshot.secure import ToolError as ToolError
+    from agent_exec.faces.oneshot.secure import secure_tool as secure_tool
+    from agent_exec.model.choices import Answer as Answer
+    from agent_exec.model.choices import Arguments as Arguments
+    from agent_exec.model.choices import Definition as Definition
+    from agent_exec.model.choices import Permission as Permission
+    from agent_exec.model.choices import Provider as Provider
+    from agent_exec.model.choices import ShellMode as ShellMode
+    from agent_exec.model.choices import WriteScope as WriteScope
+    from agent_exec.patch.apply import Applied as Applied
+    from agent_exec.patch.apply import apply_patch as apply_patch
+    from agent_exec.patch.errors import PatchError as PatchError
 
-__all__ = [
-    "APPLY_PATCH",
-    "TOOL_DEFINITIONS",
-    "Answer",
-    "Applied",
-    "Arguments",
-    "Context",
-    "Definition",
-    "PatchError",
-    "Permission",
-    "Provider",
-    "ShellMode",
-    "Tool",
-    "ToolCatalog",
-    "ToolError",
-    "Toolkit",
-    "WriteScope",
-    "apply_patch",
-    "create_agent_toolkit",
-    "secure_tool",
-]
+_HOMES = homes(
+    {
+        "faces.oneshot.apply_patch": "APPLY_PATCH",
+        "faces.oneshot.definitions": "TOOL_DEFINITIONS",
+        "faces.oneshot.kit": "ToolCatalog Toolkit create_agent_toolkit",
+        "faces.oneshot.secure": "Context Tool ToolError secure_tool",
+        "model.choices": "Answer Arguments Definition Permission Provider ShellMode WriteScope",
+        "patch.apply": "Applied apply_patch",
+        "patch.errors": "PatchError",
+    }
+)
 
-_HOMES = {
-    "APPLY_PATCH": "faces.oneshot.apply_patch",
-    "TOOL_DEFINITIONS": "faces.oneshot.definitions",
-    "Answer": "model.choices",
-    "Applied": "patch.apply",
-    "Arguments": "model.choices",
-    "Context": "faces.oneshot.secure",
-    "Definition": "model.choices",
-    "PatchError": "patch.errors",
-    "Permission": "model.choices",
-    "Provider": "model.choices",
-    "ShellMode": "model.choices",
-    "Tool": "faces.oneshot.secure",
-    "ToolCatalog": "faces.oneshot.kit",
-    "ToolError": "faces.oneshot.secure",
-    "Toolkit": "faces.oneshot.kit",
-    "WriteScope": "model.choices",
-    "apply_patch": "patch.apply",
-    "create_agent_toolkit": "faces.oneshot.kit",
-    "secure_tool": "faces.oneshot.secure",
-}
-
-__getattr__ = loader(__name__, _HOMES, "agent_exec")
+__all__, __dir__, __getattr__ = door(__name__, _HOMES)

@@ -9,14 +9,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     Option = tuple[str, str, str, str]
 
-ROOT: "Option" = (
-    "root",
-    "text",
-    "DIR",
-    "the folder of jobs (default: $AGENT_EXEC_ROOT, or the data folder)",
-)
-VERBOSE: "Option" = ("verbose", "flag", "", "log to stderr what is being done")
-HELP: "Option" = ("help", "flag", "", "show this help")
+ROOT = ("root", "text", "DIR", "the folder of jobs (default: $AGENT_EXEC_ROOT, or the data folder)")
+VERBOSE = ("verbose", "flag", "", "log to stderr what is being done")
+HELP = ("help", "flag", "", "show this help")
 GLOBAL = (ROOT, VERBOSE, HELP)
 SHORT = {"-h": "help", "-v": "verbose", "-vv": "verbose", "-vvv": "verbose"}
 SAME_OPTIONS = {"lines": "tail-lines", "policy": "rules"}
@@ -24,33 +19,23 @@ SAME_VERBS = {"rm": "delete"}
 BEFORE_COMMAND = (("policy", "explain"), ("sandbox", "run"))
 """After these words, as after `run`, comes a command, whose options are its own."""
 
-_LINES: "Option" = (
-    "tail-lines",
-    "count",
-    "N",
-    "show at most N lines of each stream (50; 0: no limit)",
-)
-_BYTES: "Option" = ("max-bytes", "count", "N", "show at most N bytes of each stream (65536)")
-_EXIT: "Option" = (
+_LINES = ("tail-lines", "count", "N", "show at most N lines of each stream (50; 0: no limit)")
+_BYTES = ("max-bytes", "count", "N", "show at most N bytes of each stream (65536)")
+_EXIT = (
     "exit-code",
     "flag",
     "",
-    "exit with the job's exit code; 124: it still runs, 125: unknown, 127: it never ran",
+    "exit with the job's code; 124: it still runs, 125: unknown, 127: it never ran",
 )
-_UNPROTECT: "Option" = (
+_UNPROTECT = (
     "unprotect",
     "many",
     "NAME",
     "allow commands to create and change this name, for example .github",
 )
 
-_RULES: "Option" = (
-    "rules",
-    "text",
-    "FILE",
-    "judge by these rules (default: $AGENT_EXEC_RULES, or the configuration folder)",
-)
-_DRY: "Option" = ("dry-run", "flag", "", "only report what would be done")
+_RULES = ("rules", "text", "FILE", "judge by these rules (default: $AGENT_EXEC_RULES, or those configured)")
+_DRY = ("dry-run", "flag", "", "only report what would be done")
 
 _HTTP: "tuple[Option, ...]" = (
     ("http", "flag", "", "serve over HTTP instead of stdin and stdout; every request needs a token"),
@@ -58,20 +43,10 @@ _HTTP: "tuple[Option, ...]" = (
     ("host", "text", "ADDRESS", "http: the address to listen on (127.0.0.1)"),
     ("allow-remote", "flag", "", "http: allow a --host that other machines can reach"),
     ("token-file", "text", "FILE", "http: a private file with the token (default: in the state folder)"),
-    (
-        "idle-timeout",
-        "s",
-        "TIME",
-        "http: close the session of a client that sent no request for this time (30m)",
-    ),
+    ("idle-timeout", "s", "TIME", "http: close the session of a client that is silent for so long (30m)"),
 )
 _INSTALL: "tuple[Option, ...]" = (
-    (
-        "client",
-        "text",
-        "NAME",
-        "install: claude-code, claude-desktop, codex, cursor, gemini or vscode",
-    ),
+    ("client", "text", "NAME", "install: claude-code, claude-desktop, codex, cursor, gemini or vscode"),
     ("scope", "text", "user|project", "install: for all your projects (user), or for the current folder"),
     ("name", "text", "NAME", "install: the name of the server there (agent-exec)"),
     _DRY,
@@ -109,7 +84,7 @@ VERBS: dict[str, Verb] = {
                 "snapshot-after",
                 "ms",
                 "TIME",
-                "answer after this time at the latest (10s, the maximum; 0: at once)",
+                "answer after this time at the latest (10s, the most; 0: at once)",
             ),
             ("wait", "flag", "", "answer only when the job has ended"),
             ("until", "s", "TIME", "answer after this time at the latest, however long"),
@@ -126,27 +101,17 @@ VERBS: dict[str, Verb] = {
             ("inherit-env", "flag", "", "inherit the environment of the caller (the default)"),
             ("no-inherit-env", "flag", "", "start with an empty environment"),
             ("mask", "many", "NAME", "mask the value of this variable in answers"),
-            (
-                "stdin",
-                "text",
-                "TEXT|-",
-                "its input: this text, or with - our own standard input",
-            ),
+            ("stdin", "text", "TEXT|-", "its input: this text, or with - our own standard input"),
             ("stdin-file", "text", "FILE", "its standard input: this file"),
             ("stdin-max-bytes", "count", "N", "refuse more input than this (67108864)"),
             ("shell", "flag", "", "COMMAND is one shell line"),
             ("tag", "many", "TAG", "a label: letters, digits and -, in parts joined by dots"),
-            (
-                "leave",
-                "flag",
-                "",
-                "leave background processes of the command running (default: they are killed)",
-            ),
+            ("leave", "flag", "", "leave its background processes running (default: they are killed)"),
             (
                 "max-log-bytes",
                 "count",
                 "N",
-                "keep at most N bytes of each stream, the first and the last (1 GiB; 0: all)",
+                "keep N bytes of each stream, the first and the last (1 GiB; 0: all)",
             ),
             ("progress-every", "ms", "TIME", "update updated_at at least this often"),
             _RULES,
@@ -154,7 +119,7 @@ VERBS: dict[str, Verb] = {
                 "sandbox",
                 "text",
                 "PROFILE",
-                "confine it: read-only, workspace-write, full-access, or a JSON file of a profile",
+                "confine it: read-only, workspace-write, full-access, or a JSON file",
             ),
             ("sandbox-root", "many", "DIR", "with --sandbox: a writable folder (default: the current one)"),
             ("net", "many", "off|on|HOST[:PORT]", "with --sandbox: the hosts that it can connect to (off)"),
@@ -204,12 +169,7 @@ VERBS: dict[str, Verb] = {
         "end a job with all its processes, or send them a signal",
         "JOB",
         (
-            (
-                "signal",
-                "text",
-                "NAME",
-                "the signal: TERM (the default), INT, KILL, or any other name or number",
-            ),
+            ("signal", "text", "NAME", "TERM (the default), INT, KILL, or any other name or number"),
             ("no-wait", "flag", "", "do not wait for its end"),
         ),
         ("agent-exec kill W5QC", "agent-exec kill W5QC --signal KILL"),
@@ -260,7 +220,7 @@ VERBS: dict[str, Verb] = {
                 "profile",
                 "text",
                 "PROFILE",
-                "workspace-write (the default), read-only, full-access, or a JSON file of a profile",
+                "workspace-write (the default), read-only, full-access, or a JSON file",
             ),
             ("root", "many", "DIR", "a writable folder (default: the current one)"),
             ("net", "many", "off|on|HOST[:PORT]", "the hosts that it can connect to (off)"),
@@ -284,13 +244,13 @@ VERBS: dict[str, Verb] = {
                 "workspace",
                 "many",
                 "DIR",
-                "a folder that commands run in (default: the client's roots, or the current one)",
+                "a folder of commands (default: the client's roots, or the current one)",
             ),
             (
                 "sandbox",
                 "text",
                 "PROFILE",
-                "workspace-write (the default), read-only, FILE, or full-access: no sandbox",
+                "workspace-write (the default), read-only, FILE; full-access: none",
             ),
             _UNPROTECT,
             _RULES,
@@ -312,12 +272,7 @@ VERBS: dict[str, Verb] = {
             ("theme", "text", "NAME", "auto (the default), dark, light, terminal-dark or terminal-light"),
             ("timeout", "ms", "TIME", "stop each command after this time (5m; 0: never)"),
             ("sandbox", "text", "PROFILE", "confine commands: read-only, workspace-write, or a JSON file"),
-            (
-                "sandbox-root",
-                "many",
-                "DIR",
-                "a writable folder (default: the working directory of each command)",
-            ),
+            ("sandbox-root", "many", "DIR", "a writable folder (default: where each command runs)"),
             _UNPROTECT,
             _RULES,
             ("web", "flag", "", "serve it to a browser on this machine instead of the terminal"),

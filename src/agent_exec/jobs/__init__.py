@@ -5,28 +5,22 @@ modules in this package; they are loaded when first used, and no module inside
 imports them from here. See docs/jobs.md.
 """
 
-from agent_exec.model.lazy import loader
+from agent_exec.model.lazy import door, homes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from agent_exec.faces.jobs import Jobs, open_jobs
-    from agent_exec.jobs.excerpt import Excerpt
-    from agent_exec.model.choices import Answer, JobState
+    from agent_exec.faces.jobs import Jobs as Jobs
+    from agent_exec.faces.jobs import open_jobs as open_jobs
+    from agent_exec.jobs.excerpt import Excerpt as Excerpt
+    from agent_exec.model.choices import Answer as Answer
+    from agent_exec.model.choices import JobState as JobState
 
-__all__ = [
-    "Answer",
-    "Excerpt",
-    "JobState",
-    "Jobs",
-    "open_jobs",
-]
+_HOMES = homes(
+    {
+        "faces.jobs": "Jobs open_jobs",
+        "jobs.excerpt": "Excerpt",
+        "model.choices": "Answer JobState",
+    }
+)
 
-_HOMES = {
-    "Answer": "model.choices",
-    "Excerpt": "jobs.excerpt",
-    "JobState": "model.choices",
-    "Jobs": "faces.jobs",
-    "open_jobs": "faces.jobs",
-}
-
-__getattr__ = loader(__name__, _HOMES, "agent_exec")
+__all__, __dir__, __getattr__ = door(__name__, _HOMES)

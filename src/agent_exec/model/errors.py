@@ -47,6 +47,12 @@ class AgentExecError(Exception):
     code = "internal"
     retryable = False
 
+    def __init_subclass__(cls, code: str = "", retryable: bool | None = None) -> None:
+        if code:
+            cls.code = code
+        if retryable is not None:
+            cls.retryable = retryable
+
     def __init__(self, message: str, **details: object) -> None:
         super().__init__(message)
         self.message = message
@@ -60,177 +66,117 @@ def _rebuild(kind: type[AgentExecError], message: str, details: dict[str, object
     return kind(message, **details)
 
 
-class Refused(AgentExecError):
+class Refused(AgentExecError, code="refused"):
     """The request itself is at fault."""
 
-    code = "refused"
 
-
-class InvalidArgument(Refused):
+class InvalidArgument(Refused, code="invalid_argument"):
     """A value is out of its bounds or of the wrong kind."""
 
-    code = "invalid_argument"
 
-
-class InvalidState(Refused):
+class InvalidState(Refused, code="invalid_state"):
     """The engine, run or job is not in a state that allows this."""
 
-    code = "invalid_state"
 
-
-class InputTooLarge(Refused):
+class InputTooLarge(Refused, code="stdin_too_large"):
     """More input than was allowed."""
 
-    code = "stdin_too_large"
 
-
-class Busy(Refused):
+class Busy(Refused, code="busy", retryable=True):
     """Another is doing this now."""
 
-    code = "busy"
-    retryable = True
 
-
-class CommandDenied(Refused):
+class CommandDenied(Refused, code="command_denied"):
     """The policy forbids this command."""
 
-    code = "command_denied"
 
-
-class ApprovalRequired(Refused):
+class ApprovalRequired(Refused, code="approval_required"):
     """The policy asks first, and nobody said yes."""
 
-    code = "approval_required"
 
-
-class InvalidRules(Refused):
+class InvalidRules(Refused, code="invalid_rules"):
     """A file of rules has a mistake."""
 
-    code = "invalid_rules"
 
-
-class InvalidConfig(Refused):
+class InvalidConfig(Refused, code="invalid_config"):
     """The configuration of another program has a mistake, and was left as it is."""
 
-    code = "invalid_config"
 
-
-class Missing(AgentExecError):
+class Missing(AgentExecError, code="missing"):
     """Something named does not exist or cannot be used."""
 
-    code = "missing"
 
-
-class CommandNotFound(Missing):
+class CommandNotFound(Missing, code="command_not_found"):
     """No such program."""
 
-    code = "command_not_found"
 
-
-class CommandNotExecutable(Missing):
+class CommandNotExecutable(Missing, code="command_not_executable"):
     """The program is there and cannot be executed."""
 
-    code = "command_not_executable"
 
-
-class WorkdirNotFound(Missing):
+class WorkdirNotFound(Missing, code="workdir_not_found"):
     """No such working directory."""
 
-    code = "workdir_not_found"
 
-
-class NotADirectory(Missing):
+class NotADirectory(Missing, code="not_a_directory"):
     """The working directory is something else."""
 
-    code = "not_a_directory"
 
-
-class WorkdirForbidden(Missing):
+class WorkdirForbidden(Missing, code="workdir_forbidden"):
     """The working directory may not be entered."""
 
-    code = "workdir_forbidden"
 
-
-class JobNotFound(Missing):
+class JobNotFound(Missing, code="job_not_found"):
     """No job has this id."""
 
-    code = "job_not_found"
 
-
-class AmbiguousJob(Missing):
+class AmbiguousJob(Missing, code="ambiguous_job_id"):
     """Several jobs have ids that begin or end so."""
 
-    code = "ambiguous_job_id"
 
-
-class Broken(AgentExecError):
+class Broken(AgentExecError, code="broken"):
     """The machine said no."""
 
-    code = "broken"
 
-
-class LaunchFailed(Broken):
+class LaunchFailed(Broken, code="launch_failed", retryable=True):
     """The system refused to start the process."""
 
-    code = "launch_failed"
-    retryable = True
 
-
-class KeeperLost(Broken):
+class KeeperLost(Broken, code="keeper_lost", retryable=True):
     """The helper process that owned the run was killed; so was the run."""
 
-    code = "keeper_lost"
-    retryable = True
 
-
-class InputClosed(Broken):
+class InputClosed(Broken, code="input_closed"):
     """The command takes no (more) input."""
 
-    code = "input_closed"
 
-
-class SandboxUnavailable(Broken):
+class SandboxUnavailable(Broken, code="sandbox_unavailable"):
     """The command cannot be confined as asked, and so was not run."""
 
-    code = "sandbox_unavailable"
 
-
-class PlanFailed(SandboxUnavailable):
+class PlanFailed(SandboxUnavailable, retryable=True):
     """This box cannot be made now, as its folders are; another, or the next try, may succeed."""
 
-    retryable = True
 
-
-class NothingConfines(SandboxUnavailable):
+class NothingConfines(SandboxUnavailable, retryable=False):
     """No backend makes even the smallest box on this machine; its `reasons` are among the details."""
 
-    retryable = False
 
-
-class Unsupported(Broken):
+class Unsupported(Broken, code="unsupported"):
     """This system cannot do what was asked."""
 
-    code = "unsupported"
 
-
-class StoreFailed(Broken):
+class StoreFailed(Broken, code="store_failed"):
     """The folder of jobs cannot be read or written."""
-
-    code = "store_failed"
 
     def __init__(self, message: str, **details: object) -> None:
         super().__init__(message, **details)
         self.retryable = details.get("errno") in SCARCE
 
 
-class ConfigFailed(Broken):
+class ConfigFailed(Broken, code="config_failed"):
     """The configuration of another program cannot be read or written."""
 
-    code = "config_failed"
 
-
-class Interrupted(Broken):
+class Interrupted(Broken, code="interrupted", retryable=True):
     """We were asked to end before it was done."""
-
-    code = "interrupted"
-    retryable = True

@@ -7,6 +7,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
+def homes(names: "Mapping[str, str]") -> dict[str, str]:
+    """Return the module of each name, by a table of the names that each module has."""
+    return {name: home for home, words in names.items() for name in words.split()}
+
+
+def door(
+    module: str, names: "Mapping[str, str]", moved: "Mapping[str, str] | None" = None
+) -> "tuple[list[str], Callable[[], list[str]], Callable[[str], object]]":
+    """Return `__all__`, `__dir__` and `__getattr__` of a public module; names that `moved` are not listed."""
+    listed = sorted(names, key=lambda name: (not name.isupper(), name))
+    return listed, lambda: listed, loader(module, {**names, **(moved or {})}, "agent_exec")
+
+
 def loader(module: str, homes: "Mapping[str, str]", root: str = "") -> "Callable[[str], object]":
     """Return the `__getattr__` of a module whose names are defined in others; `dir` lists its `__all__`.
 

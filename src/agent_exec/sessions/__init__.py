@@ -5,29 +5,23 @@ modules in this package; they are loaded when first used, and no module inside
 imports them from here. See docs/sessions.md.
 """
 
-from agent_exec.model.lazy import loader
+from agent_exec.model.lazy import door, homes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from agent_exec.faces.session.definitions import Terms
-    from agent_exec.faces.session.tools import SessionTools, open_tools
-    from agent_exec.model.choices import Sink
-    from agent_exec.tools.tool import Result
+    from agent_exec.faces.session.definitions import Terms as Terms
+    from agent_exec.faces.session.tools import SessionTools as SessionTools
+    from agent_exec.faces.session.tools import open_tools as open_tools
+    from agent_exec.model.choices import Sink as Sink
+    from agent_exec.tools.tool import Result as Result
 
-__all__ = [
-    "Result",
-    "SessionTools",
-    "Sink",
-    "Terms",
-    "open_tools",
-]
+_HOMES = homes(
+    {
+        "faces.session.definitions": "Terms",
+        "faces.session.tools": "SessionTools open_tools",
+        "model.choices": "Sink",
+        "tools.tool": "Result",
+    }
+)
 
-_HOMES = {
-    "Result": "tools.tool",
-    "SessionTools": "faces.session.tools",
-    "Sink": "model.choices",
-    "Terms": "faces.session.definitions",
-    "open_tools": "faces.session.tools",
-}
-
-__getattr__ = loader(__name__, _HOMES, "agent_exec")
+__all__, __dir__, __getattr__ = door(__name__, _HOMES)
