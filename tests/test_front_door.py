@@ -34,6 +34,7 @@ PAGES = {"agent_exec": "python", **{f"agent_exec.{name}": name for name in CONTR
 # Parameters that only agent-exec itself passes.
 INSIDE = {
     "Store",
+    "Started",
     "Sessions",
     "Storage",
     "Spawner",

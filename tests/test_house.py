@@ -52,7 +52,7 @@ OPENERS = {  # who opens files, and why no path of a model, a client or a comman
     "host/": "locks, pipes and /proc: names of ours, in folders of ours and of the kernel",
     "jobs/stdin.py": "a file without a name, in the folder of jobs",
     "jobs/store.py": "names of ours, in the folder of jobs",
-    "logs/files.py": "names of ours, in the folder of jobs",
+    "logs/stream.py": "names of ours, in the folder of jobs",
     "logs/folders.py": "the one way",
     "sandbox/linux/": "inside of a box that is being made, and /proc",
     "sandbox/report/changes.py": "folders below a root, part by part and without links, of what is renamed there",
@@ -163,9 +163,9 @@ def test_files_are_replaced_whole_in_one_place() -> None:
         if re.search(r"os\.(replace|rename|link)\(|\.new\"", module.read_text())
     }
     assert movers == {
-        "jobs/interleaving.py",  # turns over a log of its own
         "jobs/store.py",  # buries a folder
         "logs/folders.py",  # below a folder that is held open, for patches
+        "logs/stream.py",  # turns over an index of its own
         "places.py",
         "sandbox/report/changes.py",  # moves a folder aside, below one that is held open
     }
@@ -303,7 +303,7 @@ def test_a_job_is_started_in_one_way() -> None:
     assert callers == {
         "Launcher": {"apps/main.py", "jobs/start.py"},
         "ahead": {"jobs/start.py"},
-        "send_order": {"jobs/start.py", "jobs/handoff_out.py"},
+        "send_order": {"jobs/start.py", "jobs/handoff.py"},
     }
 
 

@@ -5,8 +5,7 @@ import os
 from collections.abc import Sequence
 
 from agent_exec.host import Spawner, own_environment
-from agent_exec.jobs.order import Order
-from agent_exec.jobs.start import Launcher, Started
+from agent_exec.jobs.start import Launcher, Order, Started
 from agent_exec.settings import jobs_store
 
 

@@ -2,10 +2,8 @@
 
 import os
 
-from agent_exec.jobs.ids import created, new_id
-from agent_exec.jobs.record import RECORD
-from agent_exec.jobs.store import CWD
-from agent_exec.jobs.timestamps import stamp
+from agent_exec.jobs.record import RECORD, stamp
+from agent_exec.jobs.store import CWD, created, new_id
 from bench.blocks import at_most, errors, interleave, remarks
 from bench.commands import Call, contestants, ours
 from bench.home import Home

@@ -3,8 +3,7 @@
 import pytest
 
 from agent_exec.apps.options import GLOBAL, VERBS
-from agent_exec.apps.parse import parse
-from agent_exec.apps.usage import UsageError
+from agent_exec.apps.parse import UsageError, parse
 
 
 @pytest.mark.parametrize(

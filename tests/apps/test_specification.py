@@ -178,7 +178,7 @@ def test_requirement_kill_on_windows(
     monkeypatch.setattr(host, "signal_name", windows.signal_name)
     job_id = cli.start(*child("tree", "session", 2))
     pids = pids_of(cli, job_id, 2)
-    answer = verbs.kill(Store(str(cli.root)), job_id, signal=asked)
+    answer = verbs.Jobs(Store(str(cli.root))).kill(job_id, signal=asked)
     assert (answer["ok"], answer["signal"], answer["state"]) == (True, sent, "killed")
     assert answer["terminated_signal"] == sent
     assert not any(map(exists, pids))

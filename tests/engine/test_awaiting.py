@@ -12,8 +12,8 @@ import pytest
 
 import agent_exec
 from agent_exec.engine.engine import Engine
-from agent_exec.faces.jobs import Jobs
 from agent_exec.faces.session.tools import SessionTools, open_tools
+from agent_exec.faces.verbs import Jobs
 from agent_exec.jobs.store import Store
 from agent_exec.model.command import Command
 from agent_exec.model.errors import CommandNotFound, InvalidState

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from agent_exec.faces import answers, verbs
-from agent_exec.jobs.tail import Piece, cut
+from agent_exec.jobs.output import Piece, cut
 from agent_exec.logs.stream import STREAMS
 from agent_exec.model.errors import AgentExecError, JobNotFound, LaunchFailed
 from agent_exec.model.jsonline import dump

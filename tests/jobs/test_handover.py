@@ -16,9 +16,8 @@ import pytest
 from agent_exec.engine.engine import Engine, shared_spawner
 from agent_exec.engine.handoff import HandOver
 from agent_exec.engine.run import Run
-from agent_exec.jobs import handoff_out as handover
-from agent_exec.jobs.order import Order
-from agent_exec.jobs.start import Started
+from agent_exec.jobs import handoff as handover
+from agent_exec.jobs.start import Order, Started
 from agent_exec.model.command import Command
 from agent_exec.model.errors import InvalidState, LaunchFailed, StoreFailed
 from agent_exec.model.limits import Limits
@@ -32,8 +31,8 @@ SERVER = """
 import os, sys
 from agent_exec.engine.engine import Engine, shared_spawner
 from agent_exec.engine.handoff import HandOver
-from agent_exec.jobs.handoff_out import hand_over
-from agent_exec.jobs.order import Order
+from agent_exec.jobs.handoff import hand_over
+from agent_exec.jobs.start import Order
 from agent_exec.model.command import Command
 from agent_exec.model.errors import InvalidState
 

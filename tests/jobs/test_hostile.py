@@ -215,9 +215,9 @@ def test_a_job_that_cannot_be_deleted_is_not_said_to_be(cli: Cli, monkeypatch: p
     with monkeypatch.context() as readonly:
         readonly.setattr(os, "rename", refuse)
         with pytest.raises(agent_exec.AgentExecError, match="cannot be used"):
-            verbs.delete(store, job)
+            verbs.Jobs(store).delete(job)
         with pytest.raises(agent_exec.AgentExecError, match="cannot be used"):
-            verbs.delete_all(store, str(cli.cwd))
+            verbs.Jobs(store).delete_all(str(cli.cwd))
     assert cli("delete", job)["deleted"] == 1
 
 

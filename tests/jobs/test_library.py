@@ -23,7 +23,7 @@ START = """
 import json, os, sys, threading, time
 sys.path.append(sys.argv[1])
 from agent_exec.host import Spawner
-from agent_exec.jobs.order import Order
+from agent_exec.jobs.start import Order
 from agent_exec.jobs.start import Launcher
 
 root, count, then, *argv = sys.argv[2:]
@@ -249,7 +249,7 @@ def test_what_makes_no_sense_is_refused_and_starts_nothing(cli: Cli, wrong: dict
 PRELOADED = """
 import os, sys
 from agent_exec.jobs import supervise
-from agent_exec.jobs.order import Order
+from agent_exec.jobs.start import Order
 from agent_exec.jobs.start import send_order
 
 import agent_exec.host.posix.libc  # which the factory has loaded for itself

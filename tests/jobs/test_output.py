@@ -30,8 +30,8 @@ def test_a_finished_job_is_never_seen_without_all_of_its_output(cli: Cli, share:
     for _ in range(25):
         job_id = cli.start(*PRINT)
         while True:
-            found = verbs.status(store, job_id)
-            shown = verbs.tail(store, job_id, lines=0, size=SIZE)
+            found = verbs.Jobs(store).status(job_id)
+            shown = verbs.Jobs(store).tail(job_id, tail_lines=0, max_bytes=SIZE)
             if found["state"] in ENDED:
                 assert (found["exit_code"], found["output_complete"]) == (0, True)
                 assert found["stdout_total_bytes"] == SIZE

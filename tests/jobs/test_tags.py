@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_exec.jobs.tags import check_tags
+from agent_exec.jobs.start import check_tags
 from agent_exec.model.errors import InvalidArgument
 
 

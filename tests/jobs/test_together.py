@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_exec.jobs.gc import collect
+from agent_exec.jobs.removal import collect
 from agent_exec.jobs.store import Store
 from cli import Cli, check
 from jobs.seen import ENDED, Gate, at_once, popen
@@ -153,7 +153,7 @@ def test_an_entry_made_just_before_its_job_is_not_struck_by_gc(cli: Cli) -> None
     first = str(cli("run", "--", "true")["job_id"])
     entry = next((cli.root / ".cwd").iterdir()) / first
     cli("delete", first)
-    from agent_exec.jobs.ids import new_id
+    from agent_exec.jobs.store import new_id
 
     young, old = new_id(), "0" + new_id()[1:]
     old = "00" + old[2:]

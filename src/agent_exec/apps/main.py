@@ -49,7 +49,7 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
     try:
         text, status = _serve(words, began)
     except BaseException as error:
-        from agent_exec.apps.usage import UsageError
+        from agent_exec.apps.parse import UsageError
 
         if isinstance(error, UsageError):
             of = f" {error.verb}" if error.verb else ""
@@ -72,7 +72,7 @@ def _serve(words: list[str], began: float) -> tuple[str, int]:
             return helping.of_verb(asked.verb) if asked.verb else helping.general(), 0
         told: dict[str, Any]
         if asked.verb is None:
-            from agent_exec.apps.usage import UsageError
+            from agent_exec.apps.parse import UsageError
 
             raise UsageError("a verb is needed, such as: agent-exec run -- echo hello")
         if asked.verb == "run":

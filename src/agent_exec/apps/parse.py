@@ -1,19 +1,27 @@
-"""Parses a command line into a verb, its options and its words."""
+"""Parses a command line into a verb, its options and its words; usage errors."""
 
+import os
 import sys
 
 from agent_exec.apps.options import BEFORE_COMMAND, GLOBAL, SAME_OPTIONS, SAME_VERBS, SHORT, VERBS
-from agent_exec.apps.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
+    from collections.abc import Callable, Sequence
+    from typing import Any, NoReturn
 
     from agent_exec.apps.options import Option
     from agent_exec.jobs.store import Store
 
 _MOST = 2**63 - 1
+
+
+class UsageError(Exception):
+    """The command line is invalid; the message says what would be valid."""
+
+    def __init__(self, message: str, verb: str | None = None) -> None:
+        super().__init__(message)
+        self.verb = verb
 
 
 class Parsed:
@@ -125,3 +133,24 @@ def _nearest(word: str, known: "Sequence[str] | dict[str, Any]") -> str:
     close = get_close_matches(word.lstrip("-"), list(known), 1)
     dashes = "--" if "root" in known else ""
     return f"; did you mean {dashes}{close[0]}?" if close else ""
+
+
+def end_after(verb: str, work: "Callable[[], int]") -> "NoReturn":
+    """Run the work of a verb that prints no answer, then end the process with its status.
+
+    Raise UsageError for invalid options, and for any AgentExecError of the work.
+    """
+    from agent_exec.model.errors import AgentExecError
+
+    try:
+        status = work()
+    except AgentExecError as error:
+        raise UsageError(error.message, verb) from None
+    except UsageError:
+        raise
+    except KeyboardInterrupt:
+        status = 130
+    except BaseException as error:
+        sys.excepthook(type(error), error, error.__traceback__)
+        status = 1
+    os._exit(status)  # threads may still run

@@ -2,7 +2,7 @@
 
 import os
 
-from agent_exec.apps.usage import UsageError
+from agent_exec.apps.parse import UsageError
 from agent_exec.places import here
 
 TYPE_CHECKING = False

@@ -6,9 +6,8 @@ Every answer has `schema_version`, `ok` and `type`; one that is not `ok` has
 
 import os
 
-from agent_exec.jobs.ids import short
-from agent_exec.jobs.record import LOCK
-from agent_exec.jobs.timestamps import stamp
+from agent_exec.jobs.record import LOCK, stamp
+from agent_exec.jobs.store import short
 from agent_exec.logs.stream import STREAMS, Log, path
 from agent_exec.model.errors import SCARCE, AgentExecError, StoreFailed
 
@@ -17,11 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from agent_exec.jobs.delete import Removal
-    from agent_exec.jobs.excerpt import Excerpt
+    from agent_exec.jobs.output import Excerpt, Piece
     from agent_exec.jobs.record import Record
+    from agent_exec.jobs.removal import Removal
     from agent_exec.jobs.store import Store
-    from agent_exec.jobs.tail import Piece
     from agent_exec.model.choices import Stream
 
     Answer = dict[str, Any]
@@ -52,6 +50,11 @@ def of_the_system(error: OSError) -> StoreFailed:
     if error.errno in SCARCE:
         why += "; end what is not needed any more, and try again"
     return StoreFailed(why, errno=error.errno)
+
+
+def head(job: "Record") -> "Answer":
+    """Return the ids and the state of a job."""
+    return {"job_id": job.id, "short_job_id": short(job.id), **condition(job)}
 
 
 def condition(job: "Record") -> "Answer":
@@ -144,7 +147,7 @@ def measures(job: "Record", excerpts: "dict[Stream, Excerpt]") -> "Answer":
 
 def texts(job: "Record", excerpts: "dict[Stream, Excerpt]", *, shown: bool = True) -> "Answer":
     """Return both streams as they are, with the ranges they are of, and the cursor to go on from."""
-    from agent_exec.jobs.tail import Cursor
+    from agent_exec.jobs.output import cursor_text
 
     fields: Answer = {}
     for stream, excerpt in excerpts.items():
@@ -155,7 +158,7 @@ def texts(job: "Record", excerpts: "dict[Stream, Excerpt]", *, shown: bool = Tru
         if excerpt.skipped:
             fields[f"{stream}_skipped_bytes"] = excerpt.skipped
     fields["encoding"] = ENCODING
-    fields["cursor"] = Cursor({stream: excerpt.end for stream, excerpt in excerpts.items()}).text(job.id)
+    fields["cursor"] = cursor_text(job.id, {stream: excerpt.end for stream, excerpt in excerpts.items()})
     return fields
 
 

@@ -1,302 +1,417 @@
-"""The contract of durable jobs: what each verb of `agent-exec` does, and the one object it answers with."""
+"""The contract of durable jobs: each verb of `agent-exec` as a method, and the one object it answers with."""
 
 import os
 from time import monotonic
 
-from agent_exec.faces import answers
-from agent_exec.faces.defaults import (
-    LIST_LIMIT,
-    MAX_BYTES,
-    OLDER_THAN,
-    OLDER_THAN_TEXT,
-    SNAPSHOT_CAP,
-    TAIL_LINES,
-    WAIT,
-)
-from agent_exec.jobs.ids import short
+from agent_exec.faces import answers, defaults
+from agent_exec.jobs.store import list_jobs, place_of
 from agent_exec.logs.stream import STREAMS, Log
 from agent_exec.model.errors import AgentExecError, InvalidArgument, LaunchFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from agent_exec.jobs.excerpt import Excerpt
-    from agent_exec.jobs.record import Record
+    from agent_exec.jobs.output import Excerpt
     from agent_exec.jobs.start import Started
     from agent_exec.jobs.store import Store
     from agent_exec.model.cancel import Cancel
-    from agent_exec.model.choices import Stream
+    from agent_exec.model.choices import Leftovers, Stream
+    from agent_exec.requests.gate import Gate
+    from agent_exec.sandbox.profile import Profile
 
     Answer = dict[str, Any]
 
 
-def run(
-    store: "Store",
-    job: "Started",
-    *,
-    observe: float | None = SNAPSHOT_CAP,
-    lines: int = TAIL_LINES,
-    size: int = MAX_BYTES,
-    env_vars: "Sequence[str]" = (),
-    cancel: "Cancel | None" = None,
-    began: float | None = None,
-    on_begin: "Callable[[str], object] | None" = None,
-) -> "Answer":
-    """Watch a job that was ordered just now: until its end, or for so many seconds; None is for ever.
+class Jobs:
+    """The jobs of one store; any thread may use it. Commands pass the gate, if there is one.
 
-    `on_begin` is told its id as soon as there is one.
+    Every method returns an answer as a dict, the same object that the program
+    prints; what is refused is raised as an AgentExecError. A job outlives
+    this process, however that ends. Seconds throughout; None waits for ever.
+    `own` are files that no confined command may change.
     """
-    begin = monotonic() if began is None else began
-    job.begin()
-    if on_begin is not None:
-        on_begin(job.id)
-    waited = monotonic()
-    try:
+
+    __slots__ = ("_gate", "_own", "_store")
+
+    def __init__(self, store: "Store", gate: "Gate | None" = None, own: "Sequence[str]" = ()) -> None:
+        self._store = store
+        self._gate = gate
+        self._own = tuple(own)
+
+    @property
+    def root(self) -> str:
+        """The folder of jobs."""
+        return self._store.root
+
+    def run(
+        self,
+        argv: "Sequence[str]",
+        *,
+        cwd: str | None = None,
+        env: "Mapping[str, str] | None" = None,
+        stdin: bytes | None = None,
+        stdin_file: str | None = None,
+        stdin_fd: int = -1,
+        timeout: float | None = None,
+        grace: float = defaults.GRACE,
+        tags: "Sequence[str]" = (),
+        leftovers: "Leftovers" = "kill",
+        max_log_bytes: int = defaults.QUOTA,
+        observe: float | None = defaults.SNAPSHOT_CAP,
+        tail_lines: int = defaults.TAIL_LINES,
+        max_bytes: int = defaults.MAX_BYTES,
+        sandbox: "Profile | None" = None,
+        cancel: "Cancel | None" = None,
+        on_begin: "Callable[[str], object] | None" = None,
+    ) -> "Answer":
+        """Start a job and watch it until its end, or for `observe` seconds; `env` is added to ours.
+
+        With a profile it is confined. A box that cannot be made is the job's
+        failure: nothing has run. What it may not read is no `stdin_file`
+        either; `stdin_fd` is that file if it has been opened already, and
+        stays the caller's. `cancel` ends the watching, never the
+        job; `on_begin` is called with its id as soon as there is one.
+        """
+        from agent_exec.faces.jobs import input_of, order_of
+        from agent_exec.jobs.start import start
+
+        if stdin is not None and stdin_file is not None:
+            raise InvalidArgument("stdin and stdin_file contradict each other; give one of them")
+        if observe is not None and not (isinstance(observe, int | float) and observe >= 0):
+            raise InvalidArgument(f"observe must be 0 seconds or more, or None for ever; got {observe!r}")
+        order = order_of(
+            argv, cwd, env, stdin, timeout, grace, tags, leftovers, max_log_bytes, sandbox, self._own
+        )
+        given = stdin is not None or stdin_file is not None or stdin_fd >= 0
+        job = start(
+            self._store,
+            order,
+            gate=self._gate,
+            stdin=(lambda: input_of(self._store, stdin, stdin_file, stdin_fd, sandbox)) if given else None,
+            shown=stdin or os.fsencode(f"the file {stdin_file}" if stdin_file else ""),
+            cancel=cancel,
+        )
+        return self.watch(
+            job,
+            observe=observe,
+            tail_lines=tail_lines,
+            max_bytes=max_bytes,
+            cancel=cancel,
+            on_begin=on_begin,
+        )
+
+    def watch(
+        self,
+        job: "Started",
+        *,
+        observe: float | None = defaults.SNAPSHOT_CAP,
+        tail_lines: int = defaults.TAIL_LINES,
+        max_bytes: int = defaults.MAX_BYTES,
+        env_vars: "Sequence[str]" = (),
+        cancel: "Cancel | None" = None,
+        began: float | None = None,
+        on_begin: "Callable[[str], object] | None" = None,
+    ) -> "Answer":
+        """Watch a job that was ordered just now: until its end, or for so many seconds; None is for ever.
+
+        `on_begin` is called with its id as soon as there is one.
+        """
+        begin = monotonic() if began is None else began
+        job.begin()
+        if on_begin is not None:
+            on_begin(job.id)
+        waited = monotonic()
+        try:
+            if observe != 0:
+                job.wait(observe, cancel)
+            found = self._store.find(job.id)
+            if job.hung_up and observe != 0 and not found.ended:
+                from agent_exec.jobs.wait import wait_for_end
+
+                # The supervisor is lost, and its command is not.
+                left = None if observe is None else observe - (monotonic() - waited)
+                found = wait_for_end(self._store, found, left, cancel)
+            waited = 0.0 if observe == 0 else monotonic() - waited
+        finally:
+            job.close()
+        if observe is not None:
+            waited = min(waited, observe)  # the cap is literal, however late we are woken
+        fields = answers.head(found)
+        fields["tags"] = found.facts.get("tags", [])
+        for name in ("timeout_ms", "kill_after_ms"):
+            fields[name] = found.facts.get(name)
+        if env_vars:
+            fields["env_vars"] = list(env_vars)
+        fields |= answers.confinement(found)
+        fields |= answers.paths(found)
         if observe != 0:
-            job.wait(observe, cancel)
-        found = store.find(job.id)
-        if job.hung_up and observe != 0 and not found.ended:
-            from agent_exec.jobs.wait import wait_for_end  # the supervisor is lost, and its command is not
+            from agent_exec.jobs.output import tail
 
-            left = None if observe is None else observe - (monotonic() - waited)
-            found = wait_for_end(store, found, left, cancel)
-        waited = 0.0 if observe == 0 else monotonic() - waited
-    finally:
-        job.close()
-    if observe is not None:
-        waited = min(waited, observe)  # the cap is literal, however late we are woken
-    fields: Answer = {"job_id": found.id, "short_job_id": short(found.id), **answers.condition(found)}
-    fields["tags"] = found.facts.get("tags", [])
-    for name in ("timeout_ms", "kill_after_ms"):
-        fields[name] = found.facts.get(name)
-    if env_vars:
-        fields["env_vars"] = list(env_vars)
-    fields |= answers.confinement(found)
-    fields |= answers.paths(found)
-    if observe != 0:
-        excerpts = _tail(found, lines, size)
-        fields["snapshot"] = answers.tails(found, excerpts)
-        fields |= answers.texts(found, excerpts)
-    if cancel is not None and cancel.is_set():
-        fields["interrupted"] = True
-    fields["waited_ms"] = int(waited * 1000)
-    fields["elapsed_ms"] = int((monotonic() - begin) * 1000)
-    if found.reason == "spawn_failed":
-        return _refuse_spawn(found, fields)
-    return answers.answer("run", fields)
+            excerpts = tail(found, lines=tail_lines, size=max_bytes)
+            fields["snapshot"] = answers.tails(found, excerpts)
+            fields |= answers.texts(found, excerpts)
+        fields |= _interrupted(cancel)
+        fields["waited_ms"] = int(waited * 1000)
+        fields["elapsed_ms"] = int((monotonic() - begin) * 1000)
+        if found.reason == "spawn_failed":
+            message = found.facts.get("message", "")
+            code = found.facts.get("code", LaunchFailed.code)
+            error = LaunchFailed(message) if code == LaunchFailed.code else AgentExecError(message)
+            return answers.refusal(error, fields, code)
+        return answers.answer("run", fields)
 
+    def status(self, job_id: str) -> "Answer":
+        """Return all about one job but its output."""
+        job = self._store.find(job_id)
+        facts = job.facts
+        fields = answers.head(job)
+        for name in ("command", "cwd", "tags", "env_keys", "created_at", "started_at"):
+            if name in facts:
+                fields[name] = facts[name]
+        fields["updated_at"] = answers.updated(job)
+        for name in ("pid", "supervisor_pid", "timeout_ms", "kill_after_ms", "leftovers", "max_log_bytes"):
+            if name in facts:
+                fields[name] = facts[name]
+        fields |= answers.confinement(job)
+        for stream in STREAMS:
+            log = Log(job.folder, stream)
+            fields |= answers.amounts(job, stream, log.total, log.kept)
+        fields |= answers.paths(job)
+        return answers.answer("status", fields)
 
-def _refuse_spawn(job: "Record", fields: "Answer") -> "Answer":
-    """Return the answer for a command that could not be started: the job is there, and says why."""
-    told = job.facts.get("message", "")
-    code = job.facts.get("code", LaunchFailed.code)
-    error = LaunchFailed(told) if code == LaunchFailed.code else AgentExecError(told)
-    return answers.refusal(error, fields, code)
+    def tail(
+        self,
+        job_id: str,
+        *,
+        tail_lines: int | None = None,
+        max_bytes: int = defaults.MAX_BYTES,
+        cursor: str | None = None,
+        merged: bool = False,
+        grep: str | None = None,
+    ) -> "Answer":
+        """Return the end of a job's output, at most 50 lines of it, or all that came since a cursor."""
+        from agent_exec.jobs import output
 
+        job = self._store.find(job_id)
+        place = None if cursor is None else output.parse_cursor(cursor, job.id)
+        fields: Answer = {"job_id": job.id, "state": job.state}
+        lines = tail_lines
+        if lines is None:
+            lines = defaults.TAIL_LINES if place is None else 0
+        if grep is not None:
+            from agent_exec.jobs.search import search
 
-def status(store: "Store", job_id: str) -> "Answer":
-    """Tell all about one job but its output."""
-    job = store.find(job_id)
-    facts = job.facts
-    fields: Answer = {"job_id": job.id, "short_job_id": short(job.id), **answers.condition(job)}
-    for name in ("command", "cwd", "tags", "env_keys", "created_at", "started_at"):
-        if name in facts:
-            fields[name] = facts[name]
-    fields["updated_at"] = answers.updated(job)
-    for name in ("pid", "supervisor_pid", "timeout_ms", "kill_after_ms", "leftovers", "max_log_bytes"):
-        if name in facts:
-            fields[name] = facts[name]
-    fields |= answers.confinement(job)
-    for stream in STREAMS:
-        log = Log(job.folder, stream)
-        fields |= answers.amounts(job, stream, log.total, log.kept)
-    fields |= answers.paths(job)
-    return answers.answer("status", fields)
+            found = search(job, grep, lines=lines, size=max_bytes, offsets=place)
+            excerpts = {stream: excerpt for stream, (excerpt, _) in found.items()}
+            fields["grep"] = {"pattern": grep} | {f"{s}_matches": count for s, (_, count) in found.items()}
+        elif place is not None:
+            excerpts = output.since(job, place, lines=lines, size=max_bytes)
+        else:
+            excerpts = output.tail(job, lines=lines, size=max_bytes)
+        if place is not None:
+            fields["more"] = any(excerpt.more for excerpt in excerpts.values())
+        if merged and grep is None:
+            pieces = output.merged(job, excerpts, lines=lines if place is None else 0)
+            fields["merged"] = answers.merged(pieces, final=job.ended)
+            fields |= answers.measures(job, excerpts)
+        else:
+            fields |= answers.tails(job, excerpts)
+        fields |= answers.texts(job, excerpts, shown=not (merged or grep is not None))
+        fields |= answers.paths(job)
+        return answers.answer("tail", fields)
 
+    def wait(
+        self,
+        job_id: str,
+        *,
+        seconds: float | None = defaults.WAIT,
+        tail_lines: int = defaults.TAIL_LINES,
+        max_bytes: int = defaults.MAX_BYTES,
+        cancel: "Cancel | None" = None,
+    ) -> "Answer":
+        """Wait for the end of a job, for so many seconds or for ever, and return the end of its output."""
+        from agent_exec.jobs.output import tail
+        from agent_exec.jobs.wait import wait_for_end
 
-def tail(
-    store: "Store",
-    job_id: str,
-    *,
-    lines: int | None = None,
-    size: int = MAX_BYTES,
-    cursor: str | None = None,
-    merged: bool = False,
-    grep: str | None = None,
-) -> "Answer":
-    """Return the end of a job's output, at most 50 lines of it, or all that came since a cursor."""
-    from agent_exec.jobs import tail as tailing
-
-    job = store.find(job_id)
-    place = None if cursor is None else tailing.Cursor.parse(cursor, job.id)
-    fields: Answer = {"job_id": job.id, "state": job.state}
-    if lines is None:
-        lines = TAIL_LINES if place is None else 0
-    if grep is not None:
-        from agent_exec.jobs.search import search
-
-        found = search(job, grep, lines=lines, size=size, cursor=place)
-        excerpts = {stream: excerpt for stream, (excerpt, _) in found.items()}
-        fields["grep"] = {"pattern": grep} | {f"{s}_matches": count for s, (_, count) in found.items()}
-    elif place is not None:
-        excerpts = tailing.since(job, place, lines=lines, size=size)
-    else:
-        excerpts = tailing.tail(job, lines=lines, size=size)
-    if place is not None:
-        fields["more"] = any(excerpt.more for excerpt in excerpts.values())
-    if merged and grep is None:
-        pieces = tailing.merged(job, excerpts, lines=lines if place is None else 0)
-        fields["merged"] = answers.merged(pieces, final=job.ended)
-        fields |= answers.measures(job, excerpts)
-    else:
+        begin = monotonic()
+        job = wait_for_end(self._store, self._store.find(job_id), seconds, cancel)
+        waited = monotonic() - begin
+        excerpts = tail(job, lines=tail_lines, size=max_bytes)
+        fields = answers.head(job)
         fields |= answers.tails(job, excerpts)
-    fields |= answers.texts(job, excerpts, shown=not (merged or grep is not None))
-    fields |= answers.paths(job)
-    return answers.answer("tail", fields)
+        fields |= answers.texts(job, excerpts)
+        fields["updated_at"] = answers.updated(job)
+        fields |= answers.confinement(job)
+        fields |= answers.paths(job)
+        fields |= _interrupted(cancel)
+        fields["waited_ms"] = int(waited * 1000)
+        return answers.answer("wait", fields)
+
+    async def await_end(
+        self,
+        job_id: str,
+        *,
+        seconds: float | None = defaults.WAIT,
+        tail_lines: int = defaults.TAIL_LINES,
+        max_bytes: int = defaults.MAX_BYTES,
+    ) -> "Answer":
+        """Await the end of a job, as `wait` does, under asyncio or trio.
+
+        A cancelled task ends the wait and leaves the job alone.
+        """
+        from agent_exec.engine.awaiting import in_thread
+        from agent_exec.model.cancel import Cancel
+
+        cancel = Cancel()
+
+        def wait() -> "Answer":
+            return self.wait(
+                job_id, seconds=seconds, tail_lines=tail_lines, max_bytes=max_bytes, cancel=cancel
+            )
+
+        return await in_thread(wait, cancel.set)
+
+    def kill(
+        self, job_id: str, *, signal: str = "TERM", wait: bool = True, cancel: "Cancel | None" = None
+    ) -> "Answer":
+        """End a job with all its processes, or send them a signal."""
+        from agent_exec.host import signal_name, signal_number
+        from agent_exec.jobs.kill import force, kill
+
+        job = self._store.find(job_id)
+        number = signal_number(signal)
+        if number is None and signal_number("SIGHUP") is None:
+            number = force()  # a system without signals: all that it does not know is the force
+        if number is None:
+            raise InvalidArgument(
+                f"no signal {signal!r} on this system; use TERM, INT, KILL or another's name"
+            )
+        begin = monotonic()
+        over = job.ended
+        job = kill(self._store, job, number, wait=wait, cancel=cancel)
+        observed = 0 if over else int((monotonic() - begin) * 1000)
+        condition = answers.condition(job)
+        if "signal" in condition:
+            condition["terminated_signal"] = condition.pop("signal")
+            condition.pop("signal_number", None)
+        fields: Answer = {
+            "job_id": job.id,
+            "signal": signal_name(number),
+            "signal_number": number,
+            **condition,
+            "observed_within_ms": observed,
+            **_interrupted(cancel),
+        }
+        return answers.answer("kill", fields)
+
+    def list(
+        self,
+        *,
+        cwd: str | None = None,
+        states: "Sequence[str]" = (),
+        tags: "Sequence[str]" = (),
+        limit: int = defaults.LIST_LIMIT,
+        within: "Callable[[str], bool] | None" = None,
+    ) -> "Answer":
+        """Return the newest jobs, of one working directory or of all (None).
+
+        `within` says of which others, by their working directories.
+        """
+        scope = None if cwd is None else place_of(cwd)
+        jobs, truncated, skipped = list_jobs(
+            self._store, cwd=scope, states=states, tags=tags, limit=limit, within=within
+        )
+        fields: Answer = {"root": self.root}
+        if scope is not None:
+            fields["cwd_scope"] = scope
+        fields["jobs"] = [answers.entry(job) for job in jobs]
+        fields["truncated"] = truncated
+        fields["skipped"] = skipped
+        return answers.answer("list", fields)
+
+    def cwd_of(self, job_id: str) -> str:
+        """Return the working directory of a job."""
+        return str(self._store.find(job_id).facts.get("cwd", ""))
+
+    def read(self, job_id: str, stream: "Stream", start: int | None, size: int) -> "Excerpt":
+        """Return some of a stream from an offset on, whole characters; None gives its end."""
+        from agent_exec.jobs.output import following, last
+
+        job = self._store.find(job_id)
+        if start is None:
+            return last(job, stream, size=size)
+        return following(job, stream, start, size=size)
+
+    def extent(self, job_id: str, stream: "Stream") -> "tuple[int, bool]":
+        """Return how many bytes have come of a stream, and whether no more will."""
+        job = self._store.find(job_id)
+        return Log(job.folder, stream).total, job.ended
+
+    def printed(self, job_id: str) -> "tuple[int, str]":
+        """Return how many bytes a job has printed, and its newest line."""
+        from agent_exec.jobs.output import last_line
+
+        folder = self._store.find(job_id).folder
+        logs = {stream: Log(folder, stream) for stream in STREAMS}
+        newest = max(STREAMS, key=lambda stream: logs[stream].modified)
+        return sum(log.total for log in logs.values()), last_line(folder, newest)
+
+    def delete(self, job_id: str, *, dry_run: bool = False) -> "Answer":
+        """Delete a job that has ended."""
+        from agent_exec.jobs.removal import delete
+
+        done = [delete(self._store, self._store.find(job_id), dry_run=dry_run)]
+        return answers.removals(self._store, done, dry_run=dry_run)
+
+    def delete_all(self, cwd: str, *, dry_run: bool = False) -> "Answer":
+        """Delete all jobs of a working directory that have ended."""
+        from agent_exec.jobs.removal import delete_all
+
+        scope = place_of(cwd)
+        done = delete_all(self._store, scope, dry_run=dry_run)
+        return answers.removals(self._store, done, dry_run=dry_run, cwd=scope)
+
+    def gc(
+        self,
+        *,
+        older_than: float = defaults.OLDER_THAN,
+        max_jobs: int | None = None,
+        max_bytes: int | None = None,
+        dry_run: bool = False,
+        given: str | None = "",
+    ) -> "Answer":
+        """Delete ended jobs that are older than so many seconds, or beyond so many jobs or bytes.
+
+        `given` is the age as the caller wrote it; None if it is the default.
+        """
+        from agent_exec.jobs.removal import collect
+
+        done = collect(
+            self._store, older_than=older_than, max_jobs=max_jobs, max_bytes=max_bytes, dry_run=dry_run
+        )
+        age = f"{older_than:g}s" if given == "" else given
+        fields: Answer = {
+            "root": self.root,
+            "dry_run": dry_run,
+            "older_than": age or defaults.OLDER_THAN_TEXT,
+            "older_than_source": "default" if age is None else "flag",
+            "max_jobs": max_jobs,
+            "max_bytes": max_bytes,
+            "scanned_dirs": done["scanned"],
+            "candidate_count": done["candidates"],
+            "deleted": done["deleted"],
+            "out_of_scope": done["kept"],
+            "failed": done["failed"],
+            "skipped": done["kept"] + done["failed"],
+            "freed_bytes": done["freed"],
+        }
+        return answers.answer("gc", fields)
 
 
-def wait(
-    store: "Store",
-    job_id: str,
-    *,
-    seconds: float | None = WAIT,
-    lines: int = TAIL_LINES,
-    size: int = MAX_BYTES,
-    cancel: "Cancel | None" = None,
-) -> "Answer":
-    """Wait for the end of a job, for so many seconds or for ever, and return its output."""
-    from agent_exec.jobs.wait import wait_for_end
-
-    begin = monotonic()
-    job = wait_for_end(store, store.find(job_id), seconds, cancel)
-    waited = monotonic() - begin
-    excerpts = _tail(job, lines, size)
-    fields: Answer = {"job_id": job.id, "short_job_id": short(job.id), **answers.condition(job)}
-    fields |= answers.tails(job, excerpts)
-    fields |= answers.texts(job, excerpts)
-    fields["updated_at"] = answers.updated(job)
-    fields |= answers.confinement(job)
-    fields |= answers.paths(job)
-    if cancel is not None and cancel.is_set():
-        fields["interrupted"] = True
-    fields["waited_ms"] = int(waited * 1000)
-    return answers.answer("wait", fields)
-
-
-def kill(
-    store: "Store",
-    job_id: str,
-    *,
-    signal: str = "TERM",
-    wait: bool = True,
-    cancel: "Cancel | None" = None,
-) -> "Answer":
-    """End a job, or send a signal to all of its processes."""
-    from agent_exec.host import signal_name, signal_number
-    from agent_exec.jobs.kill import force
-    from agent_exec.jobs.kill import kill as end
-
-    job = store.find(job_id)
-    number = signal_number(signal)
-    if number is None and signal_number("SIGHUP") is None:
-        number = force()  # a system without signals: all that it does not know is the force
-    if number is None:
-        raise InvalidArgument(f"no signal {signal!r} on this system; use TERM, INT, KILL or another's name")
-    begin = monotonic()
-    over = job.ended
-    job = end(store, job, number, wait=wait, cancel=cancel)
-    observed = 0 if over else int((monotonic() - begin) * 1000)
-    condition = answers.condition(job)
-    if "signal" in condition:
-        condition["terminated_signal"] = condition.pop("signal")
-        condition.pop("signal_number", None)
-    fields: Answer = {
-        "job_id": job.id,
-        "signal": signal_name(number),
-        "signal_number": number,
-        **condition,
-        "observed_within_ms": observed,
-    }
-    if cancel is not None and cancel.is_set():
-        fields["interrupted"] = True
-    return answers.answer("kill", fields)
-
-
-def list_(
-    store: "Store",
-    *,
-    cwd: str | None = None,
-    states: "Sequence[str]" = (),
-    tags: "Sequence[str]" = (),
-    limit: int = LIST_LIMIT,
-    within: "Callable[[str], bool] | None" = None,
-) -> "Answer":
-    """Tell of the newest jobs, of one working directory or of all (None).
-
-    `within` says of which others, by their working directories.
-    """
-    from agent_exec.jobs.list import list_jobs
-    from agent_exec.jobs.store import place_of
-
-    scope = None if cwd is None else place_of(cwd)
-    listing = list_jobs(store, cwd=scope, states=states, tags=tags, limit=limit, within=within)
-    fields: Answer = {"root": store.root}
-    if scope is not None:
-        fields["cwd_scope"] = scope
-    fields["jobs"] = [answers.entry(job) for job in listing.jobs]
-    fields["truncated"] = listing.truncated
-    fields["skipped"] = listing.skipped
-    return answers.answer("list", fields)
-
-
-def delete(store: "Store", job_id: str, *, dry_run: bool = False) -> "Answer":
-    """Take one job away."""
-    from agent_exec.jobs.delete import delete as remove
-
-    job = store.find(job_id)
-    return answers.removals(store, [remove(store, job, dry_run=dry_run)], dry_run=dry_run)
-
-
-def delete_all(store: "Store", cwd: str, *, dry_run: bool = False) -> "Answer":
-    """Take away all jobs of a working directory that have ended."""
-    from agent_exec.jobs.delete import delete_all as remove
-    from agent_exec.jobs.store import place_of
-
-    scope = place_of(cwd)
-    return answers.removals(store, remove(store, scope, dry_run=dry_run), dry_run=dry_run, cwd=scope)
-
-
-def gc(
-    store: "Store",
-    *,
-    older_than: float = OLDER_THAN,
-    given: str | None = None,
-    max_jobs: int | None = None,
-    max_bytes: int | None = None,
-    dry_run: bool = False,
-) -> "Answer":
-    """Bound the store by age, number and size."""
-    from agent_exec.jobs.gc import collect
-
-    done = collect(store, older_than=older_than, max_jobs=max_jobs, max_bytes=max_bytes, dry_run=dry_run)
-    fields: Answer = {
-        "root": store.root,
-        "dry_run": dry_run,
-        "older_than": given or OLDER_THAN_TEXT,
-        "older_than_source": "default" if given is None else "flag",
-        "max_jobs": max_jobs,
-        "max_bytes": max_bytes,
-        "scanned_dirs": done.scanned,
-        "candidate_count": done.candidates,
-        "deleted": done.deleted,
-        "out_of_scope": done.kept,
-        "failed": done.failed,
-        "skipped": done.kept + done.failed,
-        "freed_bytes": done.freed,
-    }
-    return answers.answer("gc", fields)
+def _interrupted(cancel: "Cancel | None") -> "Answer":
+    return {"interrupted": True} if cancel is not None and cancel.is_set() else {}
 
 
 def schema() -> "Answer":
@@ -306,14 +421,8 @@ def schema() -> "Answer":
     file = os.path.join(os.path.dirname(os.path.abspath(__file__)), "verbs.schema.json")
     with open(file, encoding="utf-8") as text:
         found = load(text.read())
-    return answers.answer(
-        "schema",
-        {
-            "schema_format": "json-schema-draft-07",
-            "schema": found,
-            "generated_at": found["$comment"],
-        },
-    )
+    fields = {"schema_format": "json-schema-draft-07", "schema": found, "generated_at": found["$comment"]}
+    return answers.answer("schema", fields)
 
 
 def exit_code(told: "Answer") -> int:
@@ -329,9 +438,3 @@ def exit_code(told: "Answer") -> int:
     if told.get("signal_number"):
         return 128 + int(told["signal_number"])
     return 125 if told.get("reason") in ("supervisor_lost", "sandbox_lost") else 127
-
-
-def _tail(job: "Record", lines: int, size: int) -> "dict[Stream, Excerpt]":
-    from agent_exec.jobs.tail import tail as take
-
-    return take(job, lines=lines, size=size)

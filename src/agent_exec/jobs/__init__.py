@@ -9,16 +9,17 @@ from agent_exec.model.lazy import door, homes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from agent_exec.faces.jobs import Jobs as Jobs
     from agent_exec.faces.jobs import open_jobs as open_jobs
-    from agent_exec.jobs.excerpt import Excerpt as Excerpt
+    from agent_exec.faces.verbs import Jobs as Jobs
+    from agent_exec.jobs.output import Excerpt as Excerpt
     from agent_exec.model.choices import Answer as Answer
     from agent_exec.model.choices import JobState as JobState
 
 _HOMES = homes(
     {
-        "faces.jobs": "Jobs open_jobs",
-        "jobs.excerpt": "Excerpt",
+        "faces.jobs": "open_jobs",
+        "faces.verbs": "Jobs",
+        "jobs.output": "Excerpt",
         "model.choices": "Answer JobState",
     }
 )

@@ -12,7 +12,6 @@ from agent_exec.jobs import supervise
 from agent_exec.jobs.store import place_of
 from agent_exec.model.errors import AgentExecError
 from agent_exec.model.jsonline import dump
-from agent_exec.model.output import Tail
 from agent_exec.sandbox.backends import backends
 from agent_exec.sandbox.plan.ours import Ours, ours
 from agent_exec.sandbox.profile import Profile
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 ROOM = 1 << 15
 """How long what is told of a box may be, in bytes: so much is reserved in the record for it."""
 
-_EVIDENCE = 1 << 16
 _MORE = " (more was found than is told here)"
 
 
@@ -71,19 +69,9 @@ class BoxedSpawner:
     was planned ahead is begun at once, and made while the job is.
     """
 
-    __slots__ = (
-        "_cwd",
-        "_given",
-        "_guard",
-        "_ours",
-        "_process",
-        "_sandbox",
-        "_spawner",
-        "_stdin",
-        "_wanted",
-    )
-
     room = ROOM
+    keep = 1 << 16
+    """The end of the output tells what was refused."""
     boxed = True
     ran = False
     gone = True
@@ -100,7 +88,7 @@ class BoxedSpawner:
         self._ours: Ours = ours(sandbox["own"], [state])
         self._spawner = Spawner(forks=True)
         self._stdin = stdin
-        self._guard: Guard | None = None
+        self.guard: Guard | None = None
         self._process: Process | None = None
         self._cwd = "/"
         profile = Profile.from_json(sandbox["text"])
@@ -108,11 +96,6 @@ class BoxedSpawner:
         self._wanted: Profile | Plan = plan or profile
         if plan is not None:
             self._spawner.begin(shared_sandbox().box(plan))
-
-    @property
-    def keep(self) -> Tail:
-        """What the run is to keep of each stream: in its end is told what was refused."""
-        return Tail(_EVIDENCE)
 
     def start(
         self,
@@ -122,18 +105,13 @@ class BoxedSpawner:
     ) -> tuple[int, int] | None:
         """Plan and make the box, and look at what it protects; the command has to wait for its run."""
         self._cwd = place_of(os.fsdecode(cwd))
-        self._guard = shared_sandbox().guard(self._wanted, self._spawner, self._ours)
+        self.guard = shared_sandbox().guard(self._wanted, self._spawner, self._ours)
         return None
-
-    @property
-    def guard(self) -> "Guard | None":
-        """The guard over what the box protects, once it was planned."""
-        return self._guard
 
     def prepare(self, command: "Command") -> "Launch":
         """Turn what was asked into what will be spawned in the box."""
-        assert self._guard is not None
-        return shared_sandbox().confine(prepare(command), self._guard.plan, self._given)
+        assert self.guard is not None
+        return shared_sandbox().confine(prepare(command), self.guard.plan, self._given)
 
     def process(self, launch: "Launch", loop: "Loop", sink: "Sink") -> "Process":
         """Return the process of a launch, not spawned yet."""
@@ -142,8 +120,8 @@ class BoxedSpawner:
 
     def report(self, outcome: "Outcome") -> "dict[str, Any]":
         """Return what the record says of the box when the command has ended, no longer than its room."""
-        assert self._guard is not None
-        return {"sandbox": bounded(block(self._guard.plan, outcome, self._cwd))}
+        assert self.guard is not None
+        return {"sandbox": bounded(block(self.guard.plan, outcome, self._cwd))}
 
     def abandon(self) -> None:
         """End by force all that was started, and wait until it is gone."""

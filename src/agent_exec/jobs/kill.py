@@ -1,20 +1,11 @@
-"""Ends a job: asks its supervisor to, or does it ourselves where that is lost."""
+"""Ends a job through its supervisor, or without one that is lost."""
 
 import os
 
-from agent_exec.host import (
-    Watch,
-    ask,
-    end_orphans,
-    is_locked,
-    send_signal,
-    signal_name,
-    signal_number,
-)
-from agent_exec.jobs.order import END, MARK, SIGNAL
+from agent_exec.host import Watch, ask, end_orphans, is_locked, send_signal, signal_name, signal_number
 from agent_exec.jobs.record import CONTROL, LOCK
-from agent_exec.jobs.resume import rouse, supervisor_of
-from agent_exec.jobs.wait import wait_for_end
+from agent_exec.jobs.start import END, MARK, SIGNAL
+from agent_exec.jobs.wait import rouse, supervisor_of, wait_for_end
 from agent_exec.model.errors import Unsupported
 from agent_exec.model.identity import Identity
 
@@ -27,7 +18,6 @@ if TYPE_CHECKING:
 _ENDING = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGKILL", "SIGBREAK")
 """Signals that ask to end: a tree that does not heed them is ended by force. Others are only delivered."""
 
-_NOBODY = Identity(0, 0, "")
 _MARGIN = 5.0
 _GLANCE = 0.25
 
@@ -40,6 +30,8 @@ def kill(
     A signal that asks to end is followed by force after the job's grace, and
     waited for.
     """
+    leader = job.identity or Identity(0, 0, "")
+    mark = f"{MARK}={job.id}"
     ends = signal_name(number) in _ENDING
     grace = job.facts.get("kill_after_ms", 0) / 1000
     request = f"{END if ends else SIGNAL} {number}"
@@ -52,8 +44,8 @@ def kill(
             return store.read(job.id) or job
         job = wait_for_end(store, job, grace + _MARGIN if ends else _GLANCE, cancel)
         if ends and job.supervisor == "alive" and not (cancel and cancel.is_set()):
-            # It is kept from hearing us, by being stopped again and again: so those who do that go first.
-            end_orphans(job.identity or _NOBODY, f"{MARK}={job.id}", force(), 0)
+            # Processes of the job stop its supervisor again and again, so it cannot hear us: end them first.
+            end_orphans(leader, mark, force(), 0)
             rouse(job)
             return wait_for_end(store, job, _MARGIN, cancel)
         return job
@@ -65,14 +57,14 @@ def kill(
         watch.close()
     elif left or job.supervisor == "lost" or job.reason == "supervisor_lost":
         if ends:
-            end_orphans(job.identity or _NOBODY, f"{MARK}={job.id}", number, grace)
+            end_orphans(leader, mark, number, grace)
         elif job.identity is not None:
             send_signal(job.identity, number)
     return store.read(job.id) or job
 
 
 def _insist(store: "Store", job: "Record", *, ends: bool) -> None:
-    """Reach a supervisor that has no pipe to hear by, as on a file system that has none."""
+    """Signal a supervisor that has no control pipe, as on a file system without pipes."""
     found = store.read(job.id)
     if found is None or found.supervisor != "alive":
         return  # it has ended meanwhile, and may be gone
@@ -83,7 +75,7 @@ def _insist(store: "Store", job: "Record", *, ends: bool) -> None:
 
 
 def force() -> int:
-    """Return the number of the signal that nobody can refuse."""
+    """Return the number of the signal that no process can refuse."""
     number = signal_number("KILL")
     assert number is not None
     return number

@@ -9,9 +9,11 @@ supervisor from saying how its job ended.
 
 import errno
 import os
+from time import gmtime
 
-from agent_exec.logs.files import create, open_to_read
+from agent_exec.logs.stream import create, open_to_read
 from agent_exec.model.jsonline import dump, load
+from agent_exec.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +36,14 @@ _LONGEST_LINE = 2048
 _LARGEST = 16 << 20
 
 
-class Record:
+def stamp(moment: float) -> str:
+    """Return a moment (seconds since 1970) as text, such as 2026-01-31T12:00:00.250Z."""
+    thousandths = round(moment * 1000)
+    year, month, day, hour, minute, second, *_ = gmtime(thousandths // 1000)
+    return f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{thousandths % 1000:03}Z"
+
+
+class Record(Value):
     """What is known about a job at one moment: the facts on record, and what the system says about it now.
 
     `state` is one of STATES. `supervisor` is "alive" or "lost" while the job
@@ -43,23 +52,12 @@ class Record:
     gone too.
     """
 
-    __slots__ = ("facts", "folder", "id", "reason", "state", "supervisor")
-
-    def __init__(
-        self,
-        job_id: str,
-        folder: str,
-        facts: "dict[str, Any]",
-        state: "State",
-        supervisor: "Literal['alive', 'lost'] | None" = None,
-        reason: str | None = None,
-    ) -> None:
-        self.id = job_id
-        self.folder = folder
-        self.facts = facts
-        self.state = state
-        self.supervisor = supervisor
-        self.reason = reason
+    id: str
+    folder: str
+    facts: "dict[str, Any]"
+    state: "State"
+    supervisor: "Literal['alive', 'lost'] | None" = None
+    reason: str | None = None
 
     @property
     def ended(self) -> bool:

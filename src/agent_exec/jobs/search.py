@@ -1,6 +1,6 @@
 """Looks for lines in the output of a job: the last ones that match, or those that came since a cursor."""
 
-from agent_exec.jobs.excerpt import Excerpt
+from agent_exec.jobs.output import Excerpt
 from agent_exec.logs.stream import STREAMS, Log, Moved
 from agent_exec.model.errors import InvalidArgument
 
@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from re import Pattern
 
+    from agent_exec.jobs.output import Offsets
     from agent_exec.jobs.record import Record
-    from agent_exec.jobs.tail import Cursor
     from agent_exec.model.choices import Stream
 
 _BLOCK = 1 << 20
@@ -20,7 +20,7 @@ _SEARCHED = 256 << 20
 
 
 def search(
-    job: "Record", pattern: str, *, lines: int, size: int, cursor: "Cursor | None" = None
+    job: "Record", pattern: str, *, lines: int, size: int, offsets: "Offsets | None" = None
 ) -> "dict[Stream, tuple[Excerpt, int]]":
     """Return the lines of each stream that match, at most so many lines and bytes, and how many they are.
 
@@ -37,10 +37,10 @@ def search(
     found: dict[Stream, tuple[Excerpt, int]] = {}
     for stream in STREAMS:
         log = Log(job.folder, stream)
-        if cursor is None:
+        if offsets is None:
             found[stream] = _backward(log, wanted, lines, size, final=job.ended)
         else:
-            found[stream] = _forward(log, cursor.offsets[stream], wanted, lines, size, final=job.ended)
+            found[stream] = _forward(log, offsets[stream], wanted, lines, size, final=job.ended)
     return found
 
 

@@ -8,16 +8,17 @@ import os
 from marshal import dumps
 from time import monotonic
 
+from agent_exec.model.errors import AgentExecError, Interrupted, InvalidArgument, LaunchFailed, StoreFailed
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from agent_exec.host import Report
-    from agent_exec.jobs.order import Order
     from agent_exec.jobs.store import Store
     from agent_exec.model.cancel import Cancel
-    from agent_exec.model.errors import AgentExecError
     from agent_exec.requests.gate import Gate
+    from agent_exec.sandbox.profile import Profile
 
     Detach = Callable[[str, Sequence[int]], None]
 
@@ -30,6 +31,103 @@ _LONGEST = 1.0
 
 _PATIENCE = 10.0
 """How long a supervisor may take to start the command; after that the job is `created`, and goes on."""
+
+MARK = "AGENT_EXEC_JOB_ID"
+"""The variable that tells a command, and all it starts, whose job it is."""
+
+# What a supervisor tells, a line each.
+JOB = "job"
+"""with its id: the job is made, and holds its lock"""
+STARTED = "started"
+ENDED = "ended"
+REFUSED = "refused"
+"""with an error as JSON: there is no job"""
+
+# What someone may ask of a supervisor, with the number of a signal.
+END = "end"
+"""end the tree, politely if the signal allows it"""
+SIGNAL = "signal"
+"""send it to the tree, and nothing more"""
+
+_TAG_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-")
+
+
+class Order:
+    """What is asked for: a command with its surroundings, and the terms of the job.
+
+    With a profile as `sandbox` it is confined; `own` are files of ours that it
+    is kept from changing, should they lie where it may write.
+    """
+
+    def __init__(
+        self,
+        argv: "Sequence[str | bytes]",
+        *,
+        cwd: str | bytes,
+        env: "Mapping[bytes, bytes]",
+        grace: float,
+        quota: int,
+        env_keys: "Sequence[str]" = (),
+        tags: "Sequence[str]" = (),
+        timeout: float | None = None,
+        leftovers: str = "kill",
+        progress: float = 0.0,
+        mark: bool = True,
+        sandbox: "Profile | None" = None,
+        own: "Sequence[str]" = (),
+    ) -> None:
+        # Of exactly these types: others cannot be sent.
+        self.argv = [str(os.fsdecode(word)) for word in argv]
+        self.cwd = str(os.path.abspath(os.fsdecode(cwd)))
+        self.env = dict(env)
+        self.env_keys = [str(name) for name in env_keys]
+        self.tags = check_tags(tags)
+        self.timeout = None if timeout is None else float(timeout)
+        self.grace = float(grace)
+        self.leftovers = str(leftovers)
+        self.quota = int(quota)
+        """The most bytes that are kept of each stream; 0 is no limit."""
+        self.progress = float(progress)
+        self.mark = bool(mark)
+        """Whether the command is told, by a variable, whose job it is."""
+        self.sandbox: dict[str, object] | None = None
+        """The profile by its name, its hash (`policy`) and its whole text, `own`, and what is known of it."""
+        self.profile = sandbox
+        self.own = [str(os.path.abspath(path)) for path in own]
+        if sandbox is not None:
+            self._confine(sandbox)
+
+    def _confine(self, profile: "Profile") -> None:
+        if self.leftovers != "kill":
+            raise InvalidArgument(
+                "nothing that a confined command leaves behind lives on; leave out leftovers, or the sandbox"
+            )
+        wall = profile.limits.wall
+        if wall is not None and (self.timeout is None or self.timeout > wall):
+            self.timeout = float(wall)
+        self.sandbox = {
+            "profile": profile.name,
+            "policy": profile.digest,
+            "text": profile.to_text(),
+            "own": self.own,
+        }
+
+    def fields(self) -> dict[str, object]:
+        """Return it in a form that can be sent to another process."""
+        return {name: value for name, value in vars(self).items() if name not in ("own", "profile")}
+
+
+def check_tags(tags: "Iterable[str]") -> list[str]:
+    """Return the tags as text, each once, in order; raise InvalidArgument for one that is not a tag."""
+    found: list[str] = []
+    for tag in map(str, tags):
+        if not all(part and _TAG_LETTERS.issuperset(part) for part in tag.split(".")):
+            raise InvalidArgument(
+                f"{tag!r} is no tag; use letters, digits and -, joined by dots, such as build.linux", tag=tag
+            )
+        if tag not in found:
+            found.append(tag)
+    return found
 
 
 def start(
@@ -67,8 +165,6 @@ def start(
 
             order.sandbox |= ahead(order.profile, order.own, store.root)  # while the supervisor gets ready
         if cancel is not None and cancel.is_set():
-            from agent_exec.model.errors import Interrupted
-
             raise Interrupted("interrupted before a job was started; nothing was done")
         return launcher.start(store.root, order)
     finally:
@@ -159,8 +255,6 @@ class Started:
         self.hear_of(lambda: self.started)
         if not self.id:
             self._report.close()
-            from agent_exec.model.errors import LaunchFailed
-
             if not self.hung_up:
                 raise LaunchFailed(
                     f"the supervisor has made no job within {_PATIENCE:g} s, and may yet; "
@@ -185,8 +279,8 @@ class Started:
 
     def _rouse(self) -> None:
         """Let no command keep its supervisor from telling of it by stopping it."""
-        from agent_exec.jobs.resume import rouse
         from agent_exec.jobs.store import Store
+        from agent_exec.jobs.wait import rouse
 
         job = Store(self._root).read(self.id)
         if job is not None:
@@ -198,8 +292,6 @@ class Started:
 
     def _hear(self, seconds: float | None, cancel: "Cancel | None" = None) -> None:
         """Take what the supervisor tells next."""
-        from agent_exec.jobs.order import ENDED, JOB, REFUSED, STARTED
-
         said = self._report.hear(_LONGEST if seconds is None else min(seconds, _LONGEST), cancel)
         if said == b"" and self.id:
             self._rouse()
@@ -222,7 +314,6 @@ class Started:
 
 def _error(text: str) -> "AgentExecError":
     """Return the error that a supervisor has sent."""
-    from agent_exec.model.errors import LaunchFailed, StoreFailed
     from agent_exec.model.jsonline import load
 
     told = load(text)

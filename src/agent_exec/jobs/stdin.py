@@ -3,10 +3,8 @@
 import os
 import stat
 
-from agent_exec.jobs.ids import new_id
-from agent_exec.jobs.store import broken
-from agent_exec.logs.files import chunks
-from agent_exec.logs.folders import HiddenPath, open_file, open_own_file
+from agent_exec.jobs.store import broken, new_id
+from agent_exec.logs.folders import HiddenPath, chunks, open_file, open_own_file
 from agent_exec.model.errors import InputTooLarge, InvalidArgument
 from agent_exec.places import make_folder
 

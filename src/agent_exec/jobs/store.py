@@ -10,21 +10,60 @@ import errno
 import os
 import stat
 import sys
+from time import time_ns
 
-from agent_exec.jobs import ids, record
-from agent_exec.logs.files import FLAGS
+from agent_exec.jobs import record
+from agent_exec.logs.stream import FLAGS
 from agent_exec.model.errors import AmbiguousJob, JobNotFound, StoreFailed
 from agent_exec.places import here, make_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
     from agent_exec.jobs.record import Record
 
 LIVE = ".live"
 CWD = ".cwd"
 TRASH = ".trash-"
 _CANDIDATES = 20
+_LIVE_STATES = frozenset(("created", "running"))
 _ATTEMPTS = 8  # an index may be taken away, when its last entry goes, just before we enter the next
+
+_LENGTH = 26
+_SHORT = 8
+_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_LETTERS = frozenset(_ALPHABET)
+_RANDOM_BITS = 80
+
+
+def new_id() -> str:
+    """Return a new id: the time in milliseconds, then chance."""
+    number = (time_ns() // 1_000_000) << _RANDOM_BITS | int.from_bytes(os.urandom(10), "big")
+    return "".join([_ALPHABET[number >> shift & 31] for shift in range(5 * (_LENGTH - 1), -1, -5)])
+
+
+def is_id(name: str) -> bool:
+    """True if this is the whole name of a job, as it stands on disk."""
+    return len(name) == _LENGTH and _LETTERS.issuperset(name)
+
+
+def is_part(name: str) -> bool:
+    """True if this can be the beginning or the end of one."""
+    return 0 < len(name) <= _LENGTH and _LETTERS.issuperset(name)
+
+
+def created(job_id: str) -> float:
+    """Return the time at which an id was made."""
+    number = 0
+    for letter in job_id[:10]:
+        number = number << 5 | _ALPHABET.index(letter)
+    return number / 1000
+
+
+def short(job_id: str) -> str:
+    """Return the end of an id, which differs even among jobs of the same moment."""
+    return job_id[-_SHORT:]
 
 
 def place_of(cwd: str) -> str:
@@ -72,11 +111,11 @@ class Store:
     def find(self, text: str) -> "Record":
         """Return the job that this id names, or the only one whose id begins or ends so."""
         wanted = text.upper()
-        if not ids.is_part(wanted):
+        if not is_part(wanted):
             raise JobNotFound(
                 f"{text!r} is not the id of a job; `agent-exec list --all` shows them", job_id=text
             )
-        found = [wanted] if ids.is_id(wanted) else self._matches(wanted)
+        found = [wanted] if is_id(wanted) else self._matches(wanted)
         readable: list[Record] = []
         for job in map(self.read, found):
             if job is not None:
@@ -243,7 +282,7 @@ def _ids_in(folder: str, root: str) -> list[str]:
         return []
     except OSError as error:
         raise broken(error, folder) from error
-    found = list(filter(ids.is_id, names))
+    found = list(filter(is_id, names))
     found.sort(reverse=True)
     return found
 
@@ -260,3 +299,51 @@ def _unlink(path: str) -> None:
         os.unlink(path)
     except OSError:
         return
+
+
+def list_jobs(
+    store: "Store",
+    *,
+    cwd: str | None = None,
+    states: "Collection[str]" = (),
+    tags: "Sequence[str]" = (),
+    limit: int = 50,
+    within: "Callable[[str], bool] | None" = None,
+) -> "tuple[list[Record], bool, int]":
+    """Return the newest jobs of a working directory, in one of the states, with all the tags; 0 is no limit.
+
+    `within` says which working directories count. Return as well whether
+    there are more, and how many folders have no record.
+    """
+    found: list[Record] = []
+    skipped = 0
+    if states and _LIVE_STATES.issuperset(states):
+        candidates = store.live_ids()
+    elif cwd is not None:
+        candidates = store.ids_of(cwd)
+    else:
+        candidates = store.ids()
+    for job_id in candidates:
+        job = store.read(job_id)
+        if job is None:
+            skipped += os.path.isdir(store.folder(job_id))
+            continue
+        if (
+            (cwd is not None and job.facts.get("cwd") != cwd)
+            or (states and job.state not in states)
+            or (within is not None and not within(str(job.facts.get("cwd"))))
+            or not all(_has(job.facts.get("tags", ()), pattern) for pattern in tags)
+        ):
+            continue
+        if limit and len(found) == limit:
+            return found, True, skipped
+        found.append(job)
+    return found, False, skipped
+
+
+def _has(tags: "Sequence[str]", pattern: str) -> bool:
+    """True if one of the tags is this one, or for `name.*`, that name or below it."""
+    if pattern.endswith(".*"):
+        name = pattern[:-2]
+        return any(tag == name or tag.startswith(f"{name}.") for tag in tags)
+    return pattern in tags

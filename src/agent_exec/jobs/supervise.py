@@ -1,9 +1,9 @@
 """The supervisor: a process that owns one job, from the making of its folder to the record of its end.
 
-It is detached from whoever asked for the job, holds the job's lock for life,
-owns the tree of its command, and alone writes the job's files. To whoever
-waits for it it tells a word a line; the record says the rest. The command is
-started, and that told, before the engine is loaded that takes it over.
+It is detached from the caller, holds the job's lock for life, owns the tree of
+its command, and alone writes the job's files. It reports to the caller a word
+a line; the record says the rest. The command is started, and that reported,
+before the engine is loaded that takes it over.
 """
 
 import gc
@@ -12,12 +12,10 @@ from marshal import loads
 from time import monotonic, time
 
 from agent_exec.host import Control, FileLock, LocalSpawner, boot_id, signal_number, tell
-from agent_exec.jobs.ids import created, new_id
-from agent_exec.jobs.order import ENDED, JOB, MARK, REFUSED, SIGNAL, STARTED
-from agent_exec.jobs.record import CONTROL, LOCK, RecordWriter
-from agent_exec.jobs.store import Store, broken, place_of
-from agent_exec.jobs.timestamps import stamp
-from agent_exec.logs.stream import STREAMS, LogWriter
+from agent_exec.jobs.record import CONTROL, LOCK, RecordWriter, stamp
+from agent_exec.jobs.start import ENDED, JOB, MARK, REFUSED, SIGNAL, STARTED
+from agent_exec.jobs.store import Store, broken, created, new_id, place_of
+from agent_exec.logs.stream import STREAMS, ArrivalWriter, LogWriter
 from agent_exec.model.errors import AgentExecError, KeeperLost, SandboxUnavailable
 
 TYPE_CHECKING = False
@@ -26,11 +24,9 @@ if TYPE_CHECKING:
 
     from agent_exec.engine.run import Run
     from agent_exec.jobs.confined_job import BoxedSpawner
-    from agent_exec.jobs.handoff_in import AdoptedSpawner
-    from agent_exec.jobs.interleaving import ArrivalWriter
+    from agent_exec.jobs.handoff import HandedSpawner
     from agent_exec.model.choices import Stream
     from agent_exec.model.outcome import Outcome
-    from agent_exec.model.output import Keep
     from agent_exec.sandbox.report.guard import Guard
 
 _LOOK_SECONDS, _LOOK_SHARE = 2.0, 50
@@ -45,12 +41,16 @@ def main(fds: list[int]) -> None:
     local = OwnSpawner(stdin)
     request = take_order(orders)
     if request is None:
-        return  # whoever wanted us has changed its mind
+        return  # the caller has changed its mind
     os.close(orders)
     root, order = request
     job_id = new_id()
     local.call(job_id)
-    spawner = local if order["sandbox"] is None else _boxed(stdin, order, root)
+    spawner: Any = local
+    if order["sandbox"] is not None:
+        from agent_exec.jobs.confined_job import BoxedSpawner
+
+        spawner = BoxedSpawner(stdin, order["sandbox"], root, given=order["env_keys"])
     try:
         job = Supervisor(Store(root), job_id, order, spawner, report)
     except AgentExecError as error:
@@ -64,24 +64,17 @@ def main(fds: list[int]) -> None:
 
 
 def refuse(report: int, error: AgentExecError) -> None:
-    """Tell why there is no job."""
+    """Report why there is no job."""
     from agent_exec.model.jsonline import dump
 
     told = {"code": error.code, "message": error.message, "details": dict(error.details)}
     tell(report, f"{REFUSED} {dump(told)}\n".encode())
 
 
-def _boxed(stdin: int, order: "dict[str, Any]", root: str) -> "BoxedSpawner":
-    from agent_exec.jobs.confined_job import BoxedSpawner
-
-    return BoxedSpawner(stdin, order["sandbox"], root, given=order["env_keys"])
-
-
 def preload() -> None:
     """Load all that a supervisor will need, for a process that forks many."""
     import agent_exec.engine.loop
     import agent_exec.engine.run
-    import agent_exec.jobs.interleaving
     import agent_exec.model.outcome  # noqa: F401
     from agent_exec.host import hide_arguments, on_terminate  # noqa: F401
 
@@ -105,19 +98,14 @@ class OwnSpawner(LocalSpawner):
     __slots__ = ()
 
     room = 0
-    """How much room that takes in the record."""
+    """How many more bytes of the record are reserved for its end."""
+    keep = 0
+    """How many of the last bytes of each stream the run keeps."""
     boxed = False
+    """True if a sandbox helper owns the process tree."""
     guard = None
-    """Whether whoever owns the command's tree for us is its box."""
     ran = False
-    """Whether the command ran before there was a job."""
-
-    @property
-    def keep(self) -> "Keep":
-        """What the run is to keep of each stream."""
-        from agent_exec.model.output import Head
-
-        return Head(0)
+    """True if the command ran before there was a job."""
 
     def report(self, _outcome: "Outcome") -> "dict[str, Any]":
         """Return what the record says of the box when the command has ended."""
@@ -127,32 +115,12 @@ class OwnSpawner(LocalSpawner):
 class Supervisor:
     """One job, and all that is held for it."""
 
-    __slots__ = (
-        "_arrivals",
-        "_began",
-        "_control",
-        "_discard",
-        "_elsewhere",
-        "_folder",
-        "_id",
-        "_logs",
-        "_loop",
-        "_order",
-        "_record",
-        "_report",
-        "_run",
-        "_spawner",
-        "_store",
-        "_terminated",
-        "lock",
-    )
-
     def __init__(
         self,
         store: Store,
         job_id: str,
         order: "dict[str, Any]",
-        spawner: "OwnSpawner | BoxedSpawner | AdoptedSpawner",
+        spawner: "OwnSpawner | BoxedSpawner | HandedSpawner",
         report: int,
     ) -> None:
         self._store = store
@@ -197,7 +165,7 @@ class Supervisor:
         except AgentExecError as error:
             self._spawner.abandon()
             if self._spawner.ran and not self._began:
-                self._note_start()  # before us, and it went before anybody could say who it was
+                self._note_start()  # before us, and it was gone before it could be identified
             facts = self._failure(error)
         self._publish(facts)
         if not self._spawner.gone:
@@ -211,7 +179,7 @@ class Supervisor:
         return env
 
     def _note_start(self, pid: int = 0, start: int = 0) -> None:
-        """Record that the command runs, and who it is if that can be said; and tell so."""
+        """Record and report that the command runs, and its identity if that is known."""
         self._began = monotonic()
         who = {"pid": pid, "start": start, "boot": boot_id()} if pid else {}
         self._record.append({**who, "started_at": stamp(time())})
@@ -231,6 +199,7 @@ class Supervisor:
         from agent_exec.host import hide_arguments, on_terminate
         from agent_exec.model.command import Command
         from agent_exec.model.limits import Limits
+        from agent_exec.model.output import Head, Tail
 
         order = self._order
         self._loop = Loop(many=False, wakeable=True)
@@ -240,7 +209,7 @@ class Supervisor:
             env=order["env"],
             limits=Limits(timeout=order["timeout"], grace=order["grace"]),
             leftovers=order["leftovers"],
-            keep=self._spawner.keep,
+            keep=Tail(self._spawner.keep) if self._spawner.keep else Head(0),
             on_output=self._keep,
             on_event=self._note,
         )
@@ -258,7 +227,7 @@ class Supervisor:
         if self._spawner.stdin >= 0:
             os.close(self._spawner.stdin)
         self._tick()
-        # Whoever ends all processes that have some word in their command line does not mean this one.
+        # A command that kills by a word in command lines does not mean this process.
         hide_arguments(f"agent-exec: supervisor of {self._id}")
         # Unlike the caller's, this life may be long; what is loaded stays, and need not be looked through.
         gc.freeze()
@@ -281,14 +250,12 @@ class Supervisor:
             return
         log = self._logs[stream]
         if self._arrivals is None:
-            from agent_exec.jobs.interleaving import ArrivalWriter
-
             self._arrivals = ArrivalWriter(self._folder)
         self._arrivals.note(stream, log.total)
         log.write(chunk)
 
     def _heard(self, line: str) -> None:
-        """Do what someone asks of us."""
+        """Do what a line from the control pipe asks for."""
         word, _, rest = line.partition(" ")
         run = self._run
         number = signal_number(rest)
@@ -304,12 +271,12 @@ class Supervisor:
             run.stop(number)
 
     def _deleted(self) -> None:
-        """Somebody has deleted the job's files. No verb can reach the command any more, so it ends."""
+        """Stop the command: the job's files were deleted, and no verb can reach it any more."""
         if self._run is not None and not self._run.done:
             self._run.stop()
 
     def _terminate(self) -> None:
-        """The system, or a person, wants this process to end; the job ends first."""
+        """End the job before this process, which was asked to end."""
         self._terminated = True
         if self._run is not None and self._run.done:
             self._end_left(signal_number("TERM") or 0)
@@ -330,7 +297,7 @@ class Supervisor:
             self._loop.after(self._order["grace"], left.kill)
 
     def _tick(self) -> None:
-        """Show from time to time that we are there."""
+        """Touch the lock from time to time, as a sign of life."""
         every = self._order["progress"]
         if every:
             try:
@@ -356,7 +323,7 @@ class Supervisor:
         }
 
     def _failure(self, error: AgentExecError) -> "dict[str, Any]":
-        """Give the facts of a job whose command never ran, or went with its box or keeper before it ended."""
+        """Return the facts of a job whose command never ran, or was lost with its box or keeper."""
         lost = isinstance(error, KeeperLost)
         gone = lost and self._spawner.boxed
         reason = "sandbox_lost" if gone else "supervisor_lost" if lost else "spawn_failed"
@@ -382,7 +349,7 @@ class Supervisor:
         return self._spawner.gone and not any(log.lost for log in self._logs.values())
 
     def _publish(self, facts: "dict[str, Any]") -> None:
-        """Say how it ended: to the record first, then to who waits; then have it on the disk."""
+        """Record how it ended, report it, and have all of it on the disk."""
         facts |= {f"{stream}_total_bytes": log.total for stream, log in self._logs.items()}
         facts["finished_at"] = stamp(time())
         self._record.append(facts)

@@ -1,10 +1,10 @@
-"""Waits for the end of a job, without looking again and again where the system can tell."""
+"""Waits for the end of a job, without polling where the system can tell; continues a stopped supervisor."""
 
 import os
 from time import monotonic
 
 from agent_exec.host import Watch
-from agent_exec.jobs.record import CONTROL
+from agent_exec.jobs.record import CONTROL, LOCK
 from agent_exec.model.errors import JobNotFound
 
 TYPE_CHECKING = False
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from agent_exec.jobs.record import Record
     from agent_exec.jobs.store import Store
     from agent_exec.model.cancel import Cancel
+    from agent_exec.model.identity import Identity
 
 _LOOK = 0.02
 """How often to look where nothing tells of the end: a lost supervisor, a file system without pipes."""
@@ -47,9 +48,29 @@ def wait_for_end(
             told = watch.wait(step, cancel)
             hung_up = told and job.supervisor == "alive"
             if not told and step == _LONGEST:
-                from agent_exec.jobs.resume import rouse
-
                 rouse(job)
         finally:
             watch.close()
     return job
+
+
+def supervisor_of(job: "Record") -> "Identity | None":
+    """Return the process that supervises a job: the one on record, if it holds the job's lock."""
+    from agent_exec.host import holder
+
+    pid = job.facts.get("supervisor_pid")
+    return holder(os.path.join(job.folder, LOCK), pid) if type(pid) is int and pid > 0 else None
+
+
+def rouse(job: "Record") -> None:
+    """Send SIGCONT to the supervisor of a job: a command may have stopped it, and it would hear nothing."""
+    from agent_exec.host import send_signal, signal_number
+
+    number = signal_number("CONT")
+    supervisor = supervisor_of(job)
+    if number is None or supervisor is None or job.supervisor != "alive":
+        return
+    try:
+        send_signal(supervisor, number)
+    except OSError:
+        return  # another user's, which may still hear us

@@ -12,18 +12,21 @@ import os
 import stat
 import sys
 
+from agent_exec.logs.stream import FLAGS, NONBLOCK
+from agent_exec.model.errors import Interrupted
 from agent_exec.model.paths import inside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-_NONBLOCK = getattr(os, "O_NONBLOCK", 0)
-_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | _FLAGS
+    from agent_exec.model.cancel import Cancel
+
+_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | FLAGS
 _HELD = os.open in os.supports_dir_fd
 _NO_FOLLOW = os.link in os.supports_follow_symlinks
 _BLOCK = 1 << 20
+_CHUNK = 1 << 16
 
 
 class HiddenPath(PermissionError):
@@ -55,11 +58,24 @@ def open_own_file(path: str, hidden: "Sequence[str] | None" = None) -> int:
     may not read these paths, it is none of them, as for `open_file`, or a
     pipe. Neither a pipe nor a terminal has us wait here.
     """
-    fd = os.open(path, os.O_RDONLY | _NONBLOCK | _FLAGS & ~getattr(os, "O_NOFOLLOW", 0))
+    fd = os.open(path, os.O_RDONLY | NONBLOCK | FLAGS & ~getattr(os, "O_NOFOLLOW", 0))
     if hidden is None or stat.S_ISFIFO(os.fstat(fd).st_mode):
         return fd
     os.close(fd)  # it has told that it is no pipe, and nothing else
     return open_file(os.path.realpath(path), hidden)
+
+
+def chunks(fd: int, cancel: "Cancel | None" = None) -> "Iterator[bytes]":
+    """Yield what can be read from a descriptor, to its end; raise Interrupted once `cancel` is set."""
+    from agent_exec.host import wait_to_read
+
+    while True:
+        if cancel is not None and not wait_to_read(fd, cancel):
+            raise Interrupted("interrupted while the input was read; nothing was done")
+        data = os.read(fd, _CHUNK)
+        if not data:
+            return
+        yield data
 
 
 def identities(paths: "Sequence[str]") -> "set[tuple[int, int]]":
@@ -93,7 +109,7 @@ class Folders:
     def open(self, path: str) -> "tuple[int, set[tuple[int, int]]]":
         """Open a file or a device for reading; return it, and who it and the folders on its way are."""
         name, folder = self._place(path)
-        fd = os.open(name, os.O_RDONLY | _NONBLOCK | _FLAGS, dir_fd=folder)
+        fd = os.open(name, os.O_RDONLY | NONBLOCK | FLAGS, dir_fd=folder)
         try:
             state = os.fstat(fd)
             if not stat.S_ISCHR(state.st_mode) or os.isatty(fd):
@@ -106,7 +122,7 @@ class Folders:
     def read(self, path: str) -> tuple[bytes, os.stat_result]:
         """Return a regular file's bytes and what it is; OSError for anything else."""
         name, folder = self._place(path)
-        fd = os.open(name, os.O_RDONLY | _NONBLOCK | _FLAGS, dir_fd=folder)
+        fd = os.open(name, os.O_RDONLY | NONBLOCK | FLAGS, dir_fd=folder)
         try:
             state = _regular(os.fstat(fd), path)
             blocks = []
@@ -119,7 +135,7 @@ class Folders:
     def writable(self, path: str) -> os.stat_result:
         """Return what a regular file is that may be written; OSError if it may not."""
         name, folder = self._place(path)
-        fd = os.open(name, os.O_WRONLY | _NONBLOCK | _FLAGS, dir_fd=folder)
+        fd = os.open(name, os.O_WRONLY | NONBLOCK | FLAGS, dir_fd=folder)
         try:
             return _regular(os.fstat(fd), path)
         finally:
@@ -136,7 +152,7 @@ class Folders:
     def create(self, path: str, data: bytes, like: os.stat_result | None) -> os.stat_result:
         """Make a new file, written to the disk; with the mode and the owner of another, if one is given."""
         name, folder = self._place(path)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | FLAGS
         fd = os.open(name, flags, 0o666 if like is None else 0o600, dir_fd=folder)
         try:
             rest = memoryview(data)

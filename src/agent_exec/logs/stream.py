@@ -1,4 +1,4 @@
-"""A stream of output on disk: written by the one who owns it, and read by everyone else.
+"""The output of a command on disk: written by the one who owns it, and read by everyone else.
 
 A stream is kept in parts. The first, `stdout.log`, holds its beginning; when
 that has grown to half the quota, parts of an eighth follow, each named after
@@ -6,12 +6,17 @@ the offset at which it begins, and the oldest of these goes when there are
 more than fit. So the first and the newest output are kept, the disk use is
 bounded, and every offset stays true. What a full disk does not take is a gap
 between parts.
+
+In which order both streams arrived is in an index of fixed records: the moment
+in microseconds, and the offset in the stream at which the output begins,
+doubled, plus one for stderr. Output of one stream within a hundredth of a
+second, with nothing of the other in between, is one record.
 """
 
+import errno
 import os
 import stat
-
-from agent_exec.logs.files import create, open_to_read
+from time import monotonic, time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,10 +24,33 @@ if TYPE_CHECKING:
 
     from agent_exec.model.choices import Stream
 
+FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+NONBLOCK = getattr(os, "O_NONBLOCK", 0)
 STREAMS: "tuple[Stream, Stream]" = ("stdout", "stderr")
 
 _TAIL_PARTS = 4
 _BLOCK = 1 << 20
+
+_INDEX = "arrivals"
+_OLDER_INDEX = "arrivals.older"
+_ENTRY = 16
+_RESOLUTION = 0.01
+_LARGEST_INDEX = 32 << 20
+_INDEX_BLOCK = 1 << 16
+
+
+def open_to_read(path: str) -> int:
+    """Open a regular file for reading, without following a link or waiting; raise OSError for others."""
+    fd = os.open(path, os.O_RDONLY | NONBLOCK | FLAGS)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
+    return fd
+
+
+def create(path: str) -> int:
+    """Make a new file for writing, for us alone."""
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | FLAGS, 0o600)
 
 
 def path(folder: str, stream: str) -> str:
@@ -248,3 +276,86 @@ def _read(name: str, start: int, end: int) -> bytes:
         return b"".join(pieces)
     finally:
         os.close(fd)
+
+
+class ArrivalWriter:
+    """The supervisor's hand on the index."""
+
+    __slots__ = ("_fd", "_folder", "_last", "_size", "_until")
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._last = -1
+        self._until = 0.0
+        self._size = 0
+        self._fd = self._open()
+
+    def note(self, stream: "Stream", offset: int) -> None:
+        """Note that output of a stream has come, which begins at this offset."""
+        now = monotonic()
+        which = stream == STREAMS[1]
+        if which == self._last and now < self._until:
+            return
+        self._last = which
+        self._until = now + _RESOLUTION
+        if self._size >= _LARGEST_INDEX:
+            self._turn_over()
+        entry = round(time() * 1e6).to_bytes(8, "little") + (offset * 2 + which).to_bytes(8, "little")
+        try:
+            # A record that a full disk cuts in half would shift all that follow.
+            if os.write(self._fd, entry) != _ENTRY:
+                os.ftruncate(self._fd, self._size)
+            else:
+                self._size += _ENTRY
+        except OSError:
+            return  # the order is lost, the output is not
+
+    def _turn_over(self) -> None:
+        """Keep the newer half: the index is never longer than twice its largest size."""
+        try:
+            os.replace(os.path.join(self._folder, _INDEX), os.path.join(self._folder, _OLDER_INDEX))
+            os.close(self._fd)
+            self._fd = self._open()
+            self._size = 0
+        except OSError:
+            return
+
+    def _open(self) -> int:
+        """Open a new index; -1 where the disk has no room for one."""
+        try:
+            return create(os.path.join(self._folder, _INDEX))
+        except OSError:
+            return -1
+
+
+def arrivals(folder: str, starts: "dict[str, int]") -> "list[tuple[float, Stream, int]]":
+    """Return the records that cover these streams from these offsets on: moment, stream, offset; in order."""
+    found: list[tuple[float, Stream, int]] = []
+    wanted = dict(starts)
+    for name in (_INDEX, _OLDER_INDEX):
+        try:
+            fd = open_to_read(os.path.join(folder, name))
+        except OSError:
+            continue
+        try:
+            end = os.fstat(fd).st_size // _ENTRY * _ENTRY
+            while end > 0 and wanted:
+                start = max(0, end - _INDEX_BLOCK)
+                os.lseek(fd, start, os.SEEK_SET)
+                data = os.read(fd, end - start)
+                for place in range(len(data) // _ENTRY * _ENTRY - _ENTRY, -1, -_ENTRY):
+                    moment = int.from_bytes(data[place : place + 8], "little") / 1e6
+                    offset, which = divmod(int.from_bytes(data[place + 8 : place + _ENTRY], "little"), 2)
+                    stream = STREAMS[which]
+                    if stream not in wanted:
+                        continue  # all of it is covered, or none of it was asked for
+                    found.append((moment, stream, offset))
+                    if offset <= wanted[stream]:
+                        del wanted[stream]
+                        if not wanted:
+                            break
+                end = start
+        finally:
+            os.close(fd)
+    found.reverse()
+    return found

@@ -71,8 +71,7 @@ def _read(path: str, hidden: "Sequence[str] | None", cancel: "Cancel | None") ->
 
     The file may be a pipe, as long as something writes to it.
     """
-    from agent_exec.logs.files import chunks
-    from agent_exec.logs.folders import HiddenPath, open_own_file
+    from agent_exec.logs.folders import HiddenPath, chunks, open_own_file
 
     try:
         fd = open_own_file(path, hidden)

@@ -1,6 +1,8 @@
-"""The verbs of the command line that read jobs, rules and sandboxes: each with its answer and exit status."""
+"""The verbs of the command line except `run`: each with its answer and exit status."""
 
-from agent_exec.apps.usage import UsageError
+import os
+
+from agent_exec.apps.parse import UsageError
 from agent_exec.faces import defaults, verbs
 from agent_exec.jobs.record import STATES
 from agent_exec.places import here
@@ -11,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from agent_exec.apps.parse import Parsed
-    from agent_exec.jobs.store import Store
+    from agent_exec.faces.verbs import Jobs
 
 
 def act(asked: "Parsed") -> "tuple[dict[str, Any], int]":
@@ -20,7 +22,7 @@ def act(asked: "Parsed") -> "tuple[dict[str, Any], int]":
     if asked.verb in _STORELESS:
         told = _STORELESS[asked.verb](asked)
     else:
-        told = _VERBS[asked.verb](asked, asked.store())
+        told = _VERBS[asked.verb](asked, verbs.Jobs(asked.store()))
     status = 0 if told["ok"] else 1
     if asked.options.get("exit-code"):
         status = verbs.exit_code(told)
@@ -38,26 +40,25 @@ def _nothing_more(asked: "Parsed") -> None:
         raise UsageError(f"{asked.words[0]!r} is one word too many", asked.verb)
 
 
-def _status(asked: "Parsed", store: "Store") -> "dict[str, Any]":
-    return verbs.status(store, _job(asked))
+def _status(asked: "Parsed", jobs: "Jobs") -> "dict[str, Any]":
+    return jobs.status(_job(asked))
 
 
-def _tail(asked: "Parsed", store: "Store") -> "dict[str, Any]":
+def _tail(asked: "Parsed", jobs: "Jobs") -> "dict[str, Any]":
     options = asked.options
     if "merged" in options and "grep" in options:
         raise UsageError("--merged and --grep contradict each other", "tail")
-    return verbs.tail(
-        store,
+    return jobs.tail(
         _job(asked),
-        lines=options.get("tail-lines"),
-        size=options.get("max-bytes", defaults.MAX_BYTES),
+        tail_lines=options.get("tail-lines"),
+        max_bytes=options.get("max-bytes", defaults.MAX_BYTES),
         cursor=options.get("cursor"),
         merged="merged" in options,
         grep=options.get("grep"),
     )
 
 
-def _wait(asked: "Parsed", store: "Store") -> "dict[str, Any]":
+def _wait(asked: "Parsed", jobs: "Jobs") -> "dict[str, Any]":
     from agent_exec.host import Interrupts
 
     options = asked.options
@@ -69,22 +70,20 @@ def _wait(asked: "Parsed", store: "Store") -> "dict[str, Any]":
         seconds = None
     elif "timeout-ms" in options:
         seconds = options["timeout-ms"]
-    return verbs.wait(
-        store,
+    return jobs.wait(
         _job(asked),
         seconds=seconds,
-        lines=options.get("tail-lines", defaults.TAIL_LINES),
-        size=options.get("max-bytes", defaults.MAX_BYTES),
+        tail_lines=options.get("tail-lines", defaults.TAIL_LINES),
+        max_bytes=options.get("max-bytes", defaults.MAX_BYTES),
         cancel=Interrupts(),
     )
 
 
-def _kill(asked: "Parsed", store: "Store") -> "dict[str, Any]":
+def _kill(asked: "Parsed", jobs: "Jobs") -> "dict[str, Any]":
     from agent_exec.host import Interrupts
 
     options = asked.options
-    return verbs.kill(
-        store,
+    return jobs.kill(
         _job(asked),
         signal=options.get("signal", "TERM"),
         wait="no-wait" not in options,
@@ -92,7 +91,7 @@ def _kill(asked: "Parsed", store: "Store") -> "dict[str, Any]":
     )
 
 
-def _list(asked: "Parsed", store: "Store") -> "dict[str, Any]":
+def _list(asked: "Parsed", jobs: "Jobs") -> "dict[str, Any]":
     options = asked.options
     _nothing_more(asked)
     if "cwd" in options and "all" in options:
@@ -104,8 +103,7 @@ def _list(asked: "Parsed", store: "Store") -> "dict[str, Any]":
         states = (options["state"],)
         if states[0] not in (*STATES, "unknown"):  # which older stores had
             raise UsageError(f"--state takes one of {', '.join(STATES)}; got {states[0]!r}", "list")
-    return verbs.list_(
-        store,
+    return jobs.list(
         cwd=None if "all" in options else options.get("cwd") or here(),
         states=states,
         tags=options.get("tag", ()),
@@ -113,20 +111,19 @@ def _list(asked: "Parsed", store: "Store") -> "dict[str, Any]":
     )
 
 
-def _delete(asked: "Parsed", store: "Store") -> "dict[str, Any]":
+def _delete(asked: "Parsed", jobs: "Jobs") -> "dict[str, Any]":
     dry_run = "dry-run" in asked.options
     if "all" in asked.options:
         if asked.words:
             raise UsageError("give the id of a job or --all, not both", "delete")
-        return verbs.delete_all(store, here(), dry_run=dry_run)
-    return verbs.delete(store, _job(asked), dry_run=dry_run)
+        return jobs.delete_all(here(), dry_run=dry_run)
+    return jobs.delete(_job(asked), dry_run=dry_run)
 
 
-def _gc(asked: "Parsed", store: "Store") -> "dict[str, Any]":
+def _gc(asked: "Parsed", jobs: "Jobs") -> "dict[str, Any]":
     options = asked.options
     _nothing_more(asked)
-    return verbs.gc(
-        store,
+    return jobs.gc(
         older_than=options.get("older-than", defaults.OLDER_THAN),
         given=asked.texts.get("older-than"),
         max_jobs=options.get("max-jobs"),
@@ -136,15 +133,60 @@ def _gc(asked: "Parsed", store: "Store") -> "dict[str, Any]":
 
 
 def _policy(asked: "Parsed") -> "dict[str, Any]":
-    from agent_exec.apps.cli.policy import policy
+    """Explain what the rules say to a command, or check a file of rules."""
+    from agent_exec.faces import policy_verbs
+    from agent_exec.host import own_processes
+    from agent_exec.requests.opening import IN_FORCE, rules_file, rules_place
 
-    return policy(asked)
+    what, words, options = asked.words[:1], asked.words[1:], asked.options
+    rules = rules_file(options.get("rules", IN_FORCE))
+    if what == ["explain"]:
+        if ("line" in options) == bool(words):
+            raise UsageError("explain takes a command, or --line and a shell line", "policy")
+        cwd = os.path.realpath(options.get("cwd") or here())
+        return policy_verbs.explain(
+            options.get("line", words), rules=rules, cwd=cwd, ancestors=own_processes()
+        )
+    if what != ["check"]:
+        raise UsageError("say what: `policy explain -- COMMAND`, or `policy check FILE`", "policy")
+    for name in ("line", "cwd"):
+        if name in options:
+            raise UsageError(f"check takes no --{name}", "policy")
+    if len(words) > 1 or (words and "rules" in options):
+        raise UsageError("check takes one file of rules", "policy")
+    return policy_verbs.check(words[0] if words else rules or rules_place())
 
 
 def _sandbox(asked: "Parsed") -> "dict[str, Any]":
-    from agent_exec.apps.cli.sandbox import sandbox
+    """Run a command in a box, explain what one may touch, or say which boxes work here."""
+    from agent_exec.apps.profile import is_file, profile
+    from agent_exec.faces import sandbox as face
 
-    return sandbox(asked)
+    what, words = asked.words[:1], asked.words[1:]
+    if what == ["doctor"] and not words:
+        return face.doctor()
+    if what not in (["run"], ["explain"]):
+        usage = "say what: `sandbox run -- COMMAND`, `sandbox explain PATH`, or `sandbox doctor`"
+        raise UsageError(usage, "sandbox")
+    if not words or not words[0]:
+        raise UsageError("a command is needed, such as: agent-exec sandbox run -- make test", "sandbox")
+    if what == ["explain"] and len(words) > 1:
+        raise UsageError("one path is explained at a time: agent-exec sandbox explain ~/.netrc", "sandbox")
+    from agent_exec.requests.dispatch import Dispatcher
+    from agent_exec.requests.leaving import keep_out
+    from agent_exec.settings import jobs_root
+
+    options = asked.options
+    named = options.get("profile", "")
+    wanted = profile(asked, "profile", "root")
+    cwd = os.path.realpath(options.get("cwd") or here())
+    own = [named] if is_file(named) else []
+    keep_out(own, wanted)
+    dispatcher = Dispatcher(sandbox=wanted, own=own, hidden=[jobs_root()])
+    if what == ["explain"]:
+        path = os.path.normpath(os.path.join(cwd, os.path.expanduser(words[0])))
+        return face.explain(wanted, path, dispatcher.ours)
+    return face.run(dispatcher, words, cwd=cwd, timeout=options.get("timeout") or None)
 
 
 def _schema(asked: "Parsed") -> "dict[str, Any]":

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from agent_exec.apps.usage import UsageError
+from agent_exec.apps.parse import UsageError
 from agent_exec.faces import defaults
 from agent_exec.places import here
 from agent_exec.requests.opening import IN_FORCE, gate_for, rule_files
@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
     from agent_exec.apps.parse import Parsed
     from agent_exec.host import Interrupts
-    from agent_exec.jobs.order import Order
-    from agent_exec.jobs.start import Launcher
+    from agent_exec.jobs.start import Launcher, Order
     from agent_exec.jobs.store import Store
     from agent_exec.requests.given_variables import Environment
     from agent_exec.sandbox.profile import Profile
@@ -54,12 +53,11 @@ def run(
     # Loaded only now, while the supervisor does its part.
     from agent_exec.faces import verbs
 
-    told = verbs.run(
-        store,
+    told = verbs.Jobs(store).watch(
         job,
         observe=observe,
-        lines=options.get("tail-lines", defaults.TAIL_LINES),
-        size=options.get("max-bytes", defaults.MAX_BYTES),
+        tail_lines=options.get("tail-lines", defaults.TAIL_LINES),
+        max_bytes=options.get("max-bytes", defaults.MAX_BYTES),
         env_vars=environment.shown,
         cancel=interrupts,
         began=began,
@@ -124,7 +122,7 @@ def _own(asked: "Parsed") -> list[str]:
 def _order(
     asked: "Parsed", argv: list[str], environment: "Environment", profile: "Profile | None"
 ) -> "Order":
-    from agent_exec.jobs.order import Order
+    from agent_exec.jobs.start import Order
 
     options = asked.options
     return Order(

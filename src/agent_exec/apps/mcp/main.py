@@ -3,7 +3,7 @@
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from agent_exec.apps.usage import UsageError, end_after
+from agent_exec.apps.parse import UsageError, end_after
 from agent_exec.places import here
 from agent_exec.settings import token_place
 

@@ -93,8 +93,8 @@ class Settings(NamedTuple):
 
 
 def _jobs(settings: Settings) -> "Toolset":
-    from agent_exec.faces.jobs import Jobs
     from agent_exec.faces.jobtools.tools import JobTools
+    from agent_exec.faces.verbs import Jobs
     from agent_exec.settings import jobs_store
 
     return JobTools(

@@ -3,7 +3,7 @@
 import gc
 import os
 
-from agent_exec.apps.usage import UsageError, end_after
+from agent_exec.apps.parse import UsageError, end_after
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

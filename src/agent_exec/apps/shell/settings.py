@@ -2,7 +2,7 @@
 
 import os
 
-from agent_exec.apps.usage import UsageError
+from agent_exec.apps.parse import UsageError
 from agent_exec.faces.slash.guard import TIMEOUT
 from agent_exec.faces.slash.permission import CONFIG, ShellPermission
 from agent_exec.model.errors import InvalidArgument

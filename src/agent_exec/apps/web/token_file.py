@@ -6,7 +6,7 @@ import stat
 import sys
 from errno import ELOOP
 
-from agent_exec.apps.usage import UsageError
+from agent_exec.apps.parse import UsageError
 from agent_exec.places import make_folder, write_file
 from agent_exec.settings import token_place
 

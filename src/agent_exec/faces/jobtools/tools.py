@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from agent_exec.faces.jobs import Jobs
-    from agent_exec.jobs.excerpt import Excerpt
+    from agent_exec.faces.verbs import Jobs
+    from agent_exec.jobs.output import Excerpt
     from agent_exec.model.cancel import Cancel
     from agent_exec.model.choices import Stream
     from agent_exec.sandbox.profile import Profile

@@ -4,8 +4,8 @@ import os
 
 from agent_exec.engine.engine import shared_spawner
 from agent_exec.faces import defaults
-from agent_exec.jobs.handoff_out import hand_over
-from agent_exec.jobs.order import Order
+from agent_exec.jobs.handoff import hand_over
+from agent_exec.jobs.start import Order
 from agent_exec.model.errors import InvalidState
 from agent_exec.model.paths import inside
 from agent_exec.places import here

@@ -9,8 +9,8 @@ from agent_exec.apps.mcp.install.clients import CLIENTS, SCOPES, Here, entry, pl
 from agent_exec.apps.mcp.install.config_text import by_hand, edited
 from agent_exec.apps.mcp.install.json_text import Mistake
 from agent_exec.apps.options import GLOBAL, VERBS
+from agent_exec.apps.parse import UsageError
 from agent_exec.apps.profile import is_file
-from agent_exec.apps.usage import UsageError
 from agent_exec.faces.answers import answer
 from agent_exec.model.errors import AgentExecError, ApprovalRequired, Interrupted, InvalidConfig
 from agent_exec.places import here

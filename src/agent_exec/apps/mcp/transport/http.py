@@ -13,8 +13,8 @@ import anyio
 
 from agent_exec.apps.mcp.threads import somehow
 from agent_exec.apps.mcp.transport.http_clients import Clients, refusal
+from agent_exec.apps.parse import UsageError
 from agent_exec.apps.signals import first_signal
-from agent_exec.apps.usage import UsageError
 from agent_exec.apps.web.guard import Guard, fields, same
 from agent_exec.apps.web.server import Server, bind
 from agent_exec.apps.web.token_file import token_of_file

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from agent_exec.faces.jobs import Jobs
+    from agent_exec.faces.verbs import Jobs
 
 NEWEST = 100
 """How many jobs are shown besides those that run."""

@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from rich.style import Style
 
-    from agent_exec.faces.jobs import Jobs
+    from agent_exec.faces.verbs import Jobs
 
 EVERY = 1.0
 """How many seconds pass before the jobs are read again."""
