@@ -14,7 +14,7 @@ from agent_exec.host import is_locked
 from agent_exec.jobs.kill import force, kill
 from agent_exec.jobs.record import LOCK, Record
 from agent_exec.jobs.store import Store
-from agent_exec.settings import jobs_root
+from agent_exec.places import jobs_root
 from bench import installed
 from bench.worker import Misbehaved, require
 

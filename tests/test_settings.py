@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_exec.settings import jobs_root, jobs_store
+from agent_exec.jobs.store import jobs_store
+from agent_exec.places import jobs_root
 
 ALL = {"AGENT_EXEC_ROOT": "/variable", "XDG_DATA_HOME": "/xdg", "LOCALAPPDATA": "/local"}
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from agent_exec.host import Spawner, own_environment
 from agent_exec.jobs.start import Launcher, Order, Started
-from agent_exec.settings import jobs_store
+from agent_exec.jobs.store import jobs_store
 
 
 class Starter:

@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 
-from agent_exec.settings import jobs_store
+from agent_exec.jobs.store import jobs_store
 from bench.home import settle
 from bench.worker import require, serve
 from bench.workers.calling import Called

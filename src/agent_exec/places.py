@@ -46,6 +46,38 @@ def place(
     return os.path.join(base, "agent-exec", name)
 
 
+def history_place(
+    environ: "Mapping[str, str] | None" = None, platform: str = sys.platform, home: str | None = None
+) -> str:
+    """Return the file of what was typed."""
+    return place("history", *STATE, environ, platform, home)
+
+
+def token_place(
+    environ: "Mapping[str, str] | None" = None, platform: str = sys.platform, home: str | None = None
+) -> str:
+    """Return the file of the HTTP server's token, unless another is named."""
+    return place("token", *STATE, environ, platform, home)
+
+
+def jobs_root(
+    option: str | None = None,
+    environ: "Mapping[str, str] | None" = None,
+    platform: str = sys.platform,
+    home: str | None = None,
+) -> str:
+    """Return the folder of jobs: the option, AGENT_EXEC_ROOT, $XDG_DATA_HOME, or the system's own place.
+
+    What is empty counts as not given.
+    """
+    found = os.environ if environ is None else environ
+    if option:
+        return option
+    if root := found.get("AGENT_EXEC_ROOT"):
+        return root
+    return place("jobs", *DATA, environ, platform, home)
+
+
 def here() -> str:
     """Return the current working directory; raise WorkdirNotFound if it has been deleted."""
     try:

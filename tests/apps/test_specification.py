@@ -11,7 +11,7 @@ from agent_exec.faces import verbs
 from agent_exec.host.windows import signals as windows
 from agent_exec.jobs import kill
 from agent_exec.jobs.store import Store
-from agent_exec.settings import jobs_root
+from agent_exec.places import jobs_root
 from apps.talker import pids_of
 from cli import Cli, check
 from support import child, exists

@@ -11,8 +11,8 @@ import pytest
 
 import agent_exec
 from agent_exec.engine.engine import shared_spawner
+from agent_exec.model.command import Outcome
 from agent_exec.model.errors import PlanFailed, SandboxUnavailable
-from agent_exec.model.outcome import Outcome
 from agent_exec.sandbox.plan.ours import ours
 from agent_exec.sandbox.profile import PROTECTED, Profile
 from agent_exec.sandbox.report import changes

@@ -38,7 +38,7 @@ class Parsed:
 
     def store(self) -> "Store":
         """Return the store of jobs that the options name, or the default one."""
-        from agent_exec.settings import jobs_store
+        from agent_exec.jobs.store import jobs_store
 
         store = jobs_store(self.options.get("root"))
         if "verbose" in self.options:
@@ -118,8 +118,8 @@ def _value(found: Parsed, name: str, kind: str, text: str) -> "str | int | float
         if not (text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= _MOST):
             raise UsageError(f"--{name} takes a whole number, 0 or more; got {text!r}", found.verb)
         return int(text)
-    from agent_exec.model.duration import seconds
     from agent_exec.model.errors import InvalidArgument
+    from agent_exec.model.limits import seconds
 
     try:
         return seconds(text, bare=kind)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from agent_exec.engine.confinement import Confinement
     from agent_exec.engine.run import Run
     from agent_exec.model.choices import Leftovers, OnOutput, Word
-    from agent_exec.model.outcome import Outcome
+    from agent_exec.model.command import Outcome
     from agent_exec.model.output import Keep
 
     T = TypeVar("T")

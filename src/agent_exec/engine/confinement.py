@@ -8,8 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from agent_exec.engine.loop import Loop
 from agent_exec.host import Spawner
-from agent_exec.model.command import Command, Launch
-from agent_exec.model.outcome import Outcome
+from agent_exec.model.command import Command, Launch, Outcome
 
 Plan = TypeVar("Plan")
 _Made_co = TypeVar("_Made_co", covariant=True)

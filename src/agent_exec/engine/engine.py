@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from agent_exec.engine.confinement import Confinement, Plan, Warmable, Watch
     from agent_exec.model.cancel import Cancel
     from agent_exec.model.choices import Leftovers, OnOutput, Word
-    from agent_exec.model.command import Launch
-    from agent_exec.model.outcome import Outcome
+    from agent_exec.model.command import Launch, Outcome
     from agent_exec.model.output import Keep
 else:
     from _collections import deque  # without the rest of its package
@@ -39,21 +38,6 @@ class Engine:
     exception meanwhile, such as a KeyboardInterrupt, ends them all. Closing
     the engine ends every run and waits for that.
     """
-
-    __slots__ = (
-        "_active",
-        "_closing",
-        "_filling",
-        "_lock",
-        "_loop",
-        "_owner",
-        "_queue",
-        "_served",
-        "_slots",
-        "_spawner",
-        "_thread",
-        "_threaded",
-    )
 
     def __init__(self, slots: int = 64, *, threaded: bool = True) -> None:
         if isinstance(slots, bool) or not isinstance(slots, int) or slots < 1:

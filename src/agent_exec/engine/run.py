@@ -5,7 +5,7 @@ from _thread import TIMEOUT_MAX, RLock, allocate_lock
 from time import monotonic
 
 from agent_exec.host import identify, signal_number
-from agent_exec.model.command import Terminal
+from agent_exec.model.command import Outcome, Terminal
 from agent_exec.model.errors import AgentExecError, InputClosed, InvalidArgument, InvalidState, KeeperLost
 from agent_exec.model.lifecycle import step
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from agent_exec.model.command import Command, Launch
     from agent_exec.model.identity import Identity
     from agent_exec.model.lifecycle import Effect, Event
-    from agent_exec.model.outcome import Outcome
 
 
 class Run:
@@ -29,40 +28,6 @@ class Run:
 
     Any thread may call its methods: `wait` and `outcome` wait, others return at once, and act in order.
     """
-
-    __slots__ = (
-        "_cause",
-        "_direct",
-        "_done",
-        "_drive",
-        "_early",
-        "_ended",
-        "_error",
-        "_exit_code",
-        "_future",
-        "_held",
-        "_launch",
-        "_leaked",
-        "_loop",
-        "_on_event",
-        "_outcome",
-        "_over",
-        "_phase",
-        "_pid",
-        "_polite",
-        "_process",
-        "_signal",
-        "_spawned",
-        "_spawner",
-        "_start",
-        "_stderr",
-        "_stdout",
-        "_timer",
-        "_waiting",
-        "_writing",
-        "command",
-        "guard",
-    )
 
     def __init__(
         self,
@@ -422,8 +387,6 @@ class Run:
         if self.guard is not None:
             self.guard.end()
         if self._error is None:
-            from agent_exec.model.outcome import Outcome  # which whoever waits for the start can do without
-
             self._outcome = Outcome(
                 exit_code=self._exit_code,
                 signal=self._signal,

@@ -37,7 +37,7 @@ def open_jobs(
     in force, and with None no rules do. `approver` is asked where they say so,
     as `approval_policy` allows.
     """
-    from agent_exec.settings import jobs_store
+    from agent_exec.jobs.store import jobs_store
 
     gate = open_gate(rules, approver=approver, approval=approval_policy)
     return Jobs(jobs_store(root), gate, own=rule_files(rules))

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
     from agent_exec.host import Process
     from agent_exec.host.ports import Loop, Sink
-    from agent_exec.model.command import Command, Launch
-    from agent_exec.model.outcome import Outcome
+    from agent_exec.model.command import Command, Launch, Outcome
     from agent_exec.sandbox.plan.plan import Plan
     from agent_exec.sandbox.report.guard import Guard
 

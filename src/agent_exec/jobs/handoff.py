@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from agent_exec.host.ports import Handed
     from agent_exec.jobs.start import Detach, Order
-    from agent_exec.model.outcome import Outcome
+    from agent_exec.model.command import Outcome
     from agent_exec.sandbox.report.guard import Guard
 
 __all__ = ["hand_over", "main", "preload"]

@@ -15,7 +15,7 @@ from time import time_ns
 from agent_exec.jobs import record
 from agent_exec.logs.stream import FLAGS
 from agent_exec.model.errors import AmbiguousJob, JobNotFound, StoreFailed
-from agent_exec.places import here, make_folder
+from agent_exec.places import here, jobs_root, make_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -299,6 +299,11 @@ def _unlink(path: str) -> None:
         os.unlink(path)
     except OSError:
         return
+
+
+def jobs_store(root: str | None = None) -> Store:
+    """Return the store of jobs that is in force."""
+    return Store(jobs_root(root))
 
 
 def list_jobs(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from agent_exec.jobs.confined_job import BoxedSpawner
     from agent_exec.jobs.handoff import HandedSpawner
     from agent_exec.model.choices import Stream
-    from agent_exec.model.outcome import Outcome
+    from agent_exec.model.command import Outcome
     from agent_exec.sandbox.report.guard import Guard
 
 _LOOK_SECONDS, _LOOK_SHARE = 2.0, 50
@@ -74,8 +74,7 @@ def refuse(report: int, error: AgentExecError) -> None:
 def preload() -> None:
     """Load all that a supervisor will need, for a process that forks many."""
     import agent_exec.engine.loop
-    import agent_exec.engine.run
-    import agent_exec.model.outcome  # noqa: F401
+    import agent_exec.engine.run  # noqa: F401
     from agent_exec.host import hide_arguments, on_terminate  # noqa: F401
 
     boot_id()

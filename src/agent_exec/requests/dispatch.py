@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
     from agent_exec.host import Spawner
     from agent_exec.model.cancel import Cancel
-    from agent_exec.model.command import Command
-    from agent_exec.model.outcome import Outcome
+    from agent_exec.model.command import Command, Outcome
     from agent_exec.requests.arguments import Approver, Rules
     from agent_exec.requests.gate import Gate
     from agent_exec.sandbox.plan.ours import Ours

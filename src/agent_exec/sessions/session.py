@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from agent_exec.engine.run import Run
     from agent_exec.host.ports import Gaze
     from agent_exec.model.choices import Sink, Stream
-    from agent_exec.model.command import Command
-    from agent_exec.model.outcome import Outcome
+    from agent_exec.model.command import Command, Outcome
     from agent_exec.sandbox.report.guard import Guard
     from agent_exec.sessions.matcher import Matcher
     from agent_exec.sessions.transcript import Taken, Transcript

@@ -8,7 +8,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from agent_exec.apps.mcp.main import Where, serve
-from agent_exec.settings import token_place
+from agent_exec.places import token_place
 from apps.mcp.fake import Fake
 
 if __name__ == "__main__":

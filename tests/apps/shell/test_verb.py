@@ -10,7 +10,7 @@ import pytest
 from agent_exec.apps.shell.settings import Settings, theme_named
 from agent_exec.faces.slash.permission import ShellPermission
 from agent_exec.model.errors import InvalidArgument
-from agent_exec.settings import history_place
+from agent_exec.places import history_place
 from cli import Cli
 
 

@@ -172,9 +172,9 @@ def _sandbox(asked: "Parsed") -> "dict[str, Any]":
         raise UsageError("a command is needed, such as: agent-exec sandbox run -- make test", "sandbox")
     if what == ["explain"] and len(words) > 1:
         raise UsageError("one path is explained at a time: agent-exec sandbox explain ~/.netrc", "sandbox")
+    from agent_exec.places import jobs_root
     from agent_exec.requests.dispatch import Dispatcher
     from agent_exec.requests.leaving import keep_out
-    from agent_exec.settings import jobs_root
 
     options = asked.options
     named = options.get("profile", "")

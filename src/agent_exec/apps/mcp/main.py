@@ -4,8 +4,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from agent_exec.apps.parse import UsageError, end_after
-from agent_exec.places import here
-from agent_exec.settings import token_place
+from agent_exec.places import here, token_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -153,8 +152,8 @@ def settings_of(
     from agent_exec.apps.mcp.toolset import Settings, Trial, is_wide
     from agent_exec.apps.profile import is_file
     from agent_exec.apps.profile import profile as make
+    from agent_exec.places import jobs_root
     from agent_exec.requests.opening import IN_FORCE, rule_files
-    from agent_exec.settings import jobs_root
 
     options = asked.options
     folders = options.get("workspace", [])

@@ -95,7 +95,7 @@ class Settings(NamedTuple):
 def _jobs(settings: Settings) -> "Toolset":
     from agent_exec.faces.jobtools.tools import JobTools
     from agent_exec.faces.verbs import Jobs
-    from agent_exec.settings import jobs_store
+    from agent_exec.jobs.store import jobs_store
 
     return JobTools(
         Jobs(jobs_store(settings.jobs), settings.gate(), own=settings.own),

@@ -21,8 +21,8 @@ from agent_exec.faces.slash.core import SlashCore
 from agent_exec.faces.slash.feedback import SlashFeedback, clipped
 from agent_exec.faces.slash.history import History
 from agent_exec.model.errors import AgentExecError
+from agent_exec.places import jobs_root
 from agent_exec.requests.opening import open_gate
-from agent_exec.settings import jobs_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

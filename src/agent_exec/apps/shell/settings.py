@@ -55,7 +55,7 @@ class Settings(Value):
 def settings_of(asked: "Parsed") -> Settings:
     """Return the settings that the command line, the environment and the files ask for."""
     from agent_exec.apps.profile import is_file
-    from agent_exec.settings import history_place
+    from agent_exec.places import history_place
 
     options = asked.options
     if len(asked.words) > 1:

@@ -7,8 +7,7 @@ import sys
 from errno import ELOOP
 
 from agent_exec.apps.parse import UsageError
-from agent_exec.places import make_folder, write_file
-from agent_exec.settings import token_place
+from agent_exec.places import make_folder, token_place, write_file
 
 _BYTES = 24  # 192 bits
 _LEAST, _MOST = 32, 1024

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from agent_exec.faces.executor.config import CommandExecutorConfig
     from agent_exec.model.choices import Logger, OnOutput, Status, Stream
-    from agent_exec.model.outcome import Outcome
+    from agent_exec.model.command import Outcome
 
 _DEBUG = 10  # the number of that level in the standard library
 _LINES = {

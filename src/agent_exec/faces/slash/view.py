@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_exec.faces.slash.line import ShellCommandRequest
     from agent_exec.model.choices import Cause, Stream
-    from agent_exec.model.outcome import Outcome
+    from agent_exec.model.command import Outcome
 
 MAX_BYTES = 2_097_152
 MAX_LINES = 4000

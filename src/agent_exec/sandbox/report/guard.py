@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Protocol
 
-    from agent_exec.model.command import Command, Launch
-    from agent_exec.model.outcome import Outcome
+    from agent_exec.model.command import Command, Launch, Outcome
     from agent_exec.sandbox.linux.watch import Watch
     from agent_exec.sandbox.report.changes import Surveys
     from agent_exec.sandbox.sandbox import Sandbox

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from agent_exec.model.outcome import Outcome
+    from agent_exec.model.command import Outcome
     from agent_exec.sandbox.plan.plan import Plan
 
     Denial = dict[str, Any]
