@@ -416,7 +416,7 @@ def test_the_version_has_one_place() -> None:
     assert release in (ROOT / "CHANGELOG.md").read_text()
 
 
-def test_the_readme_tells_the_commands_that_ci_runs() -> None:
+def test_the_readme_names_the_commands_that_ci_runs() -> None:
     readme = (ROOT / "README.md").read_text()
     assert "python3 dev.py run -- echo hello" in readme
     assert "python3 dev.py test" in readme

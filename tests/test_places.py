@@ -38,7 +38,7 @@ def test_something_else_in_its_place_is_refused(tmp_path: Path, kind: str) -> No
 class TestWriteFile:
     """`places.write_file`: a file has the old content or the new, and nothing else is left."""
 
-    def test_a_new_file_is_private_whatever_the_umask(self, tmp_path: Path) -> None:
+    def test_a_new_file_is_private_under_any_umask(self, tmp_path: Path) -> None:
         before = os.umask(0)
         try:
             write_file(str(tmp_path / "a"), b"one")

@@ -11,7 +11,7 @@ from cli import Cli, check
 
 
 @pytest.mark.parametrize("verb", ["status", "tail", "wait", "kill", "delete", "rm"])
-def test_an_unknown_job_is_told_by_every_verb(cli: Cli, verb: str) -> None:
+def test_an_unknown_job_is_reported_by_every_verb(cli: Cli, verb: str) -> None:
     answer = cli(verb, "01ARZ3NDEKTSV4RRFFQ69G5FAV")
     assert answer["error"]["code"] == "job_not_found"
     assert answer["error"]["retryable"] is False
@@ -177,7 +177,7 @@ def test_a_whole_id_is_never_ambiguous(cli: Cli) -> None:
     assert cli("status", job_id)["job_id"] == job_id
 
 
-def test_no_more_than_twenty_candidates_are_told(cli: Cli) -> None:
+def test_no_more_than_twenty_candidates_are_reported(cli: Cli) -> None:
     job_id = cli("run", "--", "true")["job_id"]
     copies = [f"Z{number:025}" for number in range(21)]
     for copy in copies:

@@ -34,7 +34,7 @@ def test_every_verb_has_examples_that_parse(verb: str) -> None:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_help_tells_the_unit_of_a_bare_number(verb: str) -> None:
+def test_help_names_the_unit_of_a_bare_number(verb: str) -> None:
     text = helping.of_verb(verb)
     for name, kind, _, _ in VERBS[verb].options:
         unit = {"ms": "milliseconds", "s": "seconds"}.get(kind)

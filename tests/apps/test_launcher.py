@@ -61,7 +61,7 @@ def test_it_is_called_through_links(prefix: Path, tmp_path: Path) -> None:
     assert version(second) == VERSION
 
 
-def test_whoever_watches_it_from_inside_sees_it_end() -> None:
+def test_a_watcher_inside_sees_it_end() -> None:
     assert version(PROGRAM, AGENT_EXEC_SITE="1") == VERSION
 
 

@@ -83,7 +83,7 @@ def test_explain_says_ask_where_no_rule_matches(cli: Cli, rules: Path) -> None:
         assert (told["verdict"], told["basis"], told["rule"], told["rules"]) == ("ask", "none", None, file)
 
 
-def test_explain_knows_who_is_above(cli: Cli) -> None:
+def test_explain_considers_parent_folders(cli: Cli) -> None:
     told = cli("policy", "explain", "--", "kill", os.getpid())
     assert (told["verdict"], told["basis"]) == ("deny", "guard")
 

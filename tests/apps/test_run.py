@@ -14,7 +14,7 @@ from support import exists, processes_marked, python, wait_until
 # The answer
 
 
-def test_a_job_that_ends_is_told_at_once(cli: Cli) -> None:
+def test_a_job_that_ends_is_reported_at_once(cli: Cli) -> None:
     answer = cli("run", "--", "sh", "-c", "echo out; echo err >&2; exit 3")
     assert (answer["ok"], answer["type"], answer["state"], answer["exit_code"]) == (True, "run", "exited", 3)
     assert (answer["signal"], answer["timed_out"], answer["leaked"]) == (None, False, False)
@@ -119,7 +119,7 @@ def test_a_working_directory_that_is_not_there_fails(cli: Cli) -> None:
         assert cwd in answer["message"]
 
 
-def test_a_current_directory_that_has_gone_is_told(cli: Cli) -> None:
+def test_a_current_directory_that_has_gone_is_reported(cli: Cli) -> None:
     gone = cli.cwd / "gone"
     gone.mkdir()
     script = f'rmdir {gone}; exec "$0" "$@"'
@@ -376,7 +376,7 @@ def test_what_a_job_leaves_behind_lives_on_if_asked(cli: Cli) -> None:
 # Input
 
 
-def test_an_open_pipe_on_stdin_hangs_nobody(cli: Cli) -> None:
+def test_an_open_pipe_on_stdin_does_not_hang(cli: Cli) -> None:
     reader, writer = os.pipe()
     try:
         answer = cli("run", "--wait", "--", "cat", stdin=reader)
@@ -483,7 +483,7 @@ def test_a_command_knows_whose_job_it_is(cli: Cli) -> None:
     assert answer["stdout"] == f"{answer['job_id']}\n"
 
 
-def test_a_masked_value_reaches_the_command_and_nobody_else(cli: Cli) -> None:
+def test_a_masked_value_reaches_only_the_command(cli: Cli) -> None:
     words = ("--env", "NAME=geheim", "--mask", "NAME", "--env", "API_TOKEN=geheim", "--env", "OPEN=shown")
     code = 'test "$NAME$API_TOKEN" = geheimgeheim && echo ready && exec sleep 60'
     answer = cli("run", *words, "--snapshot-after", "200ms", "--", "sh", "-c", code)

@@ -40,7 +40,7 @@ def test_it_writes_where_it_was_started_and_nowhere_else(cli: Cli, tmp_path: Pat
     assert "blocked" in box["message"]
 
 
-def test_every_verb_tells_the_same_of_the_box(cli: Cli) -> None:
+def test_every_verb_reports_the_same_box(cli: Cli) -> None:
     gate = Gate(cli.cwd / "gate")
     job_id = cli("run", "--no-wait", *WRITE, "--", *gate.job())["job_id"]
     status = cli("status", job_id)
@@ -84,7 +84,7 @@ def test_read_only_and_full_access(cli: Cli) -> None:
     assert (cli.cwd / "x").read_text().strip() == told["job_id"]
 
 
-def test_what_appears_under_a_protected_name_is_told(cli: Cli) -> None:
+def test_what_appears_under_a_protected_name_is_reported(cli: Cli) -> None:
     told = cli("run", *WRITE, "--", "git", "init", "-q", ".")
     assert told["sandbox"]["protected_changes"] == [{"path": f"{cli.cwd}/.git", "what": "appeared"}]
 
@@ -226,7 +226,7 @@ def test_input_longer_than_any_pipe_comes_whole(cli: Cli) -> None:
     assert (cli.cwd / "copy").read_bytes() == data
 
 
-def test_input_that_is_not_taken_harms_nobody(cli: Cli) -> None:
+def test_input_that_is_not_taken_does_no_harm(cli: Cli) -> None:
     (cli.cwd / "data").write_bytes(bytes(1 << 20))
     assert run(cli, *WRITE, "--stdin-file", "data", line="exec < /dev/null; echo done")["stdout"] == "done\n"
     assert run(cli, *WRITE, "--stdin-file", "data", line="head -c 3 | wc -c")["stdout"].strip() == "3"
@@ -265,7 +265,7 @@ def test_denials_are_found_at_the_end_of_much_output(cli: Cli) -> None:
     assert (told["stdout_total_bytes"], told["stdout_dropped_bytes"] > 0) == (3000000, True)
 
 
-def test_whoever_asks_for_no_box_loads_none(cli: Cli) -> None:
+def test_without_a_box_no_sandbox_module_is_loaded(cli: Cli) -> None:
     loaded = loaded_by(cli, "run", "--", "true")
     assert not {name for name in loaded if name.startswith(("agent_exec.sandbox", "agent_exec.apps.profile"))}
 

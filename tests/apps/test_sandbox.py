@@ -42,7 +42,7 @@ def test_read_only_and_full_access(cli: Cli) -> None:
     assert (cli.cwd / "x").exists()
 
 
-def test_what_appears_under_a_protected_name_is_told(cli: Cli) -> None:
+def test_what_appears_under_a_protected_name_is_reported(cli: Cli) -> None:
     told = cli("sandbox", "run", "--", "git", "init", "-q", ".")
     assert told["exit_code"] == 0, told
     assert told["sandbox"]["protected_changes"] == [{"path": f"{cli.cwd}/.git", "what": "appeared"}]
@@ -58,7 +58,7 @@ def test_what_cannot_be_run_is_an_error(cli: Cli) -> None:
     assert cli("sandbox", "run", "--root", "/", "--", "true")["error"]["code"] == "invalid_argument"
 
 
-def test_explain_tells_what_would_show_a_path(cli: Cli, tmp_path: Path) -> None:
+def test_explain_names_the_setting_that_shows_a_path(cli: Cli, tmp_path: Path) -> None:
     told = cli("sandbox", "explain", "file")
     assert (told["path"], told["read"]["allowed"]) == (f"{cli.cwd}/file", True)
     assert told["write"] == {"allowed": True, "rule": told["write"]["rule"], "remedy": None}
@@ -70,7 +70,7 @@ def test_explain_tells_what_would_show_a_path(cli: Cli, tmp_path: Path) -> None:
     assert '"show": ["~/other"]' in told["read"]["remedy"]
 
 
-def test_doctor_tells_what_works(cli: Cli) -> None:
+def test_doctor_reports_what_works(cli: Cli) -> None:
     told = cli("sandbox", "doctor")
     assert told["chosen"] == "ns"
     assert [one["name"] for one in told["backends"]] == ["ns", "bwrap", "landlock", "seatbelt"]

@@ -33,7 +33,7 @@ def test_status_of_a_job_that_has_ended(cli: Cli) -> None:
     assert dict(cli("status", job_id)) == dict(status)
 
 
-def test_status_tells_how_much_has_come(cli: Cli) -> None:
+def test_status_reports_the_bytes_so_far(cli: Cli) -> None:
     with talker(cli) as job:
         job.out(b"12345")
         assert cli("status", job.id)["stdout_total_bytes"] == 5

@@ -154,7 +154,7 @@ def test_garbage_is_no_cursor(cli: Cli, garbage: str) -> None:
     assert cli("tail", answer["job_id"], f"--cursor={cursor}")["error"]["code"] == "invalid_argument"
 
 
-def test_a_cursor_tells_what_is_no_longer_kept(cli: Cli) -> None:
+def test_a_cursor_reports_dropped_output(cli: Cli) -> None:
     answer = cli("run", "--max-log-bytes", 8000, "--", "seq", 20_000)
     job_id = answer["job_id"]
     cursor = f"{answer['cursor'].partition('-')[0]}-0-0"

@@ -62,7 +62,7 @@ DOORS = pytest.mark.parametrize(
 
 
 @DOORS
-def test_strangers_keep_nobody_out_who_has_the_token(tmp_path: Path, door: Door, served: int) -> None:
+def test_connections_without_the_token_do_not_block_clients(tmp_path: Path, door: Door, served: int) -> None:
     with door(tmp_path) as (port, ask), ExitStack() as stack:
         held = [stack.enter_context(silent(port)) for _ in range(256)]
         for _ in range(20):
@@ -73,7 +73,7 @@ def test_strangers_keep_nobody_out_who_has_the_token(tmp_path: Path, door: Door,
 
 
 @DOORS
-def test_who_asks_is_heard_before_a_crowd_pushes_it_out(tmp_path: Path, door: Door, served: int) -> None:
+def test_a_client_is_served_before_a_crowd_displaces_it(tmp_path: Path, door: Door, served: int) -> None:
     """All come in one moment; what one of them has sent by then is read."""
     with door(tmp_path) as (port, ask), ExitStack() as stack:
         for _ in range(5):
@@ -215,7 +215,7 @@ async def until(condition: Callable[[], object]) -> None:
         await asyncio.sleep(0.001)
 
 
-def test_a_refusal_is_read_by_who_still_sends(tmp_path: Path) -> None:
+def test_a_sender_can_read_the_refusal(tmp_path: Path) -> None:
     with over_mcp(*FAKE_HTTP, tmp_path) as server:
         for kind, body in (
             ("content-length: 3000000", b"x" * 3_000_000),

@@ -25,7 +25,7 @@ def test_a_resize_before_the_terminal_is_there_is_not_lost() -> None:
         assert run.outcome().stdout == b"40 120\r\n"
 
 
-def test_writing_more_than_a_pipe_holds_blocks_nobody() -> None:
+def test_writing_more_than_a_pipe_holds_does_not_block() -> None:
     with Engine() as engine:
         deaf = engine.start(Command(["sleep", "600"], interactive=True))
         deaf.write(b"x" * MIB)
@@ -59,7 +59,7 @@ def test_a_full_pipe_at_the_end_is_no_leak(size: int) -> None:
     assert (out.leaked, out.stdout_observed, sum(calls)) == (False, size, size)
 
 
-def test_who_ended_by_itself_was_not_ended_for_its_output() -> None:
+def test_a_command_that_ended_by_itself_did_not_overflow() -> None:
     command = Command(["echo", "0123456789"], keep=Head(4), limits=Limits(overflow="stop"))
     with Engine() as engine:
         out = engine.start(command).outcome()

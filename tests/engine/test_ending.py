@@ -23,13 +23,13 @@ def test_a_timeout_ends_politely_and_keeps_partial_output() -> None:
     assert (out.stdout, out.stderr) == (b"partial\n", b"err\n")
 
 
-def test_who_handles_term_has_its_own_exit_code() -> None:
+def test_a_command_that_handles_sigterm_keeps_its_exit_code() -> None:
     out = agent_exec.run(["sh", "-c", "trap 'echo bye; exit 7' TERM; echo up; sleep 60 & wait"], timeout=0.3)
     assert (out.cause, out.exit_code, out.signal) == ("timeout", 7, None)
     assert out.stdout == b"up\nbye\n"
 
 
-def test_who_ignores_term_is_killed_after_the_grace() -> None:
+def test_a_command_that_ignores_sigterm_is_killed_after_the_grace() -> None:
     out = agent_exec.run(["sh", "-c", "trap '' TERM; echo deaf; sleep 60 & wait"], timeout=0.2, grace=0.1)
     assert (out.cause, out.signal, out.exit_code, out.stdout) == ("timeout", "SIGKILL", 137, b"deaf\n")
     assert out.duration >= 0.3
@@ -40,7 +40,7 @@ def test_no_grace_at_all() -> None:
     assert out.signal == "SIGKILL"
 
 
-def test_a_stopped_process_hears_the_polite_signal() -> None:
+def test_a_stopped_process_gets_the_polite_signal() -> None:
     out = agent_exec.run(["sh", "-c", "trap 'exit 5' TERM; kill -STOP $$; exit 6"], timeout=0.3, grace=20)
     assert (out.cause, out.exit_code) == ("timeout", 5)
 

@@ -9,7 +9,7 @@ from support import wait_until
 DEAF = "trap '' TERM; echo ready; while :; do sleep 0.05; done"
 
 
-def test_the_pid_is_told_once_and_first() -> None:
+def test_the_pid_is_reported_once_and_first() -> None:
     told: list[object] = []
     outcome = run_command(
         agent_exec.Command(
@@ -21,13 +21,13 @@ def test_the_pid_is_told_once_and_first() -> None:
     assert told == [("spawned", outcome.pid), ("stdout", b"x\n")]
 
 
-def test_a_command_that_is_over_at_once_is_told_of_too() -> None:
+def test_a_command_that_ends_at_once_is_reported() -> None:
     told: list[object] = []
     outcome = run_command(agent_exec.Command(["true"], on_event=lambda *event: told.append(event)))
     assert told == [("spawned", outcome.pid)]
 
 
-def test_every_signal_is_told_with_its_cause() -> None:
+def test_every_signal_is_reported_with_its_cause() -> None:
     told: list[object] = []
     limits = agent_exec.Limits(timeout=0.1, grace=0.05)
     outcome = run_command(

@@ -26,7 +26,7 @@ def test_a_signal_is_128_and_its_number_and_its_name(name: str, number: int) -> 
     assert (out.exit_code, out.signal, out.cause) == (128 + number, f"SIG{name}", None)
 
 
-def test_duration_and_pid_are_told() -> None:
+def test_duration_and_pid_are_reported() -> None:
     out = agent_exec.run(["sh", "-c", "echo $$"])
     assert int(out.stdout) == out.pid
     assert out.duration > 0

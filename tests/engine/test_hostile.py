@@ -54,7 +54,7 @@ def test_a_command_that_stops_all_its_helpers_ends_all_the_same(how: str) -> Non
             agent_exec.run(["sh", "-c", script], on_output=lambda *_: 1 // 0)
 
 
-def test_a_command_that_stops_its_helpers_before_they_can_tell_of_it_is_heard() -> None:
+def test_a_command_that_stops_its_helpers_before_their_report_is_ended() -> None:
     """Within the first milliseconds, while they listen for nothing but its end."""
     script = "read -r _ _ _ F _ </proc/$PPID/stat; kill -STOP $F $PPID; echo up; sleep 600"
     with pytest.raises(ZeroDivisionError):
@@ -147,12 +147,12 @@ print("fine")
 """
 
 
-def test_a_keeper_that_an_exception_holds_keeps_nobody_from_ending() -> None:
+def test_a_keeper_held_by_an_exception_does_not_delay_the_exit() -> None:
     out = agent_exec.run([sys.executable, "-c", HELD, SOURCE], leftovers="leave")
     assert (out.stdout, out.leaked) == (b"fine\n", False), out.stderr_text
 
 
-def test_a_callback_of_a_future_that_raises_harms_nobody(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_callback_of_a_future_that_raises_does_no_harm(capsys: pytest.CaptureFixture[str]) -> None:
     def leave(_future: object) -> None:
         raise SystemExit(1)
 

@@ -20,7 +20,7 @@ def test_a_background_child_does_not_hold_the_call() -> None:
 
 
 @pytest.mark.parametrize("how", ["setsid sleep 60 & echo $!", "sleep 60 >/dev/null 2>&1 & echo $!"])
-def test_whatever_it_does_with_its_output_it_is_ended(how: str) -> None:
+def test_it_is_ended_whatever_it_does_with_its_output(how: str) -> None:
     out = agent_exec.run(["sh", "-c", how])
     assert out.leaked
     assert not exists(int(out.stdout))

@@ -14,7 +14,7 @@ def loop(request: pytest.FixtureRequest) -> Loop:
     return Loop(many=request.param, wakeable=True)
 
 
-def test_an_event_of_a_closed_descriptor_does_not_reach_who_has_its_number_now(loop: Loop) -> None:
+def test_an_event_of_a_closed_descriptor_does_not_reach_its_successor(loop: Loop) -> None:
     readers = [os.pipe() for _ in range(2)]
     seen: list[str] = []
     fresh: list[int] = []

@@ -52,7 +52,7 @@ def test_a_refusal_says_why() -> None:
     assert answers.refusal(LaunchFailed("later"))["error"]["retryable"] is True
 
 
-def test_what_nobody_foresaw_is_an_internal_error() -> None:
+def test_an_unexpected_error_is_an_internal_error() -> None:
     told = answers.refusal(AgentExecError("a bug"))
     assert check(dump(told) + "\n")["error"]["code"] == "internal_error"
 
@@ -82,7 +82,7 @@ def test_a_line_may_be_unfinished_or_of_several_pieces() -> None:
     assert shown(pieces(), 1) == [(OUT, "3")]
 
 
-def test_an_unfinished_character_at_the_very_end_is_told() -> None:
+def test_an_unfinished_character_at_the_very_end_is_reported() -> None:
     told = answers.merged([Piece(1.0, OUT, b"a\xc3")], final=True)
     assert [entry["text"] for entry in told] == ["a", "\ufffd"]
 

@@ -191,7 +191,7 @@ def test_an_error_needs_its_parts(cli: Cli) -> None:
         validator()(told | {"state": "failed"})
 
 
-def test_the_answer_of_a_command_that_never_ran_tells_the_job_too(cli: Cli) -> None:
+def test_the_answer_of_a_command_that_never_ran_names_the_job(cli: Cli) -> None:
     told = dict(cli("run", "--", "no-such-program"))
     for name in ("state", "reason", "message", "job_id", "exit_code"):
         with pytest.raises(fastjsonschema.JsonSchemaValueException):

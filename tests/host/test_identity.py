@@ -83,7 +83,7 @@ def test_a_process_that_is_gone_is_not_alive_and_not_signalled() -> None:
     assert identify(process.pid) is None
 
 
-def test_a_run_knows_who_it_is() -> None:
+def test_a_run_has_an_identity() -> None:
     with Engine() as engine:
         run = engine.start(Command(["sleep", "600"]))
         wait_until(lambda: run.pid)

@@ -108,7 +108,7 @@ def _check_goes_on(cli: Cli, job_id: str, gate: Gate) -> None:
     assert out["output_complete"] is True
 
 
-def test_whoever_waits_for_the_end_of_a_descriptor_gets_it_when_run_returns(cli: Cli) -> None:
+def test_a_descriptor_is_closed_when_run_returns(cli: Cli) -> None:
     """Harnesses read the output of a tool call to its end; also other descriptors may have leaked to us."""
     reader, writer = os.pipe()
     input_reader, input_writer = os.pipe()
@@ -233,7 +233,7 @@ except BaseException as error:
 """
 
 
-def test_a_copy_hears_no_signal_from_its_first_moment(tmp_path: Path) -> None:
+def test_a_copy_blocks_signals_from_its_start(tmp_path: Path) -> None:
     (tmp_path / "entry.py").write_text(f"def main(fds): open({str(tmp_path / 'in')!r}, 'w').close()\n")
     out = subprocess.run(
         [sys.executable, "-c", INTERRUPTED],

@@ -190,7 +190,7 @@ def test_its_time_goes_on(cli: Cli, engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("tty", [False, True])
-def test_whoever_ignores_signals_is_killed_all_the_same(cli: Cli, engine: Engine, tty: bool) -> None:
+def test_a_command_that_ignores_signals_is_killed(cli: Cli, engine: Engine, tty: bool) -> None:
     run = engine.start(
         Command(["sh", "-c", "trap '' TERM HUP INT; echo up; while :; do sleep 600; done"], tty=tty)
     )
@@ -292,7 +292,7 @@ def test_what_is_asked_meanwhile_comes_after_it_is_taken_back(cli: Cli, engine: 
     assert run.outcome().cause == "stopped"
 
 
-def test_its_time_is_over_while_nobody_takes_it(cli: Cli, engine: Engine) -> None:
+def test_its_time_ends_while_it_waits(cli: Cli, engine: Engine) -> None:
     run = engine.start(Command(["sleep", "600"], limits=Limits(timeout=0.3)))
     with pytest.raises(LaunchFailed):
         give(run, cli.root, lambda: time.sleep(0.5), nobody)

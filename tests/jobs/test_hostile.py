@@ -33,7 +33,7 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("what", DAMAGED)
-def test_a_damaged_record_is_skipped_and_stops_nobody(cli: Cli, what: str) -> None:
+def test_a_damaged_record_is_skipped_and_stops_nothing(cli: Cli, what: str) -> None:
     good = cli("run", "--", "true")["job_id"]
     bad = cli("run", "--", "true")["job_id"]
     (cli.folder(bad) / "record.jsonl").write_bytes(DAMAGED[what])
@@ -48,7 +48,7 @@ def test_a_damaged_record_is_skipped_and_stops_nobody(cli: Cli, what: str) -> No
 
 @pytest.mark.parametrize("name", ["lock", "control", "stdout.log", "arrivals"])
 @pytest.mark.parametrize("what", ["folder", "loop", "missing"])
-def test_a_job_with_a_damaged_file_is_still_told_of(cli: Cli, name: str, what: str) -> None:
+def test_a_job_with_a_damaged_file_is_still_listed(cli: Cli, name: str, what: str) -> None:
     job_id = cli("run", "--", "echo", "hello")["job_id"]
     file = cli.folder(job_id) / name
     file.unlink()

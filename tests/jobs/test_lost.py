@@ -139,7 +139,7 @@ def test_a_signal_reaches_what_a_lost_supervisor_left_and_ends_it_only_if_it_ask
     assert cli("kill", job_id)["state"] == "failed"
 
 
-def test_who_waits_hears_of_a_supervisor_that_is_killed_and_waits_on_while_the_job_lives(cli: Cli) -> None:
+def test_a_waiter_notices_a_killed_supervisor_and_waits_while_the_job_lives(cli: Cli) -> None:
     job_id = cli.start(*SLEEP)
     found = cli("status", job_id)
     waiters = [popen(cli, "wait", job_id, "--forever") for _ in range(3)]
@@ -161,7 +161,7 @@ def _waits(pid: int, folder: Path) -> bool:
     return str(folder / "control") in links
 
 
-def test_run_hears_of_a_supervisor_that_is_killed_while_it_watches(cli: Cli, tmp_path: Path) -> None:
+def test_run_notices_a_killed_supervisor(cli: Cli, tmp_path: Path) -> None:
     for option, state in (("--until=1", "running"), ("--wait", "failed")):
         gate = tmp_path / option
         caller = popen(cli, "run", option, "--", *Gate(gate).job())
@@ -273,7 +273,7 @@ def test_a_job_that_stops_its_supervisor_can_be_killed(cli: Cli) -> None:
     assert dead([found["pid"]])
 
 
-def test_a_job_that_stops_its_supervisor_at_once_is_heard_of(cli: Cli) -> None:
+def test_a_job_that_stops_its_supervisor_at_once_is_reported(cli: Cli) -> None:
     line = "p=$PPID; grep -q ^agent-exec /proc/$p/comm && kill -STOP $p; sleep 0.1; exit 3"
     for words in (("run", "--no-wait"), ("run", "--wait")):
         told = cli(*words, "--", "sh", "-c", line)
@@ -327,7 +327,7 @@ print(json.dumps([run("wait", job, "--until", "1s"), run("ps", "--all"), run("de
 """
 
 
-def test_a_process_that_nobody_reaps_is_no_live_job(cli: Cli) -> None:
+def test_an_unreaped_process_is_not_a_live_job(cli: Cli) -> None:
     """In a container the first process often is a program that knows nothing of orphans."""
     unshare = shutil.which("unshare")
     words = [str(unshare), "-r", "-p", "-f", "--mount-proc"]
@@ -348,7 +348,7 @@ def test_a_process_that_nobody_reaps_is_no_live_job(cli: Cli) -> None:
     assert deleted["deleted"] == 1
 
 
-def test_many_lost_jobs_are_told_from_live_ones(cli: Cli) -> None:
+def test_many_lost_jobs_are_distinguished_from_live_ones(cli: Cli) -> None:
     jobs = at_once([lambda: cli.start(*SLEEP)] * 6)
     for job_id in jobs[:3]:
         lose_supervisor(cli, job_id)

@@ -44,7 +44,7 @@ def test_a_job_that_a_run_asks_for_outlives_it(cli: Cli) -> None:
     assert len(cli("ps", "--all")["jobs"]) == 1
 
 
-def test_the_name_of_our_helpers_makes_nobody_immune(cli: Cli, tmp_path: Path) -> None:
+def test_the_name_of_our_helpers_gives_no_immunity(cli: Cli, tmp_path: Path) -> None:
     for name in ("agent-exec", "agent-exec-job", "job"):
         program = tmp_path / name
         shutil.copy(SLEEP, program)
@@ -83,9 +83,7 @@ time.sleep(600)
 
 @LINUX
 @pytest.mark.parametrize("how", ["run", "timeout", "job", "kill", "keeper", "session"])
-def test_whoever_takes_the_name_of_a_supervisor_is_ended_like_any_other(
-    how: str, cli: Cli, tmp_path: Path
-) -> None:
+def test_a_process_named_like_a_supervisor_is_ended(how: str, cli: Cli, tmp_path: Path) -> None:
     seen = tmp_path / "pid"
     line = f"{shlex.join(python(TAKEN, seen))}; while [ ! -s {seen} ]; do sleep 0.01; done"
     if how in ("run", "timeout"):
@@ -124,7 +122,7 @@ def test_whoever_takes_the_name_of_a_supervisor_is_ended_like_any_other(
 
 @LINUX
 @pytest.mark.parametrize("how", ["any", "lock", "signed"])
-def test_a_lock_that_is_not_the_own_job_s_makes_nobody_immune(how: str, cli: Cli, tmp_path: Path) -> None:
+def test_the_lock_of_another_job_gives_no_immunity(how: str, cli: Cli, tmp_path: Path) -> None:
     """Neither some lock, nor that of a job that another has signed."""
     job = cli("run", "--wait", "--", "true")["job_id"]
     path = {"any": tmp_path / "held", "lock": tmp_path / "lock", "signed": cli.folder(job) / "lock"}[how]

@@ -178,7 +178,7 @@ def test_a_job_that_removes_its_own_record_ends_all_the_same(cli: Cli, tmp_path:
     assert [job["job_id"] for job in cli("list", "--all")["jobs"]] == [other]
 
 
-def test_a_pipe_in_the_place_of_a_file_stops_nobody(cli: Cli) -> None:
+def test_a_pipe_in_the_place_of_a_file_does_not_block(cli: Cli) -> None:
     for name in ("record.jsonl", "stdout.log", "arrivals", "lock"):
         job_id = str(cli("run", "--", "echo", "hello")["job_id"])
         file = cli.folder(job_id) / name
@@ -205,7 +205,7 @@ def _refuses(path: str) -> bool:
 
 
 @pytest.mark.skipif(not _refuses("/proc/1/cwd"), reason="every link can be read here")
-def test_a_directory_behind_a_link_that_cannot_be_read_is_told(cli: Cli) -> None:
+def test_a_directory_behind_a_link_that_cannot_be_read_is_reported(cli: Cli) -> None:
     told = cli("run", "--cwd", "/proc/1/cwd", "--", "true")
     assert (told["error"]["code"], told["state"], told.code) == ("workdir_forbidden", "failed", 1)
     assert cli("list", "--cwd", "/proc/1/cwd")["jobs"][0]["job_id"] == told["job_id"]

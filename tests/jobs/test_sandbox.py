@@ -83,7 +83,7 @@ def test_a_supervisor_that_is_asked_to_end_ends_the_box_first(cli: Cli) -> None:
     wait_until(lambda: not any(map(exists, helpers)))
 
 
-def test_a_box_that_is_killed_is_told(cli: Cli) -> None:
+def test_a_box_that_is_killed_is_reported(cli: Cli) -> None:
     job_id = start(cli, "echo ready; sleep 600")
     command = members(job_id)
     (box,) = {int(stat(pid)[1]) for pid in command} - command.keys()
@@ -224,7 +224,7 @@ def test_a_box_that_cannot_be_planned_is_the_jobs_failure(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("who", ["the supervisor", "its factory"])
-def test_whoever_is_killed_leaves_nothing(cli: Cli, who: str) -> None:
+def test_a_killed_process_leaves_nothing(cli: Cli, who: str) -> None:
     jobs = agent_exec.open_jobs(str(cli.root))
     profile = agent_exec.Profile("workspace-write", [cli.cwd])
     job_id = str(jobs.run(["sh", "-c", SPREAD], cwd=str(cli.cwd), sandbox=profile, observe=0)["job_id"])
@@ -273,7 +273,7 @@ def test_the_clock_of_the_profile_is_the_jobs(cli: Cli) -> None:
     assert told["timeout_ms"] == 100
 
 
-def test_what_is_told_fits_into_the_room_that_is_reserved() -> None:
+def test_the_report_fits_into_its_reserved_room() -> None:
     changes = [{"path": f"/{number:04}/" + "é" * 200, "what": "appeared"} for number in range(500)]
     block: dict[str, Any] = {"protected_changes": changes, "denials": [], "message": "m", "unenforced": ["x"]}
     told = bounded(block)

@@ -84,7 +84,7 @@ def test_input_from_a_pipe_is_in_no_file(cli: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mask", [0o0, 0o022, 0o077])
-def test_files_are_for_their_owner_alone_whatever_the_umask(cli: Cli, tmp_path: Path, mask: int) -> None:
+def test_files_are_for_their_owner_alone_under_any_umask(cli: Cli, tmp_path: Path, mask: int) -> None:
     root = tmp_path / "made" / "by" / "us"
     job = "umask; seq 100000; seq 1000 >&2; echo more"
     words = ["run", "--wait", "--max-log-bytes", 4096, "--stdin", FED, "--root", root, "--", "sh", "-c", job]

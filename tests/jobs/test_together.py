@@ -86,7 +86,7 @@ def test_a_job_that_many_kill_has_ended_once_and_for_good(cli: Cli) -> None:
     assert len(ends) == 1
 
 
-def test_all_who_wait_hear_of_the_end(cli: Cli, tmp_path: Path) -> None:
+def test_all_waiters_learn_of_the_end(cli: Cli, tmp_path: Path) -> None:
     gate = Gate(tmp_path / "gate")
     job_id = cli.start(*gate.job())
     waiters = [popen(cli, "wait", job_id, "--forever") for _ in range(12)]
@@ -101,7 +101,7 @@ def test_all_who_wait_hear_of_the_end(cli: Cli, tmp_path: Path) -> None:
         assert (told["state"], told["exit_code"], told["stdout"]) == ("exited", 7, "before\nafter\n")
 
 
-def test_a_waiter_on_a_job_that_is_taken_away_hears_of_that(cli: Cli) -> None:
+def test_a_waiter_learns_that_its_job_was_deleted(cli: Cli) -> None:
     job_id = cli.start("sleep", "600")
     waiter = popen(cli, "wait", job_id, "--forever")
     wait_until(lambda: any("control" in link for link in _links(waiter.pid)))

@@ -15,7 +15,7 @@ def test_every_phase_and_event_is_named() -> None:
     assert {event for _, event in TABLE} == set(EVENTS)
 
 
-def test_whatever_lives_can_be_stopped_aborted_and_can_fail() -> None:
+def test_every_live_phase_accepts_stop_abort_and_failure() -> None:
     for phase in PHASES:
         assert (phase, "stop") in TABLE
         assert (phase, "abort") in TABLE

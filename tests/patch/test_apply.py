@@ -163,7 +163,7 @@ def test_verified_now_and_applied_later(root: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["written", "gone", "another", "came", "a link"])
-def test_who_changed_meanwhile_is_not_overwritten(root: Path, what: str) -> None:
+def test_a_file_changed_meanwhile_is_not_overwritten(root: Path, what: str) -> None:
     changes = plan(
         parse(wrapped(*update("a.txt"), "*** Add File: n/x", "+x", "*** Delete File: c.txt")), str(root)
     )

@@ -189,7 +189,7 @@ def test_a_folder_vanishes(root: Path, faults: Faults, wanted: Tree, number: int
     assert elsewhere(tree(root)) == elsewhere(end)
 
 
-def test_what_cannot_be_put_back_is_kept_and_told(root: Path, faults: Faults) -> None:
+def test_what_cannot_be_put_back_is_kept_and_reported(root: Path, faults: Faults) -> None:
     """When the disk refuses for good, the error says where the old files are."""
     changes = verify(PATCH, cwd=str(root))
     faults.start(
@@ -206,7 +206,7 @@ def test_what_cannot_be_put_back_is_kept_and_told(root: Path, faults: Faults) ->
     assert sorted(root.rglob(".patch-*.new")) == []
 
 
-def test_what_cannot_be_taken_away_is_told(root: Path, faults: Faults) -> None:
+def test_what_cannot_be_taken_away_is_reported(root: Path, faults: Faults) -> None:
     faults.start(lambda _, name: error(errno.EIO) if name == "unlink" else None)
     text = apply_patch(wrapped("*** Update File: a.txt", "-a", "+A"), cwd=str(root)).text
     faults.stop()

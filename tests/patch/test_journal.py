@@ -120,7 +120,7 @@ def test_a_start_of_the_tools_undoes_it(tmp_path: Path) -> None:
     assert left_journals() == []
 
 
-def test_what_somebody_wrote_since_stays(tmp_path: Path) -> None:
+def test_later_changes_by_others_stay(tmp_path: Path) -> None:
     root = tmp_path / "root"
     killed_half_way(root)
     (root / "a").write_text("mine\n")

@@ -5,7 +5,7 @@ from pathlib import Path
 from policy.canary import judge, sings
 
 
-def test_the_canary_is_heard(tmp_path: Path) -> None:
+def test_the_canary_is_detected(tmp_path: Path) -> None:
     assert sings(tmp_path / "a", "true; canary")
     assert sings(tmp_path / "b", ["canary"])
     assert not sings(tmp_path / "c", "echo canary")

@@ -41,7 +41,7 @@ def missing(line: str) -> bool:
 
 
 @pytest.mark.parametrize("group", sorted(LINES))
-def test_what_sings_is_not_allowed(tmp_path: Path, group: str) -> None:
+def test_a_line_that_runs_the_canary_is_not_allowed(tmp_path: Path, group: str) -> None:
     prepared = tmp_path / "prepared"
     prepared.mkdir()
     if setup := SETUPS.get(group):

@@ -115,7 +115,7 @@ def test_nonsense_is_refused(make: object) -> None:
         make()
 
 
-def test_deny_before_ask_before_allow_whatever_the_order() -> None:
+def test_deny_before_ask_before_allow_in_any_order() -> None:
     allow, ask, deny = Rule(["a"], "allow"), Rule(["a", "b"], "ask"), Rule(["a", "b", "c"], "deny")
     for order in ([allow, ask, deny], [deny, ask, allow], [ask, allow, deny]):
         policy = Policy(order)
@@ -144,7 +144,7 @@ def test_a_line_that_only_sets_variables_runs_nothing() -> None:
     assert Policy().judge("PATH=/tmp").kind == "ask"
 
 
-def test_the_strictest_part_decides_and_all_are_told() -> None:
+def test_the_strictest_part_decides_and_all_are_reported() -> None:
     policy = Policy([GIT, Rule(["rm"], "deny", reason="no")])
     verdict = policy.judge("git status && ls && rm x")
     assert (verdict.kind, verdict.reason) == ("deny", "no")

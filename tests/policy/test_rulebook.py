@@ -85,7 +85,7 @@ def test_no_rules_are_fine() -> None:
         ('[[rule]]\nprefix = ["a"]\nverdict = "deny"\nreason = """\n[[rule]]\n"""\n[[rule]]\nprefix = ["b"]\nverdict = "no"\n', 9, "verdict must be"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_told_with_file_and_line(text: str, line: int, says: str) -> None:
+def test_a_mistake_is_reported_with_file_and_line(text: str, line: int, says: str) -> None:
     with pytest.raises(InvalidRules) as caught:
         parse(text, "dir/my.toml")
     assert caught.value.message.startswith(f"dir/my.toml:{line}: ")

@@ -143,7 +143,7 @@ def test_without_knowledge_of_us_there_is_no_harm() -> None:
     assert FREE.judge("kill 400").kind == "allow"
 
 
-def test_the_host_knows_who_we_are() -> None:
+def test_the_host_identifies_our_processes() -> None:
     import os
 
     found = own_processes()

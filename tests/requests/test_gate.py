@@ -97,7 +97,7 @@ def test_what_no_rule_knows_is_the_face_s_to_decide() -> None:
     "command",
     [["git", "push"], ["python3", "-c", "x"], "make `x`", "$x", "ls | sh", "find . -exec $x ;"],
 )
-def test_rules_that_ask_and_guards_hold_whatever_the_face_says(command: list[str] | str) -> None:
+def test_rules_that_ask_and_guards_hold_in_every_face(command: list[str] | str) -> None:
     with pytest.raises(ApprovalRequired, match="no approver"):
         Gate(RULES, unmatched="run").admit(command)
 
@@ -109,7 +109,7 @@ def test_untrusted_asks_for_all_that_no_rule_allows() -> None:
         gate.admit(["make"])
 
 
-def test_never_asks_nobody() -> None:
+def test_never_does_not_ask() -> None:
     someone = Someone("once")
     with pytest.raises(ApprovalRequired, match="never"):
         Gate(RULES, approver=someone, approval="never").admit(["git", "push"])
@@ -143,7 +143,7 @@ def test_a_session_is_for_this_command_in_this_place() -> None:
 
 
 @pytest.mark.parametrize("answer", ["session", "always"])
-def test_variables_that_nobody_has_seen_are_asked_for_again(answer: str) -> None:
+def test_variables_not_shown_before_need_a_new_approval(answer: str) -> None:
     someone = Someone(answer, answer, "no", "no")
     gate = Gate(RULES, approver=someone)
     gate.admit(["git", "push"], "/x")
@@ -182,7 +182,7 @@ def test_always_takes_nothing_away_that_was_denied(tmp_path: Path) -> None:
         file.unlink()
 
 
-def test_who_is_asked_is_told_what_for() -> None:
+def test_an_approval_request_names_its_reason() -> None:
     someone = Someone("once", "once")
     gate = Gate(RULES, approver=someone)
     gate.admit(["git", "push"])

@@ -180,13 +180,13 @@ def test_a_module_of_a_repository_is_looked_at(tmp_path: Path, root: Path) -> No
     assert seen(root, compare(before, plan, Surveyor())) == {".git/modules/lib/hooks": "changed"}
 
 
-def test_a_folder_too_large_to_be_looked_at_whole_is_told(root: Path) -> None:
+def test_a_folder_too_large_to_be_looked_at_whole_is_reported(root: Path) -> None:
     for number in range(1100):
         (root / ".vscode" / str(number)).touch()
     assert snapshot(planned(root), Surveyor()).partial == (str(root / ".vscode"),)
 
 
-def test_a_root_that_has_grown_too_large_to_be_looked_at_is_told(root: Path) -> None:
+def test_a_root_that_has_grown_too_large_to_be_looked_at_is_reported(root: Path) -> None:
     plan = planned(root)
     before = snapshot(plan, Surveyor(), fresh=True)
     for number in range(50):

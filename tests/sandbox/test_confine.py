@@ -113,7 +113,7 @@ def test_the_toolkit_in_a_box(tmp_path: Path) -> None:
         agent_exec.create_agent_toolkit(tmp_path, allowed, sandbox="read-only")  # type: ignore[arg-type]
 
 
-def test_the_toolkit_tells_what_a_command_was_kept_from(tmp_path: Path) -> None:
+def test_the_toolkit_reports_denials(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     kept = root / "kept.json"

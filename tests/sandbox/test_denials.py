@@ -84,7 +84,7 @@ def test_the_network_is_likely_only_where_there_is_none(plan: Plan) -> None:
     assert denials(plan.replace(profile=plan.profile.replace(net="on")), line, "/") == []
 
 
-def test_each_is_told_once_and_not_too_many(shared: Plan, tmp_path: Path) -> None:
+def test_each_is_reported_once_and_not_too_many(shared: Plan, tmp_path: Path) -> None:
     line = f"cannot create {tmp_path}/outside/x: Read-only file system\n"
     assert len(denials(shared, line * 5, "/")) == 1
     many = "".join(f"cannot create {tmp_path}/outside/{n}: Read-only file system\n" for n in range(50))
@@ -139,7 +139,7 @@ def test_words_of_a_command_are_no_part_of_our_note(shared: Plan, tmp_path: Path
     )
 
 
-def test_limits_are_told_only_where_there_are_any(plan: Plan) -> None:
+def test_limits_are_reported_only_where_there_are_any(plan: Plan) -> None:
     text = "sh: 1: Cannot fork\nMemoryError\ncat: write error: File too large\nToo many open files\n"
     assert exhausted(plan, text) == ["procs", "open_files"]
     limits = BoxLimits(memory_mb=10, file_mb=1, open_files=20, procs=None)

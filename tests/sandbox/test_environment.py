@@ -93,7 +93,7 @@ def test_an_address_with_a_password_stays_outside(value: str, kept: bool) -> Non
     assert left({"SOME_URL": value}, Profile(env=["SOME_URL"])) == {"SOME_URL"}
 
 
-def test_where_one_is_can_be_told_and_not_be_said_from_outside() -> None:
+def test_the_variable_of_the_sandbox_cannot_be_set_from_outside() -> None:
     env = {"TMPDIR": "/evil", "AGENT_EXEC_SANDBOX": "none", "AGENT_EXEC_NET": "on"}
     assert scrub(env, Profile(env=list(env)), backend="ns") == ADDED
     assert scrub({}, Profile("read-only"))[b"AGENT_EXEC_SANDBOX"] == b"read-only"

@@ -53,7 +53,7 @@ def test_nonsense_is_passed_over(text: str, tmp_path: Path) -> None:
     assert obeyed(str(tmp_path / "config"), str(tmp_path), "/home/me") == ([], [])
 
 
-def test_files_that_include_each_other_without_end_are_told(tmp_path: Path) -> None:
+def test_files_that_include_each_other_without_end_are_reported(tmp_path: Path) -> None:
     many = "".join(f"[include]\n\tpath = {'x/../' * number}config\n" for number in range(40))
     (tmp_path / "config").write_text(many)
     (tmp_path / "x").mkdir()

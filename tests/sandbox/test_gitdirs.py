@@ -74,7 +74,7 @@ def test_a_pointer_to_nowhere_is_looked_for_and_one_that_is_none_is_kept(tmp_pat
     assert names(root, guarded(root).protected) == {".git"}
 
 
-def test_a_pointer_to_the_root_itself_is_told_not_obeyed(tmp_path: Path) -> None:
+def test_a_pointer_to_the_root_itself_is_reported_not_obeyed(tmp_path: Path) -> None:
     root = tmp_path.resolve()
     (root / ".git").write_text("gitdir: .\n")
     found = guarded(root)
@@ -147,7 +147,7 @@ def test_settings_that_are_read_or_run_from_the_root_are_protected(tmp_path: Pat
     assert names(root, found.missing) == {"later", "absent.cfg"}
 
 
-def test_settings_that_cannot_be_read_are_told(tmp_path: Path) -> None:
+def test_settings_that_cannot_be_read_are_reported(tmp_path: Path) -> None:
     root = repository(tmp_path / "root")
     (root / ".git" / "config").unlink()
     os.mkfifo(root / ".git" / "config")

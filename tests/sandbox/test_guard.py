@@ -325,7 +325,7 @@ def test_commands_that_run_at_once_do_not_end_each_other(root: Path) -> None:
     assert sh("true", root).ok
 
 
-def test_a_session_tells_what_it_took_away_and_when(root: Path, tmp_path: Path) -> None:
+def test_a_session_reports_what_was_removed_and_when(root: Path, tmp_path: Path) -> None:
     with agent_exec.open_tools(workspace=str(root), sandbox=Profile("workspace-write", [root])) as tools:
         first = tools.call(
             "exec_command", {"cmd": "echo x >.envrc; read x; echo y >.npmrc; read x", "tty": True}

@@ -40,7 +40,7 @@ def test_more_can_be_protected_and_less(home: Path, root: Path) -> None:
     assert names(root, plan.missing) == {".git", "no/such"}
 
 
-def test_a_missing_git_is_looked_for_unless_nobody_cares(home: Path, root: Path) -> None:
+def test_a_missing_git_is_looked_for_unless_missing_is_allow(home: Path, root: Path) -> None:
     assert str(root / ".git") in planned(home, root).missing
     assert planned(home, root, missing="allow").missing == ()
 
@@ -134,7 +134,7 @@ def test_our_own_files_inside_a_root_are_protected(home: Path, root: Path) -> No
     assert any(path.endswith("agent_exec") for path in own_paths())
 
 
-def test_a_tree_beyond_the_bound_is_told(home: Path, root: Path) -> None:
+def test_a_tree_beyond_the_bound_is_reported(home: Path, root: Path) -> None:
     for number in range(300):
         (root / f"d{number}" / "x").mkdir(parents=True)
     (root / ".git").mkdir()
@@ -156,7 +156,7 @@ def test_a_big_tree_is_looked_at_whole(home: Path, root: Path) -> None:
     assert plan.unenforced == ()
 
 
-def test_a_file_with_a_name_outside_is_told(home: Path, root: Path) -> None:
+def test_a_file_with_a_name_outside_is_reported(home: Path, root: Path) -> None:
     (home / "outside").write_text("")
     os.link(home / "outside", root / "inside")
     plan = planned(home, root)

@@ -12,7 +12,7 @@ from agent_exec.sandbox.profile import Profile
 from sandbox.trees import git, names, planned, repository
 
 
-def test_a_root_is_known_by_its_real_path_and_who_it_is(home: Path, root: Path) -> None:
+def test_a_root_is_known_by_its_real_path_and_its_inode(home: Path, root: Path) -> None:
     (home / "link").symlink_to(root)
     plan = planned(home, home / "link")
     found = root.stat()
@@ -138,7 +138,7 @@ def test_what_is_replaced_while_it_is_planned_is_refused(
 
 
 @pytest.mark.parametrize("how", ["gone", "another", "link", "file", "parent is a link"])
-def test_a_root_that_was_replaced_is_told(home: Path, root: Path, how: str) -> None:
+def test_a_root_that_was_replaced_is_reported(home: Path, root: Path, how: str) -> None:
     inner = root / "inner"
     inner.mkdir()
     plan = planned(home, inner)
@@ -159,7 +159,7 @@ def test_a_root_that_was_replaced_is_told(home: Path, root: Path, how: str) -> N
 
 
 @pytest.mark.parametrize("how", ["gone", "another", "link", "parent is a link"])
-def test_a_protected_path_that_was_replaced_is_told(home: Path, root: Path, how: str) -> None:
+def test_a_protected_path_that_was_replaced_is_reported(home: Path, root: Path, how: str) -> None:
     repository(root / "sub")
     plan = planned(home, root)
     dotgit = root / "sub" / ".git"
@@ -176,7 +176,7 @@ def test_a_protected_path_that_was_replaced_is_told(home: Path, root: Path, how:
     assert changed_roots(plan) == []
 
 
-def test_settings_that_git_rewrites_are_told_when_committing(home: Path, root: Path) -> None:
+def test_settings_that_git_rewrites_are_reported_when_committing(home: Path, root: Path) -> None:
     repository(root)
     plan = planned(home, root, git="commit")
     git(root, "config", "a.b", "c")

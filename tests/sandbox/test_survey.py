@@ -75,7 +75,7 @@ def test_a_git_is_found_at_any_depth_and_links_are_not_followed(tmp_path: Path) 
     assert found.unscanned_count == 0
 
 
-def test_what_lies_beyond_the_bound_is_told(tmp_path: Path) -> None:
+def test_what_lies_beyond_the_bound_is_reported(tmp_path: Path) -> None:
     for number in range(30):
         (tmp_path / f"d{number:02}" / "deeper" / ".git").mkdir(parents=True)
     found = surveyor.survey(str(tmp_path), bound=40)
@@ -96,7 +96,7 @@ def test_upper_folders_come_first(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser reads everything")
 @pytest.mark.parametrize("mode", [0, 0o444])
-def test_a_folder_that_cannot_be_read_or_entered_is_told(tmp_path: Path, mode: int) -> None:
+def test_a_folder_that_cannot_be_read_or_entered_is_reported(tmp_path: Path, mode: int) -> None:
     shut = tmp_path / "shut"
     (shut / "inner").mkdir(parents=True)
     (shut / ".git").mkdir()
@@ -110,7 +110,7 @@ def test_a_folder_that_cannot_be_read_or_entered_is_told(tmp_path: Path, mode: i
     assert found.unscanned_count == 0
 
 
-def test_a_path_too_long_for_the_system_is_told(tmp_path: Path) -> None:
+def test_a_path_too_long_for_the_system_is_reported(tmp_path: Path) -> None:
     before = os.open(".", os.O_RDONLY)
     os.chdir(tmp_path)
     try:
@@ -199,7 +199,7 @@ def test_a_folder_in_the_place_of_another_is_another(tmp_path: Path, settled: Ca
     assert surveyor.survey(str(root)).gits == ()
 
 
-def test_nobody_can_have_a_folder_known_for_another(
+def test_a_folder_cannot_be_mistaken_for_another(
     tmp_path: Path, settled: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, decoy = tmp_path / "real", tmp_path / "decoy"
@@ -243,7 +243,7 @@ def test_what_is_known_counts_for_the_bound(tmp_path: Path, settled: Callable[[]
     assert surveyor.survey(str(tmp_path)) == whole
 
 
-def test_nobody_can_hide_a_git_behind_more_than_is_looked_at(tmp_path: Path) -> None:
+def test_a_git_cannot_be_hidden_behind_many_entries(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name / ".git").mkdir(parents=True)
     whole = surveyor.survey(str(tmp_path), bound=20)
@@ -257,7 +257,7 @@ def test_nobody_can_hide_a_git_behind_more_than_is_looked_at(tmp_path: Path) -> 
     assert names(tmp_path, surveyor.survey(str(tmp_path), bound=20).gits) == {"two/.git"}
 
 
-def test_whoever_did_not_look_into_a_git_still_can(tmp_path: Path, settled: Callable[[], None]) -> None:
+def test_a_command_that_did_not_read_a_git_still_can(tmp_path: Path, settled: Callable[[], None]) -> None:
     (tmp_path / ".git" / "modules" / "inner" / ".git").mkdir(parents=True)
     settled()
     assert names(tmp_path, surveyor.survey(str(tmp_path)).gits) == {".git"}

@@ -86,7 +86,7 @@ def test_single_use_boxes_are_replaced(world: World) -> None:
     assert len(seen) == 5
 
 
-def test_a_box_without_reuse_has_served_nobody(world: World) -> None:
+def test_a_box_without_reuse_is_new(world: World) -> None:
     """Whatever a command leaves, and whatever the kernel counts, the next one finds a new box."""
     leave = r"""
 spill("/dev/shm/left"), spill("/tmp/left"), spill("/var/tmp/left")
@@ -347,7 +347,7 @@ def test_an_engine_and_its_plan(tmp_path: Path) -> None:
         engine.warm(profile, 1)
 
 
-def test_a_box_that_cannot_be_made_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_box_that_cannot_be_made_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever warms hears why; nothing waits afterwards, and nothing is left."""
     make = Sandbox.box
     plan = warm(agent_exec.Profile("workspace-write", [tmp_path]), 1)

@@ -162,7 +162,7 @@ say("net", os.environ["AGENT_EXEC_NET"])
     assert found.sandbox["denials"] == []
 
 
-def test_what_is_not_listed_is_refused_and_told(world: World, host: Host) -> None:
+def test_what_is_not_listed_is_refused_and_reported(world: World, host: Host) -> None:
     """Cases 44 and 59: host, port and why, with the evidence of who refused it."""
     other = Host()
     try:
@@ -268,7 +268,7 @@ def test_the_callers_own_proxy_stays_outside(world: World, host: Host) -> None:
     assert off.results == {"proxy": "''"}
 
 
-def test_each_command_is_told_its_own(alone: World, host: Host) -> None:
+def test_each_command_gets_its_own_report(alone: World, host: Host) -> None:
     """In a box that is used again, what one command asked for is not told of the next."""
     for number in range(4):
         target = f"number{number}.example:443"

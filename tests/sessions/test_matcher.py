@@ -29,7 +29,7 @@ def test_what_comes_last_is_looked_at(engine: agent_exec.Engine) -> None:
     matcher.close()
 
 
-def test_a_pattern_without_end_holds_up_nobody(engine: agent_exec.Engine) -> None:
+def test_a_pattern_without_end_blocks_nothing(engine: agent_exec.Engine) -> None:
     matcher = Matcher(engine, ["(a+)+$"], lambda: None)
     for _ in range(200):
         matcher.feed(b"a" * 50_000 + b"b")

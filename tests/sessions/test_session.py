@@ -177,7 +177,7 @@ def test_a_flood_is_seen_whole(engine: Engine, tmp_path: Path) -> None:
     session.close()
 
 
-def test_whoever_waits_reads_by_itself(engine: Engine, tmp_path: Path) -> None:
+def test_the_waiting_thread_reads_by_itself(engine: Engine, tmp_path: Path) -> None:
     """The engine's thread reads between waits, the waiting one meanwhile; nothing is lost or comes twice."""
     session = new(
         tmp_path,
@@ -289,7 +289,7 @@ def test_an_interrupt_at_the_worst_moment(engine: Engine, tmp_path: Path) -> Non
     assert session.wait(60, Wanted(only_exit=True)).cause == "exit"
 
 
-def test_who_types_and_waits_has_the_terminal_to_itself(engine: Engine, tmp_path: Path) -> None:
+def test_the_writing_caller_reads_the_terminal_alone(engine: Engine, tmp_path: Path) -> None:
     """From before the program can answer; whoever leaves without waiting gives it back."""
     session = new(tmp_path, python("while line := input('more? '): print(line * 3)"), tty=True)
     readers: list[str] = []

@@ -124,7 +124,7 @@ def everything(transcript: Transcript, whole: bytes) -> None:
     assert transcript.gaps() == missing
 
 
-def test_what_the_quota_has_dropped_is_told(folder: Path) -> None:
+def test_what_the_quota_has_dropped_is_reported(folder: Path) -> None:
     transcript = Transcript(str(folder), 1 << 18)
     whole = os.urandom(1 << 20)
     for at in range(0, len(whole), 10_000):

@@ -147,7 +147,7 @@ def test_clean_text_is_as_it_was() -> None:
     assert read(text.replace("\n", "\r\n").encode()) == text
 
 
-def test_memory_is_bounded_whatever_comes() -> None:
+def test_memory_is_bounded_for_any_input() -> None:
     chance = random.Random(7)
     floods = [
         b"x" * 65536,

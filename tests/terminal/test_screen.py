@@ -101,7 +101,7 @@ def test_styles_are_kept_for_each_cell() -> None:
     assert screen.spans(1) == [(0, 20, " " * 20, DEFAULT)]
 
 
-def test_modes_and_title_are_told() -> None:
+def test_modes_and_title_are_reported() -> None:
     screen = drawn(b"\x1b[?1h\x1b[?2004h\x1b[?25l\x1b]2;over there\x1b\\\x1b]1;icon\x07")
     assert screen.application_keys
     assert screen.bracketed_paste
@@ -112,7 +112,7 @@ def test_modes_and_title_are_told() -> None:
     assert screen.cursor_shown
 
 
-def test_questions_are_answered_if_somebody_listens() -> None:
+def test_questions_are_answered_by_a_client_that_supports_them() -> None:
     said: list[bytes] = []
     screen = Screen(answer=said.append)
     screen.feed(b"\x1b[c\x1b[>c\x1b[5n\x1b[3;7H\x1b[6n\x1b[?15n")

@@ -25,7 +25,7 @@ def test_every_form_has_the_schema_under_its_own_name() -> None:
         assert told["function"]["parameters"] == tool["parameters"]
 
 
-def test_a_server_tells_all_that_there_is() -> None:
+def test_a_server_lists_everything() -> None:
     (run, *_) = export(definitions(longest=50), "mcp")
     assert list(run) == ["name", "description", "inputSchema", "outputSchema", "annotations"]
     assert set(run["annotations"]) == {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}

@@ -117,7 +117,7 @@ def refused(
 
 
 @ERAS
-def test_nobody_can_be_asked(rules: Path, folder: Path, mode: str) -> None:
+def test_without_an_approver(rules: Path, folder: Path, mode: str) -> None:
     """The refusal names the rule that would allow it."""
 
     async def work(client: Client) -> str:
@@ -138,7 +138,7 @@ def test_nobody_can_be_asked(rules: Path, folder: Path, mode: str) -> None:
 
 @ERAS
 @pytest.mark.parametrize("answer", ["session", "always"])
-def test_who_says_yes_for_longer_is_asked_once(rules: Path, folder: Path, mode: str, answer: str) -> None:
+def test_a_lasting_approval_is_asked_for_once(rules: Path, folder: Path, mode: str, answer: str) -> None:
     person = Person(answer)
     rules.write_text('approval_policy = "untrusted"\n')
 
@@ -177,7 +177,7 @@ def test_out_of_the_sandbox(rules: Path, folder: Path, mode: str) -> None:
 
 
 @ERAS
-def test_who_cannot_be_asked_is_not_told_that_one_can(rules: Path, folder: Path, mode: str) -> None:
+def test_without_an_approver_escalation_is_not_offered(rules: Path, folder: Path, mode: str) -> None:
     """A sandbox that somebody may lift is no promise; one that nobody can lift is."""
 
     async def work(client: Client) -> bool | None:
@@ -190,7 +190,7 @@ def test_who_cannot_be_asked_is_not_told_that_one_can(rules: Path, folder: Path,
     assert talk(work, *words, mode=mode, elicitation_callback=Person("no")) is False
 
 
-def test_a_call_that_is_cancelled_while_somebody_is_asked(rules: Path, folder: Path) -> None:
+def test_a_call_cancelled_during_an_approval(rules: Path, folder: Path) -> None:
     """Nothing has been done, nothing is, and the server goes on and has nothing to complain of."""
     hello = {"protocolVersion": "2025-11-25", "clientInfo": {"name": "test", "version": "0"}}
     with bare(*jobs("--workspace", folder, "--rules", rules)) as server:
@@ -324,7 +324,7 @@ def test_a_question_hides_nothing(rules: Path, folder: Path, mode: str) -> None:
     assert os.path.exists(odd + b"/made")
 
 
-def test_questions_that_nobody_answers_take_no_room() -> None:
+def test_unanswered_questions_are_bounded() -> None:
     asked = CallToolRequestParams(name="run", arguments={"command": ["touch", "x" * 1_000_000]})
     memory = Memory()
     tracemalloc.start()

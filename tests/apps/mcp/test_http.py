@@ -65,7 +65,7 @@ def end(server: Served, number: int = signal.SIGTERM) -> None:
 
 
 @ERAS
-def test_progress_is_heard_while_the_call_runs(tmp_path: Path, mode: str) -> None:
+def test_progress_arrives_while_the_call_runs(tmp_path: Path, mode: str) -> None:
     heard: list[float] = []
 
     async def note(progress: float, total: float | None, message: str | None) -> None:
@@ -86,7 +86,7 @@ def test_progress_is_heard_while_the_call_runs(tmp_path: Path, mode: str) -> Non
 
 
 @ERAS
-def test_a_cancelled_call_is_told(tmp_path: Path, mode: str) -> None:
+def test_a_cancelled_call_is_reported(tmp_path: Path, mode: str) -> None:
     with served(*FAKE_HTTP, tmp_path) as server:
 
         async def work() -> None:
@@ -113,7 +113,7 @@ def test_fifty_calls_at_once(tmp_path: Path, mode: str) -> None:
 
 
 @ERAS
-def test_who_goes_in_the_middle_is_forgotten(tmp_path: Path, mode: str) -> None:
+def test_a_client_that_leaves_early_is_forgotten(tmp_path: Path, mode: str) -> None:
     """A client that is cut off while it waits: its call ends with it, at once or when it counts as gone."""
     env = {"FAKE_HTTP": "clients.GONE_AFTER=0.3"}
     with served(*FAKE_HTTP, tmp_path, 600 if mode == "legacy" else 0.5, env=env) as server:

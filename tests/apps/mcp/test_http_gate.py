@@ -130,7 +130,7 @@ def test_a_request_that_is_too_large(server: Served) -> None:
     assert server.request(body=fits, headers={"mcp-session-id": server.greet()})[0] == 200
 
 
-def test_who_dawdles_is_hung_up_on(tmp_path: Path) -> None:
+def test_a_slow_client_is_disconnected(tmp_path: Path) -> None:
     env = {"FAKE_HTTP": "connection.HEAD_PATIENCE=0.3 guard.PATIENCE=0.3"}
     with served(*FAKE_HTTP, tmp_path, env=env) as server:
         head = f"POST /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {server.token}\r\n"
@@ -148,7 +148,7 @@ def test_who_dawdles_is_hung_up_on(tmp_path: Path) -> None:
                 pass
 
 
-def test_who_does_not_read_holds_nobody_up(tmp_path: Path) -> None:
+def test_a_client_that_does_not_read_blocks_no_other(tmp_path: Path) -> None:
     env = {"FAKE_HTTP": "connection.READ_PATIENCE=0.3"}
     with served(*FAKE_HTTP, tmp_path, env=env) as server:
         session = server.greet()
@@ -201,7 +201,7 @@ def test_an_idle_client_is_forgotten(tmp_path: Path) -> None:
         assert server.request(body=LIST, headers=session)[0] == 404
 
 
-def test_who_waits_is_not_idle(tmp_path: Path) -> None:
+def test_a_waiting_client_is_not_idle(tmp_path: Path) -> None:
     with served(*FAKE_HTTP, tmp_path, 0.3) as server:
 
         async def work() -> None:
@@ -256,7 +256,7 @@ def test_what_makes_no_sense(words: list[str], said: str) -> None:
     assert "Traceback" not in out.stderr
 
 
-def test_other_machines_are_let_in_who_asks_twice(tmp_path: Path) -> None:
+def test_other_machines_need_two_options(tmp_path: Path) -> None:
     words = over_http("--toolset", "oneshot", "--workspace", tmp_path, "--host", "0.0.0.0", "--allow-remote")
     with served(*words) as server:
         assert "WARNING: other machines can reach it" in server.said()
@@ -311,7 +311,7 @@ class TestTokenFile:
         assert "is a link; name the file itself" in out.stderr
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another")
-    def test_one_of_somebody_else_is_none(self, tmp_path: Path) -> None:
+    def test_one_of_another_user_does_not_count(self, tmp_path: Path) -> None:
         (tmp_path / "token").write_text("x" * 40)
         (tmp_path / "token").chmod(0o600)
         os.chown(tmp_path / "token", 65534, 65534)

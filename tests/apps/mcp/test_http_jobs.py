@@ -60,7 +60,7 @@ def test_jobs_are_everybodys_and_outlive_the_server(
 
 
 @ERAS
-def test_who_stops_waiting_stops_no_job(cli: Cli, words: tuple[str, ...], mode: str) -> None:
+def test_an_ended_wait_does_not_stop_the_job(cli: Cli, words: tuple[str, ...], mode: str) -> None:
     with served(*words) as server:
 
         async def work() -> None:

@@ -384,7 +384,7 @@ def test_a_folder_that_cannot_be_made(home: Home) -> None:
     assert everything(home.folder) == {str(home.folder / ".cursor"): b"a file"}
 
 
-def test_who_changes_it_meanwhile_loses_nothing(tmp_path: Path) -> None:
+def test_a_concurrent_change_is_not_lost(tmp_path: Path) -> None:
     file = tmp_path / "mcp.json"
     found = find(str(file))
     file.write_text("theirs")
@@ -419,7 +419,7 @@ def test_two_of_us_at_once_lose_nothing(tmp_path: Path, monkeypatch: pytest.Monk
     assert everything(tmp_path) == {str(file): b"ours", f"{file}.bak": b"theirs"}
 
 
-def test_what_one_of_us_left_who_was_killed_is_in_nobodys_way(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_process_do_not_block(tmp_path: Path) -> None:
     file = tmp_path / "mcp.json"
     Path(f"{file}.{os.getpid()}.new").write_text("half")
     assert replace(find(str(file)), "ours") is None
@@ -460,7 +460,7 @@ def test_a_failure_in_the_middle_leaves_all_as_it_was(
     assert left == {str(file): b"theirs"}
 
 
-def test_nobody_to_ask_is_no_yes(home: Home) -> None:
+def test_no_approver_means_no_approval(home: Home) -> None:
     told = home.install("cursor")
     assert (told.code, told["error"]["code"]) == (1, "approval_required")
     assert "--yes" in told["error"]["message"]

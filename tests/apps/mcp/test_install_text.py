@@ -88,7 +88,7 @@ def test_broken_json_is_refused(text: str, line: int | None, said: str) -> None:
     assert caught.value.line == line
 
 
-def test_who_allows_no_comments_gets_none() -> None:
+def test_clients_without_comments_get_none() -> None:
     for text in ('{"a": 1} // x', '{"a": 1,}', '{"a": [1,]}', '/**/{"a": 1}'):
         assert jsontext.read(text)
         with pytest.raises(Mistake, match="may not have"):
@@ -109,7 +109,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
     st.sampled_from([None, 0, 1, 4, "\t"]),
     st.booleans(),
 )
-def test_whatever_is_there_stays(
+def test_existing_files_stay(
     others: dict[str, Any],
     servers: dict[str, Any] | None,
     value: Any,

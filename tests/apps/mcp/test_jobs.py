@@ -114,7 +114,7 @@ def test_jobs_elsewhere_are_out_of_reach(store: Cli, tmp_path: Path) -> None:
 
 
 @ERAS
-def test_progress_tells_what_is_waited_for(store: Cli, mode: str) -> None:
+def test_progress_describes_the_wait(store: Cli, mode: str) -> None:
     heard: list[tuple[float, float, str | None]] = []
 
     async def note(progress: float, total: float | None, message: str | None) -> None:
@@ -277,7 +277,7 @@ def test_a_file_as_input(store: Cli) -> None:
     talk(work, *jobs("--workspace", store.cwd, "--sandbox", profile))
 
 
-def test_jobs_are_told_apart_from_what_a_child_prints(store: Cli) -> None:
+def test_the_answer_is_separate_from_the_output_of_a_child(store: Cli) -> None:
     """stdout is the protocol's, whatever is printed in the server; a job has a file for it anyway."""
     with bare(*jobs("--workspace", store.cwd)) as server:
         server.greet()

@@ -58,7 +58,7 @@ class Person:
 
 
 @ERAS
-def test_a_command_that_leaves_the_sandbox_is_told(work: Path, tmp_path: Path, mode: str) -> None:
+def test_a_command_that_leaves_the_sandbox_is_reported(work: Path, tmp_path: Path, mode: str) -> None:
     """Each time: also when nobody was asked, for a yes of before."""
     log, person = Log(), Person()
     line = f"touch {tmp_path}/outside"
@@ -93,7 +93,7 @@ def test_a_command_that_leaves_the_sandbox_is_told(work: Path, tmp_path: Path, m
         ("executor", "execute_command", {"command": "touch", "args": [".envrc"]}),
     ],
 )
-def test_changes_to_what_is_protected_are_told(
+def test_changes_to_what_is_protected_are_reported(
     work: Path, toolset: str, tool: str, asked: dict[str, Any]
 ) -> None:
     with bare(*jobs("--toolset", toolset, "--workspace", work)) as server:
@@ -132,7 +132,7 @@ def test_changes_are_found_in_the_answers_of_every_toolset(capfd: pytest.Capture
     assert capfd.readouterr().err == ""
 
 
-def test_nobody_waits_for_a_reader_of_stderr() -> None:
+def test_a_full_stderr_does_not_block() -> None:
     """A client may never read what we print there."""
     code = "from agent_exec.apps.mcp.notices import on_stderr\nfor n in range(2000): on_stderr('x' * 500)"
     reader, writer = os.pipe()
@@ -153,7 +153,7 @@ def test_nobody_waits_for_a_reader_of_stderr() -> None:
         ("executor", "execute_command", {"command": "echo", "args": ["done"]}),
     ],
 )
-def test_the_time_in_which_somebody_is_asked_does_not_count(
+def test_the_time_of_an_approval_does_not_count(
     work: Path, tmp_path: Path, toolset: str, tool: str, asked: dict[str, Any]
 ) -> None:
     rules = tmp_path / "rules.toml"

@@ -10,7 +10,7 @@ NAMES = ["crash", "leave", "meet", "noise", "odd", "refuse", "starve", "wait"]
 
 
 @ERAS
-def test_who_we_are_and_what_we_offer(tmp_path: Path, mode: str) -> None:
+def test_server_name_and_capabilities(tmp_path: Path, mode: str) -> None:
     async def work(client: Client) -> None:
         assert client.server_info is not None
         assert (client.server_info.name, client.server_info.version) == ("agent-exec", agent_exec.__version__)
@@ -88,7 +88,7 @@ def test_a_slow_call_blocks_no_other(tmp_path: Path) -> None:
     talk(work, *FAKE, tmp_path)
 
 
-def test_too_many_calls_are_told_so(tmp_path: Path) -> None:
+def test_too_many_calls_are_refused(tmp_path: Path) -> None:
     async def work(client: Client) -> None:
         async with anyio.create_task_group() as group:
             for _ in range(256):
@@ -106,7 +106,7 @@ def test_too_many_calls_are_told_so(tmp_path: Path) -> None:
 
 
 @ERAS
-def test_a_cancelled_call_is_told(tmp_path: Path, mode: str) -> None:
+def test_a_cancelled_call_is_reported(tmp_path: Path, mode: str) -> None:
     async def work(client: Client) -> None:
         async with anyio.create_task_group() as group:
             group.start_soon(client.call_tool, "wait")
@@ -120,7 +120,7 @@ def test_a_cancelled_call_is_told(tmp_path: Path, mode: str) -> None:
 
 
 @ERAS
-def test_who_asks_for_progress_hears_of_it(tmp_path: Path, mode: str) -> None:
+def test_progress_is_sent_on_request(tmp_path: Path, mode: str) -> None:
     heard: list[tuple[float, str | None]] = []
 
     async def note(progress: float, total: float | None, message: str | None) -> None:

@@ -120,7 +120,7 @@ async def ended(client: Client, uris: list[str]) -> None:
 
 
 @ERAS
-def test_a_store_that_cannot_be_read_is_told(folder: Path, mode: str) -> None:
+def test_a_store_that_cannot_be_read_is_reported(folder: Path, mode: str) -> None:
     (folder.parent / "jobs").write_text("no folder")
 
     async def work(client: Client) -> None:
@@ -140,7 +140,7 @@ def test_what_cannot_be_looked_at_now_is_looked_at_later() -> None:
     assert Resources(Busy()).state("agent-exec://jobs/1/stdout") is None  # type: ignore[arg-type]
 
 
-def test_who_leaves_before_it_was_let_in_is_forgotten() -> None:
+def test_a_client_that_leaves_before_acceptance_is_forgotten() -> None:
     """A client need not wait for one answer before it asks for the next."""
     looks: list[str] = []
     left = threading.Event()
@@ -163,7 +163,7 @@ def test_who_leaves_before_it_was_let_in_is_forgotten() -> None:
     anyio.run(work)
 
 
-def test_growth_is_told_to_who_has_subscribed(folder: Path) -> None:
+def test_subscribers_are_notified_of_new_output(folder: Path) -> None:
     """Until 2025-11-25."""
     heard: list[tuple[float, str]] = []
 
@@ -193,7 +193,7 @@ def test_growth_is_told_to_who_has_subscribed(folder: Path) -> None:
         talk(work, *jobs(*BOTH, "--workspace", folder), message_handler=note)
 
 
-def test_growth_is_told_to_who_listens(folder: Path) -> None:
+def test_listeners_are_notified_of_new_output(folder: Path) -> None:
     """Since 2026-07-28."""
 
     async def work(client: Client) -> None:
@@ -223,7 +223,7 @@ def test_growth_is_told_to_who_listens(folder: Path) -> None:
     talk(work, *jobs(*BOTH, "--workspace", folder), mode="auto")
 
 
-def test_a_flood_is_told_twice_a_second_at_most(folder: Path) -> None:
+def test_a_flood_is_reported_at_most_twice_a_second(folder: Path) -> None:
     heard: list[float] = []
 
     async def note(message: object) -> None:

@@ -54,7 +54,7 @@ def test_nothing_survives_the_server(tmp_path: Path, nothing_left: str, way: str
         wait_until(lambda: not processes_marked(nothing_left))
 
 
-def test_what_a_client_is_told(tmp_path: Path) -> None:
+def test_what_a_client_reads(tmp_path: Path) -> None:
     """Where commands run, what confines them, and hints of the protocol on every tool."""
 
     async def work(client: Client) -> None:

@@ -59,7 +59,7 @@ def test_without_the_extra_all_else_works(cli: Cli, without: dict[str, str]) -> 
         (["--port", "1"], "--port"),
     ],
 )
-def test_what_makes_no_sense_is_told_on_stderr(cli: Cli, words: list[str], said: str) -> None:
+def test_what_makes_no_sense_is_reported_on_stderr(cli: Cli, words: list[str], said: str) -> None:
     if "--rules" in words or "--policy" in words:  # which are read last
         pytest.importorskip("mcp")
     out = cli.raw("mcp", *words)
@@ -69,7 +69,7 @@ def test_what_makes_no_sense_is_told_on_stderr(cli: Cli, words: list[str], said:
 
 
 @pytest.mark.parametrize("most", [7, 10, 16])
-def test_too_few_descriptors_are_told(cli: Cli, most: int) -> None:
+def test_too_few_descriptors_are_reported(cli: Cli, most: int) -> None:
     line = f'ulimit -n {most}; exec "$0" -m agent_exec mcp'
     out = subprocess.run(
         ["sh", "-c", line, sys.executable],

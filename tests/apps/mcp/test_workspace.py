@@ -204,7 +204,7 @@ def test_roots_that_are_no_folders_of_this_machine_hide_no_others(folders: tuple
         assert server.hear()["result"]["structuredContent"]["stdout"] == f"{first}\n"
 
 
-def test_who_calls_while_roots_come_does_not_slip_by(
+def test_a_call_during_the_roots_request_waits_for_them(
     folders: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from agent_exec.apps.mcp.toolset import TOOLSETS, Offer, Settings
@@ -241,7 +241,7 @@ def test_a_folder_whose_name_is_no_text(
     talk(work, *jobs("--toolset", toolset), mode=mode, cwd=odd)
 
 
-def test_a_sandbox_unless_it_is_told_otherwise(folders: tuple[Path, Path, Path], tmp_path: Path) -> None:
+def test_a_sandbox_is_the_default(folders: tuple[Path, Path, Path], tmp_path: Path) -> None:
     first, second, _ = folders
     line = f"echo x > inside; echo x > '{second}/also'; echo x > {tmp_path}/outside"
 

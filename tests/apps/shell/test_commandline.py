@@ -136,7 +136,7 @@ def test_history_is_there_the_next_time(make_app: MakeApp, tmp_path: Path) -> No
     use(make_app(history=str(file)), second)
 
 
-def test_a_history_that_cannot_be_kept_is_told(make_app: MakeApp, tmp_path: Path) -> None:
+def test_a_history_that_cannot_be_kept_is_reported(make_app: MakeApp, tmp_path: Path) -> None:
     (tmp_path / "state").write_text("no folder")
 
     async def story(person: Person) -> None:
@@ -183,7 +183,7 @@ def test_no_key_overtakes_another(app: ShellApp, folder: Path) -> None:
     use(app, story)
 
 
-def test_unknown_commands_and_lines_without_a_slash_are_told(app: ShellApp) -> None:
+def test_unknown_commands_and_lines_without_a_slash_are_reported(app: ShellApp) -> None:
     async def story(person: Person) -> None:
         await person.command("/nothing")
         await person.until(lambda: person.told.startswith("unknown command: nothing"))

@@ -115,7 +115,7 @@ def test_what_is_new_is_seen(app: ShellApp, folder: Path) -> None:
     use(app, story)
 
 
-def test_a_folder_that_vanishes_is_told_and_left(app: ShellApp, folder: Path) -> None:
+def test_a_folder_that_vanishes_is_reported_and_left(app: ShellApp, folder: Path) -> None:
     async def story(person: Person) -> None:
         await person.press("enter")
         shutil.rmtree(folder)
@@ -221,7 +221,7 @@ def test_any_size_will_do(app: ShellApp) -> None:
     use(app, story)
 
 
-def test_a_disk_that_does_not_answer_makes_nobody_wait(
+def test_a_disk_that_does_not_answer_blocks_nothing(
     app: ShellApp, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = threading.Event()

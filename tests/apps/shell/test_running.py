@@ -171,7 +171,7 @@ def test_ctrl_q_twice_leaves(app: ShellApp) -> None:
 
 
 @pytest.mark.parametrize("key", ["o", "s", "a"])
-def test_who_says_yes_has_it_run(make_app: MakeApp, rules: Path, key: str) -> None:
+def test_an_approved_command_runs(make_app: MakeApp, rules: Path, key: str) -> None:
     async def story(person: Person) -> None:
         await person.command("/shell printf hello")
         await asked(person)
@@ -193,7 +193,7 @@ def test_who_says_yes_has_it_run(make_app: MakeApp, rules: Path, key: str) -> No
 
 
 @pytest.mark.parametrize("keys", [["n"], ["escape"], ["enter"], ["right", "left", "enter"]])
-def test_who_says_no_or_nothing_has_it_refused(make_app: MakeApp, rules: Path, keys: list[str]) -> None:
+def test_no_and_no_answer_are_refusals(make_app: MakeApp, rules: Path, keys: list[str]) -> None:
     async def story(person: Person) -> None:
         await person.command("/shell printf hello")
         await asked(person)
@@ -253,7 +253,7 @@ def test_always_is_written_down(make_app: MakeApp, tmp_path: Path, monkeypatch: 
     assert "echo" in file.read_text()
 
 
-def test_what_the_rules_deny_is_told_whole(make_app: MakeApp, rules: Path) -> None:
+def test_what_the_rules_deny_is_reported_whole(make_app: MakeApp, rules: Path) -> None:
     async def story(person: Person) -> None:
         await person.command("/shell rm notes.txt")
         await person.until(lambda: "use trash" in person.told)
@@ -263,7 +263,7 @@ def test_what_the_rules_deny_is_told_whole(make_app: MakeApp, rules: Path) -> No
     use(make_app(rules=str(rules)), story)
 
 
-def test_leaving_while_somebody_is_asked_runs_nothing(make_app: MakeApp, rules: Path) -> None:
+def test_leaving_during_an_approval_runs_nothing(make_app: MakeApp, rules: Path) -> None:
     app = make_app(rules=str(rules))
 
     async def story(person: Person) -> None:
@@ -286,7 +286,7 @@ def test_a_hostile_command_in_the_dialog_breaks_nothing(make_app: MakeApp, rules
     use(make_app(rules=str(rules)), story)
 
 
-def test_without_permission_nothing_runs_and_the_reason_is_told(make_app: MakeApp, folder: Path) -> None:
+def test_without_permission_nothing_runs_and_the_reason_is_reported(make_app: MakeApp, folder: Path) -> None:
     async def story(person: Person) -> None:
         assert "a test says so" in person.told
         assert "shell off" in person.screen

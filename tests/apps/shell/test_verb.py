@@ -69,7 +69,7 @@ def test_rules_that_cannot_be_read_are_refused(cli: Cli, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("words", [["list"], ["--help"], ["shell", "--help"], ["run", "--", "true"]])
-def test_nobody_else_loads_the_library(cli: Cli, words: list[str]) -> None:
+def test_no_other_module_loads_the_library(cli: Cli, words: list[str]) -> None:
     code = (
         "import sys, os; from agent_exec.apps.main import main; status = main(sys.argv[1:]); "
         "sys.stderr.write(' '.join(name for name in sys.modules if name.partition('.')[0] in ('textual', 'rich') "

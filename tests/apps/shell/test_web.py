@@ -141,7 +141,7 @@ def test_an_app_that_does_not_listen_is_ended_by_force(nothing_left: str) -> Non
         wait_until(lambda: not apps(nothing_left) and not sleepers(nothing_left))
 
 
-def test_too_many_tabs_are_told_so(nothing_left: str) -> None:
+def test_too_many_tabs_are_refused(nothing_left: str) -> None:
     async def work(client: Client) -> None:
         await client.enter()
         pages: list[Page] = []
@@ -164,7 +164,7 @@ def test_too_many_tabs_are_told_so(nothing_left: str) -> None:
         visit(server, work)
 
 
-def test_a_slow_browser_slows_its_app_and_nobody_else(nothing_left: str) -> None:
+def test_a_slow_browser_slows_only_its_own_app(nothing_left: str) -> None:
     flood = (
         "import os; os.write(1, b'__GANGLION__\\n')\nwhile True: os.write(1, b'D\\0\\1\\0\\0' + b'x' * 65536)"
     )
@@ -259,7 +259,7 @@ def test_an_app_ends_when_its_input_does(nothing_left: str) -> None:
         assert process.wait(20) == 0
 
 
-def test_an_app_that_cannot_start_is_told_here_and_there() -> None:
+def test_an_app_that_cannot_start_is_reported_here_and_there() -> None:
     async def work(client: Client) -> None:
         await client.enter()
         async with client.page() as page:
@@ -273,7 +273,7 @@ def test_an_app_that_cannot_start_is_told_here_and_there() -> None:
         )
 
 
-def test_an_app_that_crashes_is_told_here_and_there() -> None:
+def test_an_app_that_crashes_is_reported_here_and_there() -> None:
     async def work(client: Client) -> None:
         await client.enter()
         async with client.page() as page:
@@ -290,7 +290,7 @@ def test_an_app_that_crashes_is_told_here_and_there() -> None:
         assert "\x1b" not in told
 
 
-def test_a_program_that_is_no_app_is_told() -> None:
+def test_a_program_that_is_no_app_is_reported() -> None:
     async def work(client: Client) -> None:
         await client.enter()
         async with client.page() as page:

@@ -72,7 +72,7 @@ def test_a_wrong_cookie_is_none() -> None:
         visit(server, work)
 
 
-def test_every_answer_carries_the_headers_of_a_page_that_trusts_nobody() -> None:
+def test_every_answer_has_strict_security_headers() -> None:
     async def work(client: Client) -> None:
         await client.get("/static/page.js")
         for path in ("/nothing", f"/?token={client.server.token}", "/static/page.js", "/static/none"):
@@ -165,7 +165,7 @@ def test_an_app_takes_both_cookie_and_token(nothing_left: str) -> None:
         visit(server, work)
 
 
-def test_what_a_browser_sends_with_its_handshake_is_heard_once_it_is_let_in(nothing_left: str) -> None:
+def test_data_sent_with_the_handshake_is_read_after_acceptance(nothing_left: str) -> None:
     """Frames that come with the head wait for the check of the token; a stranger's are dropped."""
 
     def said(cookie: str, token: str) -> bytes:
@@ -204,7 +204,7 @@ def test_nothing_can_be_sent() -> None:
         visit(server, work)
 
 
-def test_it_hears_this_machine_alone() -> None:
+def test_only_this_machine_can_connect() -> None:
     with serving() as server:
         lines = (
             Path("/proc/net/tcp").read_text().splitlines() + Path("/proc/net/tcp6").read_text().splitlines()
@@ -228,7 +228,7 @@ def test_nonsense_is_answered_and_nothing_is_printed() -> None:
         assert server.errors() == ""
 
 
-def test_a_port_that_is_taken_is_told() -> None:
+def test_a_port_that_is_taken_is_reported() -> None:
     from agent_exec.apps.shell.web.server import listen
     from agent_exec.model.errors import Busy, InvalidArgument
 

@@ -116,7 +116,7 @@ def test_a_page_is_loaded_again_and_a_copied_address_without_token_opens_nothing
         browse(tmp_path / "profile", server.address, work)
 
 
-def test_the_end_of_the_server_is_told_in_the_tab(tmp_path: Path) -> None:
+def test_the_end_of_the_server_is_reported_in_the_tab(tmp_path: Path) -> None:
     async def work(tab: Tab) -> None:
         await tab.sees("ready")
         server.process.terminate()

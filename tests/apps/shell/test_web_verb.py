@@ -31,7 +31,7 @@ def test_without_the_extra_it_says_what_to_install(cli: Cli, tmp_path: Path) -> 
     assert b"Traceback" not in out.stderr
 
 
-def test_a_port_that_cannot_be_had_is_told(cli: Cli) -> None:
+def test_a_port_that_cannot_be_had_is_reported(cli: Cli) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         taken = cli.raw("shell", "--web", "--port", port)
@@ -42,7 +42,7 @@ def test_a_port_that_cannot_be_had_is_told(cli: Cli) -> None:
     assert b"--port takes a number from 0 (any that is free) to 65535; got 65536" in none.stderr
 
 
-def test_a_folder_that_is_not_there_is_told(cli: Cli) -> None:
+def test_a_folder_that_is_not_there_is_reported(cli: Cli) -> None:
     out = cli.raw("shell", "--web", "nowhere")
     assert (out.returncode, out.stdout) == (2, b"")
     assert b"nowhere" in out.stderr

@@ -136,7 +136,7 @@ def test_awaiting_and_waiting_stand_in_one_queue(tmp_path: Path) -> None:
     assert order == ["first", "second", "third", "fourth"]
 
 
-def test_who_is_cancelled_with_the_turn_in_hand_passes_it_on() -> None:
+def test_a_cancelled_holder_passes_its_turn_on() -> None:
     async def main(executor: CommandExecutor) -> None:
         holder = object()
         assert executor._slots.take(holder)
@@ -220,7 +220,7 @@ def test_a_coroutine_that_is_dropped_leaves_nothing(nothing_left: str) -> None:
 
 
 @pytest.mark.parametrize("error", [ValueError, StopIteration, asyncio.CancelledError])
-def test_an_on_output_that_raises_is_heard_by_who_awaits(error: type[BaseException]) -> None:
+def test_an_exception_of_on_output_reaches_the_awaiting_caller(error: type[BaseException]) -> None:
     async def main(executor: CommandExecutor) -> None:
         def fail(_stream: str, _chunk: bytes) -> None:
             raise error("from on_output")

@@ -24,7 +24,7 @@ def executor(limit: int = 1) -> CommandExecutor:
     )
 
 
-def test_a_call_that_nobody_cancels(tmp_path: Path) -> None:
+def test_a_call_that_is_not_cancelled(tmp_path: Path) -> None:
     with executor() as found:
         arguments = {"command": "sh", "args": ["-c", "sleep 0.3; pwd"], "cwd": str(tmp_path)}
         result = ToolHandler(found).handle("execute_command", arguments, Cancel())
@@ -116,7 +116,7 @@ def test_an_event_is_no_cancel() -> None:
         found.execute_command("sh", ["-c", "true"], cancelled=threading.Event())  # type: ignore[arg-type]
 
 
-def test_what_a_model_is_told() -> None:
+def test_what_a_model_reads() -> None:
     told = definition(longest_ms=55_000, sandbox=Profile("read-only"))
     assert told["name"] == "execute_command"
     assert told["parameters"]["additionalProperties"] is False

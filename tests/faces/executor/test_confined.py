@@ -18,7 +18,7 @@ def root(tmp_path: Path) -> Path:
     return place
 
 
-def test_an_executor_protects_its_rules_and_tells(root: Path) -> None:
+def test_an_executor_protects_its_rules_and_reports_changes(root: Path) -> None:
     rules = root / "rules.toml"
     rules.write_text("deny")
     config = agent_exec.CommandExecutorConfig(

@@ -144,7 +144,7 @@ def test_c11_c37_the_streams_are_apart() -> None:
     assert (out.output, out.error) == ("outmore", "err")
 
 
-def test_c11_output_is_text_whatever_it_is() -> None:
+def test_c11_any_output_becomes_text() -> None:
     out = python(made(), "import os; os.write(1, 'é€'.encode()); os.write(2, b'a\\xffb\\0')")
     assert (out.output, out.error) == ("é€", "a\ufffdb\0")
     assert out.metadata.output_size_bytes == 5, "bytes, not characters"
@@ -335,14 +335,14 @@ def test_c30_output_comes_as_it_is_printed(tmp_path: Path) -> None:
     assert seen == [("stdout", b"ready"), ("stderr", b"steady")]
 
 
-def test_c30_what_is_told_is_what_is_kept() -> None:
+def test_c30_callbacks_get_exactly_what_is_kept() -> None:
     seen: list[bytes] = []
     flood = "import os\nwhile True: os.write(1, b'x' * 1000)"
     out = python(made(max_output_bytes=12345), flood, on_output=lambda _, chunk: seen.append(chunk))
     assert b"".join(seen).decode() == out.output == "x" * 12345
 
 
-def test_c38_c41_whatever_a_command_starts_ends_with_it(tmp_path: Path) -> None:
+def test_c38_c41_everything_a_command_starts_ends_with_it(tmp_path: Path) -> None:
     """A grandchild holds the pipes for ten minutes; nobody waits for it, and nobody leaves it."""
     code = (
         "import os, sys, time\n"

@@ -235,7 +235,7 @@ def test_on_output_may_run_another_command() -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 2])
-def test_who_interrupts_the_giving_back_costs_nobody_a_turn(limit: int) -> None:
+def test_an_interrupt_while_releasing_a_slot_loses_no_slot(limit: int) -> None:
     slots = Slots(limit)
     assert all(slots.take(one) for one in range(limit))
     second = slots.queue("second")

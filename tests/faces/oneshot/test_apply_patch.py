@@ -22,7 +22,7 @@ def kit(root: Path, scope: WriteScope = "workspace-write", **settings: object) -
     )
 
 
-def test_files_are_changed_and_told(tmp_path: Path) -> None:
+def test_files_are_changed_and_reported(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     answer = kit(tmp_path).invoke("apply_patch", {"patch": ADD.format("a.txt"), "cwd": "sub"})
     assert answer["data"]["added"] == ["a.txt"]

@@ -95,7 +95,7 @@ def test_an_unknown_provider_is_the_programmers_mistake(kit: Toolkit, provider: 
         kit.tools_for(provider)
 
 
-def test_who_changes_an_answer_changes_nothing_of_ours(kit: Toolkit) -> None:
+def test_changing_an_answer_changes_no_internal_state(kit: Toolkit) -> None:
     before = json.dumps([kit.allowed_tools(), kit.tools_for("openai"), kit.tools_for("mcp")])
     kit.allowed_tools()[0]["parameters"]["properties"].clear()
     kit.tools_for("openai")[0]["function"]["parameters"]["required"].append("x")

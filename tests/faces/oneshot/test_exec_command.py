@@ -209,13 +209,13 @@ def test_e15_e42_a_timeout_keeps_what_was_printed(kit: Toolkit, mode: ShellMode)
     assert found["duration_ms"] >= 1499
 
 
-def test_e42_who_ends_well_when_asked_to_is_still_timed_out(kit: Toolkit) -> None:
+def test_e42_a_command_that_ends_well_on_sigterm_is_still_timed_out(kit: Toolkit) -> None:
     command = ["sh", "-c", "trap 'echo ended; exit 0' TERM; echo ready; while :; do sleep 0.01; done"]
     found = data(kit.exec_command(".", command, timeout_ms=1500, shell_mode="direct"))
     assert (found["timed_out"], found["exit_code"], found["stdout"]) == (True, 124, "ready\nended\n")
 
 
-def test_e42_who_does_not_listen_is_killed(kit: Toolkit) -> None:
+def test_e42_a_command_that_ignores_signals_is_killed(kit: Toolkit) -> None:
     command = ["sh", "-c", "trap '' TERM; echo $$; while :; do sleep 600; done"]
     found = data(kit.exec_command(".", command, timeout_ms=1000))
     assert (found["timed_out"], found["exit_code"]) == (True, 124)
@@ -290,7 +290,7 @@ def test_e31_a_directory_whose_name_is_too_long(kit: Toolkit) -> None:
     assert code(kit.exec_command("x/" * 5000, ["true"])) == "NOT_DIRECTORY"
 
 
-def test_e18_e33_what_nobody_foresaw_is_internal(kit: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_e18_e33_an_unexpected_error_is_internal(kit: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(_command: object, **_settings: object) -> None:
         raise RuntimeError("the unforeseen")
 

@@ -59,7 +59,7 @@ def test_a_directory_that_goes_away_in_the_last_moment(kit: Toolkit, root: Path)
         thread.join()
 
 
-def test_memory_is_bounded_whatever_is_printed(kit: Toolkit) -> None:
+def test_memory_is_bounded_for_any_input(kit: Toolkit) -> None:
     data(kit.exec_command(".", ["true"]))
     before = peak_memory()
     flood = "import os\nfor _ in range(4000): os.write(1, b'\\xf0\\x9f\\x98\\x80' * 25_000)"

@@ -41,7 +41,7 @@ def test_e46_rules_come_before_the_sandbox_and_after_the_shape(make_kit: MakeKit
     assert code(kit.exec_command("..", ["touch", "made"], timeout_ms=0)) == "INVALID_ARGUMENT"
 
 
-def test_who_may_approve_is_asked_and_told_where(make_kit: MakeKit, root: Path) -> None:
+def test_an_approver_learns_the_folder(make_kit: MakeKit, root: Path) -> None:
     asked: list[Request] = []
 
     def approve(request: Request) -> str:
@@ -57,7 +57,7 @@ def test_who_may_approve_is_asked_and_told_where(make_kit: MakeKit, root: Path) 
     assert not (root / "src" / "again").exists()
 
 
-def test_where_nobody_can_be_asked_it_is_denied(make_kit: MakeKit) -> None:
+def test_without_an_approver_it_is_denied(make_kit: MakeKit) -> None:
     for terms in ({}, {"approval_policy": "never"}):
         answer = make_kit(rules=ASKING, **terms).exec_command(".", ["touch", "made"])
         assert code(answer) == "POLICY_DENIED"

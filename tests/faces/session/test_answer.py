@@ -179,7 +179,7 @@ def test_an_answer_is_a_value() -> None:
         (failure("misread", problem="x"), "failed to parse function arguments: x"),
     ],
 )
-def test_what_a_model_is_told_of_failures(failed: ToolFailure, says: str) -> None:
+def test_what_a_model_reads_of_failures(failed: ToolFailure, says: str) -> None:
     """Reference §1.12, and §1.3 and §1.9 for escalation and aborts."""
     assert failed.message == str(failed) == says
     assert failed.code == "tool_failed"

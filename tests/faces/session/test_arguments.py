@@ -359,6 +359,7 @@ def test_the_further_tools() -> None:
         (parse_exec, {"cmd": "", "timeout_ms": 0}, "`timeout_ms` must be a whole number from 1 to 31622400000; got 0"),
         (parse_exec, {"cmd": "", "rows": 0}, "`rows` must be a whole number from 1 to 2000; got 0"),
         (parse_exec, {"cmd": "", "columns": 2001}, "`columns` must be a whole number from 1 to 2000; got 2001"),
+        (parse_exec, {"cmd": "", "rows": 2000, "columns": 126}, "`rows` times `columns` must be at most 250000; got 2000 times 126"),
         (parse_exec, {"cmd": "", "sandbox_permissions": "all"}, "`sandbox_permissions` must be one of use_default, require_escalated; got 'all'"),
         (parse_exec, {"cmd": "", "render": "svg"}, "`render` must be one of text, screen, raw; got 'svg'"),
         (parse_exec, {"cmd": "", "prefix_rule": "git"}, "`prefix_rule` must be an array of strings; got 'git'"),
@@ -397,7 +398,7 @@ def test_arguments_may_be_json() -> None:
 @parsers
 @steady
 @given(data=st.data())
-def test_whatever_is_given_is_taken_or_refused(parse: Any, data: st.DataObject) -> None:
+def test_any_input_is_accepted_or_refused(parse: Any, data: st.DataObject) -> None:
     """Reference §1.1: no other error comes out."""
     names = st.sampled_from([*EXEC_FIELDS, *WRITE_FIELDS, "from", "max_bytes", "input", "x"])
     asked = data.draw(st.dictionaries(names, json_values, max_size=6) | json_values)

@@ -45,7 +45,7 @@ def test_the_tools() -> None:
 
 
 @pytest.mark.parametrize("name", TOOLS)
-def test_a_tool_tells_what_its_parser_takes(name: str) -> None:
+def test_a_schema_matches_its_parser(name: str) -> None:
     """Reference §1.1: additionalProperties false; the schema and the parser agree."""
     parse, fields, required = TOOLS[name]
     schema = schema_of(name)

@@ -137,7 +137,7 @@ def test_no_byte_is_lost_and_none_is_there_twice(store: Caller, cli: Cli, tty: b
     assert 0 < before < len(expected), "it was handed over while it printed"
 
 
-def test_whoever_waits_is_told(store: Caller, cli: Cli) -> None:
+def test_waiters_are_notified(store: Caller, cli: Cli) -> None:
     for tty in (False, True):
         number = store.background("echo before; sleep 600", tty=tty)
         said: list[Any] = []

@@ -42,7 +42,7 @@ def test_with_one(opened: Callable[..., Caller], work: Path, tmp_path: Path) -> 
     assert "not confined" in said
 
 
-def test_somebody_can_be_asked(opened: Callable[..., Caller], work: Path) -> None:
+def test_with_an_approver(opened: Callable[..., Caller], work: Path) -> None:
     box = Profile("read-only", [str(work)])
     asks = "Where a tool takes sandbox_permissions, require_escalated asks the user"
     assert asks in opened(sandbox=box, approver=lambda _request: "no").tools.instructions

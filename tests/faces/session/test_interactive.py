@@ -425,7 +425,7 @@ def test_background_jobs_of_a_shell_do_not_hide_its_prompt(call: Caller) -> None
     assert "Stopped" in told["output"]
 
 
-def test_a_pattern_that_never_ends_holds_up_nobody(call: Caller) -> None:
+def test_a_pattern_that_never_ends_blocks_nothing(call: Caller) -> None:
     """Some patterns take for ever on some texts; the deadline and every other call must not wait for them."""
     number = call.asked("printf 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!'; exec cat")
     found = call.type(number, "x", wait_for="match:(a+)+$", yield_time_ms=250)

@@ -55,7 +55,7 @@ def test_a_character_is_not_cut_in_two_by_an_answer(call: Caller, work: Path) ->
             assert (first["streams"]["stdout"], second["streams"]["stdout"]) == ("a", "日b\ufffd")
 
 
-def test_what_was_not_kept_is_told(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_not_kept_is_reported(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     """More than the quota: counts and offsets are true, and nothing is promised that is gone."""
     monkeypatch.setattr(
         "agent_exec.faces.session.running.Transcript", lambda folder: Transcript(folder, 1 << 20)
@@ -82,7 +82,7 @@ def test_what_was_not_kept_is_told(call: Caller, monkeypatch: pytest.MonkeyPatch
     fastjsonschema.compile(definitions()["exec_command"]["output_schema"])(told)
 
 
-def test_what_a_full_disk_did_not_take_is_told(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_full_disk_did_not_take_is_reported(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

@@ -245,7 +245,7 @@ def test_close_ends_everything(opened: Callable[..., Caller], nothing_left: str,
     call.tools.close()
 
 
-def test_close_while_somebody_waits(opened: Callable[..., Caller]) -> None:
+def test_close_during_a_wait(opened: Callable[..., Caller]) -> None:
     """Reference §3: also those who wait are answered."""
     call = opened()
     number = call.background("sleep 600")

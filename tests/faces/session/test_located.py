@@ -81,7 +81,7 @@ def test_more_than_is_held(call: Caller) -> None:
     assert (located["from"], told["cursor"] - located["to"]) == (len(head), len(tail))
 
 
-def test_rendered_text_tells_what_it_was_made_from(call: Caller) -> None:
+def test_rendered_text_names_its_source_range(call: Caller) -> None:
     """§1.10: of interpreted text, the range that the answer covers."""
     told = call.run(
         "seq 2000", tty=True, wait_for="exit", yield_time_ms=30_000, max_output_tokens=10, render="text"
@@ -154,7 +154,7 @@ def test_a_character_on_the_seam(call: Caller, work: Path) -> None:
     assert told["output"] == "x" + "é" * 300_000
 
 
-def test_a_call_of_the_tool_as_it_is_told(opened: Callable[..., Caller]) -> None:
+def test_a_call_by_the_tools_own_schema(opened: Callable[..., Caller]) -> None:
     """What is located can be passed on as it stands, but for its length."""
     call = opened()
     (located,) = call.run("seq 20000", max_output_tokens=100)["omitted"]

@@ -135,7 +135,7 @@ def test_a_folder_that_is_not_there(call: Caller, work: Path) -> None:
     assert result.is_error
 
 
-def test_nobody_is_asked(opened: Callable[..., Caller], work: Path) -> None:
+def test_no_approval_is_requested(opened: Callable[..., Caller], work: Path) -> None:
     """Seed §3.3: before policy and approval."""
     call = opened(gate=Gate(None, approval="never"))
     assert call("exec_command", cmd=heredoc(ADD)).text == INTERCEPTED

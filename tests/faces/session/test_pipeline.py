@@ -16,7 +16,7 @@ def notes(call: Caller, cmd: str, **given: object) -> list[str]:
 
 @pytest.mark.parametrize("login", [False, True])
 @pytest.mark.parametrize("tty", [False, True])
-def test_a_first_part_that_failed_is_told(call: Caller, login: bool, tty: bool) -> None:
+def test_a_first_part_that_failed_is_reported(call: Caller, login: bool, tty: bool) -> None:
     (note,) = notes(call, "(exit 3) | cat | tail -1", login=login, tty=tty)
     assert note.endswith("others failed: 3 | 0 | 0")
 
@@ -33,7 +33,7 @@ def test_a_first_part_that_failed_is_told(call: Caller, login: bool, tty: bool) 
         "exec cat /dev/null | cat",
     ],
 )
-def test_what_did_not_fail_or_is_no_secret_is_not_told(call: Caller, cmd: str) -> None:
+def test_what_did_not_fail_or_is_no_secret_is_not_reported(call: Caller, cmd: str) -> None:
     assert notes(call, cmd) == []
 
 

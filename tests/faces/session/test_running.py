@@ -65,7 +65,7 @@ def test_escalation_needs_on_request(
     untouched(call, work, nothing_left)
 
 
-def test_escalation_needs_somebody(opened: Callable[..., Caller], work: Path, nothing_left: str) -> None:
+def test_escalation_needs_an_approver(opened: Callable[..., Caller], work: Path, nothing_left: str) -> None:
     """Issue 6: unless someone can be asked."""
     call = opened(gate=Gate(None))
     said = call.refused("exec_command", cmd="touch made", sandbox_permissions="require_escalated")
@@ -97,7 +97,7 @@ def test_escalation_is_asked_for(opened: Callable[..., Caller], work: Path, noth
     assert "I must" in approver.asked[0].verdict.reason
 
 
-def test_use_default_asks_nobody(opened: Callable[..., Caller]) -> None:
+def test_use_default_does_not_ask(opened: Callable[..., Caller]) -> None:
     """Reference §1.1."""
     approver = Approver()
     call = opened(approver=approver)

@@ -52,7 +52,7 @@ def holding(call: Caller, number: int) -> Held:
     return held
 
 
-def test_whoever_waits_for_a_turn_can_give_up(call: Caller) -> None:
+def test_a_wait_for_a_turn_can_be_cancelled(call: Caller) -> None:
     """§1.9, the text of an aborted write_stdin; §1.13, serialised."""
     number = call.background("cat", tty=True)
     first = holding(call, number)
@@ -78,7 +78,7 @@ def test_a_turn_comes_when_the_other_goes(call: Caller) -> None:
     assert call.told("kill_session", session_id=number)["signal"]
 
 
-def test_a_kill_is_not_kept_by_whoever_waits(call: Caller) -> None:
+def test_a_kill_does_not_wait_for_a_waiting_call(call: Caller) -> None:
     number = call.background("sleep 600")
     first = holding(call, number)
     assert call.told("kill_session", session_id=number)["exit_code"] == 143

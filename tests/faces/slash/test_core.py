@@ -299,7 +299,7 @@ except KeyboardInterrupt:
     assert out.stdout == "True SIGKILL\n"
 
 
-def test_the_interface_is_told_of_each_change(make_core: MakeCore, folder: Path) -> None:
+def test_the_interface_is_notified_of_each_change(make_core: MakeCore, folder: Path) -> None:
     told: list[tuple[str, str]] = []
     core = make_core(on_change=lambda one: told.append((one.request.line, one.state)))
     run(core, "/shell true", folder)
@@ -323,7 +323,7 @@ def test_a_mistake_of_the_interface_harms_no_command(
     assert "must not close its own core" in seen[0]
 
 
-def test_a_folder_that_vanishes_is_told(core: SlashCore, folder: Path) -> None:
+def test_a_folder_that_vanishes_is_reported(core: SlashCore, folder: Path) -> None:
     gone = folder / "gone"
     assert "no working dir" in refused(core, "/shell ls", gone).text
     gone.mkdir()
@@ -399,7 +399,7 @@ while not len(core.view): time.sleep(0.001)
     assert not (folder / "made").exists()
 
 
-def test_a_machine_without_resources_is_told_and_got_over(folder: Path) -> None:
+def test_a_lack_of_resources_is_reported_and_passes(folder: Path) -> None:
     code = f"""
 import os, resource
 from agent_exec.faces.slash.core import SlashCore
@@ -425,7 +425,7 @@ with SlashCore(ShellPermission(True, env=dict(os.environ))) as core:
     assert lines[-1].startswith("Success shell: exit=0 ")
 
 
-def test_whoever_is_asked_may_take_long_and_others_run_meanwhile(make_core: MakeCore, folder: Path) -> None:
+def test_a_slow_approval_does_not_block_others(make_core: MakeCore, folder: Path) -> None:
     answer = threading.Event()
 
     def approver(_request: Request) -> str:

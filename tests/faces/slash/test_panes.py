@@ -51,7 +51,7 @@ def test_huge_folders_are_bounded(folder: Path) -> None:
     assert (len(found.entries) <= 2, found.more) == (True, True)
 
 
-def test_a_folder_that_is_gone_is_told(folder: Path) -> None:
+def test_a_folder_that_is_gone_is_reported(folder: Path) -> None:
     gone = str(folder / "gone\x1b")
     assert listing(gone) == Listing(gone, problem=f"{folder}/gone␛: No such file or directory")
     assert listing("a\0b").problem.endswith("this is no path")
@@ -72,7 +72,7 @@ def test_the_beginning_of_a_file_is_shown(folder: Path) -> None:
     assert preview(str(file)) == Preview("text")
 
 
-def test_what_is_no_text_is_told(folder: Path) -> None:
+def test_what_is_no_text_is_reported(folder: Path) -> None:
     (folder / "nul").write_bytes(b"text\0")
     assert preview(str(folder / "nul")) == Preview("binary", ("binary, 5 bytes",))
     (folder / "noise").write_bytes(b"\xff\xfe" * 1000)

@@ -260,7 +260,7 @@ def test_s08_programs_of_the_path_may_be_named_by_their_path(folder: Path) -> No
     assert "no program is called" in escapes(folder, "-c")
 
 
-def test_s08_absurd_arguments_are_told_at_once(folder: Path) -> None:
+def test_s08_absurd_arguments_are_reported_at_once(folder: Path) -> None:
     assert "equals signs" in escapes(folder, "x", "=a/" * 10_000)
     check(folder, "x", "a/" * 15_000)
     (folder / "out").symlink_to("/etc")

@@ -20,7 +20,7 @@ def test_s09_the_environment_allows(folder: Path, value: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["0", "false", "no", "off", "maybe", "2", "truee"])
-def test_s09_s37_the_environment_denies_whatever_the_file_says(folder: Path, value: str) -> None:
+def test_s09_s37_the_environment_overrides_the_file(folder: Path, value: str) -> None:
     assert not read(folder, '{"allow_shell": true}', OX_ALLOW_SHELL=value).allowed
 
 
@@ -39,7 +39,7 @@ def test_s09_the_file_decides_where_the_environment_says_nothing(folder: Path) -
         *("[" * 100_000, '{"allow_shell": true} x', "\0"),
     ],
 )
-def test_s09_a_broken_file_allows_nothing_and_is_told(folder: Path, config: str) -> None:
+def test_s09_a_broken_file_allows_nothing_and_is_reported(folder: Path, config: str) -> None:
     found = read(folder, config)
     assert not found.allowed
     assert "ox-config.json" in found.problem

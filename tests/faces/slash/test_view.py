@@ -100,7 +100,7 @@ def kept(chunks: list[tuple[bool, bytes]], max_bytes: int, max_lines: int) -> li
     st.booleans(),
 )
 @settings(deadline=None)
-def test_s27_s28_exactly_the_last_lines_whatever_comes(
+def test_s27_s28_exactly_the_last_lines_of_any_output(
     chunks: list[tuple[bool, bytes]], max_bytes: int, max_lines: int, watched: bool
 ) -> None:
     view = ShellOutputView(max_bytes, max_lines)
@@ -119,7 +119,7 @@ def test_s27_s28_exactly_the_last_lines_whatever_comes(
     assert len(view) <= max_lines
 
 
-def test_s27_s33_memory_is_flat_whatever_comes() -> None:
+def test_s27_s33_memory_is_flat_for_any_output() -> None:
     view = ShellOutputView()
     shapes = [b"x" * 79 + b"\n", b"\n", b"y" * 100, b"z" * 5000 + b"\n", b"\xff\x00\n"]
     tracemalloc.start()

@@ -123,7 +123,7 @@ attempt("fanotify", lambda: os.close(syscall(ARGS["fanotify_init"], 0x200, os.O_
 """
 
 
-def test_who_is_told_of_changes(worlds: Worlds) -> None:
+def test_which_clients_are_notified_of_changes(worlds: Worlds) -> None:
     """There are 128 of each for a user, and a program that gets none does not start."""
     world = worlds()
     found = world.python(NOTICES, args=NUMBERS).results

@@ -26,7 +26,7 @@ from sandbox.attacks.test_counted import (
     test_huge_pages,
     test_urgency_and_crashes,
     test_what_the_machine_has_once,
-    test_who_is_told_of_changes,
+    test_which_clients_are_notified_of_changes,
 )
 from sandbox.attacks.test_files import CHANGES, test_the_kernel_cannot_be_configured
 from sandbox.attacks.test_kernel import (
@@ -40,7 +40,7 @@ from sandbox.attacks.test_kernel import (
 )
 from sandbox.attacks.test_network import (
     test_an_empty_list_is_no_network,
-    test_nobody_outside_is_reached,
+    test_no_process_outside_is_reached,
     test_odd_sockets_are_refused,
 )
 from sandbox.attacks.test_processes import (
@@ -67,8 +67,8 @@ __all__ = [
     "test_huge_pages",
     "test_mounts_stay",
     "test_no_namespaces_below",
+    "test_no_process_outside_is_reached",
     "test_no_reaching_into_other_processes",
-    "test_nobody_outside_is_reached",
     "test_nothing_outlives_a_caller_that_is_killed",
     "test_numbers_from_elsewhere",
     "test_odd_sockets_are_refused",
@@ -77,7 +77,7 @@ __all__ = [
     "test_the_kernel_cannot_be_configured",
     "test_urgency_and_crashes",
     "test_what_the_machine_has_once",
-    "test_who_is_told_of_changes",
+    "test_which_clients_are_notified_of_changes",
 ]
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Landlock is Linux's")
@@ -258,7 +258,7 @@ _X86 = {"tgkill": 234, "tkill": 200, "rt_sigqueueinfo": 129, "rt_tgsigqueueinfo"
 _ARM = {"tgkill": 131, "tkill": 130, "rt_sigqueueinfo": 138, "rt_tgsigqueueinfo": 240}
 
 
-def test_nobody_outside_is_signalled(world: World) -> None:
+def test_no_process_outside_is_signalled(world: World) -> None:
     """Case 48: by none of the ways, nor by a signal to everybody (one that harms nobody if it arrives)."""
     calls = _ARM if machine() == "aarch64" else _X86
     with bystander(world.runner) as process:
@@ -309,7 +309,7 @@ for who, target in targets.items():
 """
 
 
-def test_nobody_is_looked_into(world: World) -> None:
+def test_no_process_is_inspected(world: World) -> None:
     """Case 49: not the caller, not the factory, not the command's own helper, which has the caller's secrets."""
     target = world.runner.process.pid
     free = world.python(LOOKS, boxed=False, args={"target": target, "above": False}).made
@@ -374,7 +374,7 @@ while True:
 """
 
 
-def test_who_kills_its_helper_ends_with_it(warm: World) -> None:
+def test_a_command_that_kills_its_helper_ends_too(warm: World) -> None:
     """The helper is in the same domain, so a command may kill it; nothing is won by that."""
     for number in (signal.SIGKILL, signal.SIGSTOP):
         key, value = (mark := f"ATTACK_MARK=e{uuid.uuid4().hex}").split("=")
@@ -388,7 +388,7 @@ def test_who_kills_its_helper_ends_with_it(warm: World) -> None:
         assert warm.python("print('usable')").out == "usable\n"
 
 
-def test_who_stops_its_helper_again_and_again(warm: World) -> None:
+def test_a_command_that_stops_its_helper_repeatedly(warm: World) -> None:
     """It cannot keep its end from coming: it is timed out, or the helper is given up."""
     code = r"""
 helper = os.getppid()
@@ -413,7 +413,7 @@ def test_everybody_of_the_box_killed_by_one(warm: World) -> None:
     assert ended(mark)
 
 
-def test_a_helper_that_was_slowed_down_serves_nobody_else(warm: World) -> None:
+def test_a_helper_that_was_slowed_down_is_not_reused(warm: World) -> None:
     """What a command does to its helper, the next command would inherit."""
     tell = (
         "print(os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0), sorted(os.sched_getaffinity(0)))"
@@ -471,7 +471,7 @@ def _gap(answer: Any, word: str) -> bool:
     return any(word in gap for gap in answer.sandbox["unenforced"])
 
 
-def test_the_gaps_are_told_and_true(world: World) -> None:
+def test_the_gaps_are_reported_and_true(world: World) -> None:
     """Case 60: what is not enforced is in `unenforced`; should it be enforced one day, the words must go."""
     (world.root / ".git").mkdir()
     (world.root / ".git" / "config").write_text("")
@@ -593,7 +593,7 @@ spill(ROOT + "/done")
     assert not (world.root / "hit").exists()
 
 
-def test_nobody_outside_waits_for_a_box_to_open_a_file(world: World) -> None:
+def test_no_process_outside_waits_for_a_box_to_open_a_file(world: World) -> None:
     """A lease keeps others from opening a file. A lock only tells others who ask for it, and is a known gap."""
     code = r"""
 def leased():

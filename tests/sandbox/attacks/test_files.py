@@ -304,7 +304,7 @@ except OSError:
     assert world.python(code).out.strip() == "0"
 
 
-def test_a_hard_link_made_before_is_told(world: World) -> None:
+def test_a_hard_link_made_before_is_reported(world: World) -> None:
     """Case 7: no box can see it; so the plan says so."""
     os.link(world.out / "v01", world.root / "alias")
     from agent_exec.sandbox.plan.plan import make_plan

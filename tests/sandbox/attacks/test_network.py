@@ -47,7 +47,7 @@ attempt("/dev/tcp", by_shell)
 """
 
 
-def test_nobody_outside_is_reached(worlds: Worlds) -> None:
+def test_no_process_outside_is_reached(worlds: Worlds) -> None:
     numbers = {"socket": 198 if platform.machine() == "aarch64" else 41}
     free = worlds()
     with listeners(free) as (where, visitors):

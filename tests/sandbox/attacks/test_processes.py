@@ -33,7 +33,7 @@ attempt("group", lambda: os.getpgid(target))
 """
 
 
-def test_nobody_outside_is_signalled(world: World) -> None:
+def test_no_process_outside_is_signalled(world: World) -> None:
     """Cases 48 and 50: the caller, the factory, the other boxes are not there."""
     target = world.runner.process.pid
     free = world.python(SIGNALS, boxed=False, args={"target": target})

@@ -245,7 +245,7 @@ attempt("all moved", lambda: os.rename(G, ROOT + "/x"))
     assert not (world.root / ".git" / "commondir").exists()
 
 
-def test_what_is_missing_is_told_and_taken_away(worlds: Worlds) -> None:
+def test_what_is_missing_is_reported_and_taken_away(worlds: Worlds) -> None:
     """Case 25: what appears is taken away; nothing is put into the workspace to prevent it."""
     world = worlds()
     plan = make_plan(Profile("workspace-write", [str(world.root)]), home="/nowhere")

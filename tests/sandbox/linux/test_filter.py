@@ -90,7 +90,7 @@ def test_another_architecture_is_killed(architecture: str, net: str) -> None:
 @pytest.mark.parametrize(
     "number", [NEWEST + 1, 512, 547, 0x40000000, 0x40000029, 0x4000010C, 0x7FFFFFFF, 0xFFFFFFFF]
 )
-def test_numbers_that_nobody_knows_are_absent(number: int) -> None:
+def test_unknown_numbers_are_absent(number: int) -> None:
     for architecture in ARCHITECTURES:
         filter_ = program(architecture=architecture)
         assert read(judge(filter_, AUDIT[architecture], number)) == ENOSYS

@@ -169,7 +169,7 @@ def test_a_link_is_no_root(folders: tuple[Path, Path]) -> None:
     assert "allowed" not in run(body)
 
 
-def test_who_may_not_restrict_is_told() -> None:
+def test_a_process_that_may_not_restrict_itself_reports_it() -> None:
     def body() -> int:
         privileges.drop_capabilities()
         return errno_of(landlock.Ruleset().restrict_self)

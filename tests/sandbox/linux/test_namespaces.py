@@ -35,7 +35,7 @@ def test_the_network_can_be_kept() -> None:
 
 
 @WHO
-def test_the_death_of_the_parent_is_still_heard_of(user: bool) -> None:
+def test_the_death_of_the_parent_is_still_noticed(user: bool) -> None:
     """A change of credentials undoes the wish to die with the parent; entering a user namespace must not."""
 
     def body() -> int:

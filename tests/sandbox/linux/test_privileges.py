@@ -82,7 +82,7 @@ def test_no_new_privileges() -> None:
     assert not before or privileges.no_new_privs_set()
 
 
-def test_nobody_looks_into_it() -> None:
+def test_it_is_not_inspected() -> None:
     def look() -> int:
         return errno_of(lambda: Path(f"/proc/{os.getppid()}/environ").read_bytes())
 
@@ -193,7 +193,7 @@ def test_it_dies_with_its_parent() -> None:
     os.close(reader)
 
 
-def test_a_parent_that_is_gone_is_told() -> None:
+def test_a_parent_that_is_gone_is_reported() -> None:
     assert run(lambda: errno_of(privileges.die_with_parent, os.getppid() + 1)) == ESRCH
 
 

@@ -35,7 +35,7 @@ def test_a_slow_head_is_cut_off_however_it_drips() -> None:
         assert heard.startswith(b"HTTP/1.1 408 ")
 
 
-def test_who_says_nothing_is_let_go() -> None:
+def test_a_silent_client_is_disconnected() -> None:
     with served("a.com", limits=Limits(head_seconds=0.2)) as proxy, proxy.connect() as client:
         assert read_all(client) == b""
         assert proxy.told == []
@@ -76,7 +76,7 @@ def test_a_host_that_does_not_answer_is_said() -> None:
             filler.close()
 
 
-def test_a_resolver_that_hangs_is_said_and_holds_up_nobody() -> None:
+def test_a_resolver_that_hangs_is_said_and_blocks_nothing() -> None:
     go = threading.Event()
     done = threading.Event()
 

@@ -93,7 +93,7 @@ def test_the_name_of_the_tunnel_is_passed_on() -> None:
         assert not proxy.denials()
 
 
-def test_another_name_is_refused_and_told() -> None:
+def test_another_name_is_refused_and_reported() -> None:
     with tunnels(GOOD, "also.good.example") as (server, proxy, heard):
         for name in (EVIL, "also.good.example", f"x.{GOOD}", None):
             with proxy.opened(GOOD, server.port) as client:

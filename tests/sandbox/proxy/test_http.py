@@ -147,7 +147,7 @@ def test_an_empty_list_allows_nothing() -> None:
         "wild.org:443",
     ],
 )
-def test_tricks_of_spelling_reach_nobody(target: str) -> None:
+def test_tricks_of_spelling_reach_no_host(target: str) -> None:
     with served("allowed.com", "*.wild.org") as proxy:
         answer = proxy.ask(f"CONNECT {target} HTTP/1.1\r\nHost: allowed.com\r\n{AUTH}\r\n".encode())
         assert re.match(rb"HTTP/1\.1 40[03] ", answer)
@@ -167,7 +167,7 @@ def test_tricks_of_spelling_reach_nobody(target: str) -> None:
         "Authorization: Basic eDp5\r\n",
     ],
 )
-def test_without_the_token_nobody_is_served(credentials: str) -> None:
+def test_without_the_token_no_request_is_served(credentials: str) -> None:
     with origin(echo) as server, served(f"127.0.0.1:{server.port}") as proxy:
         client, head = proxy.tunnel("127.0.0.1", server.port, credentials)
         client.close()
@@ -309,7 +309,7 @@ def test_a_response_that_is_cut_off_does_not_look_whole() -> None:
         proxy.get("127.0.0.1", server.port)
 
 
-def test_nobody_there_is_said() -> None:
+def test_an_absent_peer_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with served(f"127.0.0.1:{port}", "gone.com", resolve=lambda *_: []) as proxy:
@@ -331,7 +331,7 @@ def test_a_resolver_that_fails_is_said() -> None:
         assert b"502 Bad Gateway (b.com:80: the name cannot be resolved: ValueError" in proxy.get("b.com", 80)
 
 
-def test_a_head_request_hears_no_body() -> None:
+def test_a_head_request_gets_no_body() -> None:
     with served() as proxy:
         answer = proxy.ask(f"HEAD http://a.com/ HTTP/1.1\r\nHost: a.com\r\n{AUTH}\r\n".encode())
         assert answer.endswith(b"\r\n\r\n")

@@ -80,7 +80,7 @@ def test_a_reset_is_passed_on() -> None:
 
 
 @pytest.mark.parametrize("way", ["down", "up"])
-def test_who_does_not_read_holds_up_who_sends(way: str) -> None:
+def test_a_client_that_does_not_read_slows_its_sender(way: str) -> None:
     """Nothing piles up in the proxy: a sender comes to a stop."""
     moved = [0]
     go = threading.Event()
@@ -155,7 +155,7 @@ def test_a_large_response_of_plain_http_is_exact() -> None:
         assert b"".join(got) == data
 
 
-def test_an_answer_before_the_whole_request_is_heard() -> None:
+def test_an_answer_before_the_whole_request_is_read() -> None:
     def refuse(client: socket.socket) -> None:
         client.recv(1000)
         client.sendall(b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")

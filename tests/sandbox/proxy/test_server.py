@@ -39,7 +39,7 @@ def test_it_needs_a_listening_socket() -> None:
         serve(listener.fileno(), ["https://a.com"], "t")
 
 
-def test_who_holds_a_copy_of_the_listener_keeps_nobody_waiting() -> None:
+def test_a_copy_of_the_listener_delays_no_client() -> None:
     with socket.create_server(("127.0.0.1", 0)) as copy:
         proxy = serve(copy.dup().detach(), [], "t")
         proxy.close()
@@ -77,7 +77,7 @@ def test_plain_http_for_an_old_client() -> None:
         assert b"Connection: close" in answer
 
 
-def test_nobody_pays_for_it_who_does_not_use_it() -> None:
+def test_it_costs_nothing_unless_used() -> None:
     code = "import sys, agent_exec.sandbox; sys.exit(any('proxy' in name for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

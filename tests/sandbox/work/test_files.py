@@ -126,7 +126,7 @@ def test_a_workspace_that_is_shared_by_a_group(space: Space) -> None:
     assert "Operation not permitted" in space.sh("chmod g+s tree 2>&1 || true")
 
 
-def test_an_archive_of_somebody_else_s_files_unpacks(space: Space) -> None:
+def test_an_archive_with_foreign_owners_unpacks(space: Space) -> None:
     """tar gives files their owners when root unpacks it; a box knows no user but the caller."""
     need("tar")
     import io

@@ -22,7 +22,7 @@ def theirs(site: Path) -> Iterator[Space]:
         user.close()
 
 
-def test_who_it_is(theirs: Space) -> None:
+def test_its_identity(theirs: Space) -> None:
     assert theirs.sh("id -u; tr -s ' ' </proc/self/uid_map") == f"{NOBODY}\n {NOBODY} {NOBODY} 1\n"
     assert (
         theirs.sh("! unshare -U true 2>/dev/null; ! mount -t tmpfs none /tmp 2>/dev/null; echo no") == "no\n"

@@ -319,7 +319,7 @@ def test_rights_inside(space: Space) -> None:
 
 @each_user
 @pytest.mark.parametrize("what", ["get_context('forkserver').Pool(1)", "Manager()"])
-def test_what_listens_on_a_socket_of_the_file_system_is_told_why(space: Space, what: str) -> None:
+def test_a_server_on_a_unix_socket_learns_why_it_fails(space: Space, what: str) -> None:
     """A known limit: no AF_UNIX. From 3.14 on, `forkserver` is how Python starts processes by default."""
     (space.root / "fs.py").write_text(f"import multiprocessing as m\nif __name__ == '__main__': m.{what}\n")
     out = space.run(space.python, "fs.py")

@@ -134,7 +134,7 @@ def test_a_stop_is_polite_then_by_force(
     assert (out.signal, out.exit_code, out.stdout, out.stderr) == ending
 
 
-def test_a_stopped_command_hears_that_it_has_to_end(room: Space, nothing_left: str) -> None:
+def test_a_stopped_command_gets_the_polite_signal(room: Space, nothing_left: str) -> None:
     with Engine() as engine:
         line = "trap 'exit 5' TERM; kill -STOP $$; exit 600"
         command = Command(["sh", "-c", line], cwd=room.root, limits=Limits(grace=1000))
@@ -192,7 +192,7 @@ def test_a_storm_of_forks_is_ended_by_us_and_not_by_itself(room: Space, nothing_
         assert left(nothing_left, "storm.py") == {}
 
 
-def test_a_box_that_somebody_outside_stops_goes_on(room: Space, nothing_left: str) -> None:
+def test_a_box_stopped_from_outside_continues(room: Space, nothing_left: str) -> None:
     with Engine() as engine:
         command = Command(["sleep", "600.75"], cwd=room.root, limits=Limits(timeout=1))
         run = engine.start(command, sandbox=room.profile)
@@ -203,7 +203,7 @@ def test_a_box_that_somebody_outside_stops_goes_on(room: Space, nothing_left: st
         assert run.outcome().timed_out
 
 
-def test_what_is_left_is_ended_and_told(room: Space, nothing_left: str) -> None:
+def test_what_is_left_is_ended_and_reported(room: Space, nothing_left: str) -> None:
     out = room.run(*room.child("daemon"))
     assert (out.exit_code, out.leaked) == (0, True)
     assert left(nothing_left, "daemon.py") == {}
@@ -369,7 +369,7 @@ def test_an_exception_in_on_output_ends_the_tree_and_is_raised(
     assert room.run("true").ok
 
 
-def test_who_the_pid_is(room: Space) -> None:
+def test_the_identity_of_a_pid(room: Space) -> None:
     """The command's own number, in its own namespace: not one that means anything outside."""
     out = room.run("sh", "-c", "echo $$")
     assert out.stdout_text.strip() == str(out.pid)

@@ -8,6 +8,7 @@ from agent_exec.faces.session.definitions import (
     MAX_BYTES,
     MAX_OUTPUT_TOKENS,
     MOST_BYTES,
+    MOST_CELLS,
     MOST_YIELD_MS,
     PERMISSIONS,
     RENDERS,
@@ -134,6 +135,7 @@ def parse_exec(arguments: object, terms: "Terms" = USUAL) -> ExecArguments:
             "`justification` was given without `sandbox_permissions`; set `sandbox_permissions` "
             f"explicitly ({' or '.join(PERMISSIONS)}), or leave `justification` out"
         )
+    check_size(parsed.rows, parsed.columns)
     if parsed.separate_streams and parsed.tty:
         raise ToolFailure("a terminal has one stream; set `tty` or `separate_streams`, not both")
     if parsed.render == "screen" and not parsed.tty:
@@ -167,6 +169,14 @@ def parse_read(arguments: object) -> tuple[int, int, int]:
     """Return the session of read_output, the offset of the first byte and the most bytes to read."""
     given = parse("read_output", arguments)
     return given["session_id"], given.get("from", 0), min(given.get("max_bytes", MAX_BYTES), MOST_BYTES)
+
+
+def check_size(rows: int, columns: int) -> None:
+    """Raise a ToolFailure for a terminal whose screen would take too much memory."""
+    if rows * columns > MOST_CELLS:
+        raise _misread(
+            f"`rows` times `columns` must be at most {MOST_CELLS}; got {rows} times {columns}", "rows"
+        )
 
 
 def parse_id(arguments: object) -> int:

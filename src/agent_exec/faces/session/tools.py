@@ -4,7 +4,14 @@ import os
 from time import time
 
 from agent_exec.faces.session.answer import gone
-from agent_exec.faces.session.arguments import parse, parse_exec, parse_id, parse_read, parse_write
+from agent_exec.faces.session.arguments import (
+    check_size,
+    parse,
+    parse_exec,
+    parse_id,
+    parse_read,
+    parse_write,
+)
 from agent_exec.faces.session.definitions import USUAL, definitions, instructions
 from agent_exec.faces.session.failures import ToolFailure, failure
 from agent_exec.faces.session.running import Sessions
@@ -164,6 +171,7 @@ class SessionTools:
 
     def _resize(self, given: object, _cancelled: "Cancel | None") -> Result:
         number, rows, columns = (parse("resize", given)[name] for name in ("session_id", "rows", "columns"))
+        check_size(rows, columns)
         session = self.sessions.find(number, "resize")
         if not session.command.tty:
             raise failure("no_terminal", tool="resize")
