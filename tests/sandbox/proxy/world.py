@@ -10,6 +10,7 @@ from typing import Any
 from agent_exec.sandbox.proxy.log import Decision
 from agent_exec.sandbox.proxy.server import Limits, Proxy, serve, variables
 from agent_exec.sandbox.report.report import refused_hosts
+from support import wait_until
 
 TOKEN = "s3cret"
 AUTH = f"Proxy-Authorization: Basic {base64.b64encode(f'agent-exec:{TOKEN}'.encode()).decode()}\r\n"
@@ -52,6 +53,7 @@ class Origin:
 
     def wait_until_served(self) -> None:
         """Wait until every connection has been served."""
+        wait_until(lambda: len(self._threads) == self.accepted)
         for thread in self._threads:
             thread.join(SECONDS)
 
