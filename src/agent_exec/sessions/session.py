@@ -216,6 +216,10 @@ class Session:
 
         False if that takes longer than so many seconds, or if `cancel` is set first.
         """
+        with self._turn:
+            if not self._in_turn:  # as a rule
+                self._in_turn = True
+                return True
         cancel = cancel or Cancel()
         with cancel.calling(self._wake_turn), self._turn:
             self._turn.wait_for(lambda: not self._in_turn or cancel.is_set(), seconds)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     Range = tuple[int, int]
 
 BYTES_A_TOKEN = 4
+_HEADER = 1000
+"""More bytes than the lines of an answer without notes take."""
 _STRIDE = 1 << 10
 
 
@@ -147,8 +149,11 @@ def fit(
         streams = whole.streams and {name: cut_middle(text, tokens) for name, text in whole.streams.items()}
         return whole.replace(output=output, cut=missing, dropped=lost, streams=streams)
 
-    answer = cut(tokens)
     room = tokens * BYTES_A_TOKEN * 6 // 5
+    more = omitted or whole.streams or whole.notes or whole.changes
+    if not more and len(whole.output) * BYTES_A_TOKEN + _HEADER < min(room, tokens * BYTES_A_TOKEN):
+        return whole  # it fits by far, as a rule
+    answer = cut(tokens)
     if size_of(answer.text()) <= room:
         return answer
     bare = cut(0)
