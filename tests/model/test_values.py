@@ -9,6 +9,7 @@ from agent_exec import Command, Limits, Terminal
 from agent_exec.model import errors
 from agent_exec.model.command import Variables
 from agent_exec.model.errors import AgentExecError, InvalidArgument
+from agent_exec.model.value import Value
 
 
 @pytest.mark.parametrize(
@@ -145,3 +146,31 @@ def test_variables_are_checked_once_and_added_to() -> None:
     assert Command(["true"], env=more).env is more
     with pytest.raises(InvalidArgument, match="without '='"):
         base.plus({b"A=B": b""})
+
+
+def test_a_value_made_from_annotations_is_the_same_however_many_are_made() -> None:
+    """The constructor is compiled once many values of a class are made."""
+
+    class Pair(Value):
+        """Two numbers that are not negative."""
+
+        left: int
+        right: int = 7
+
+        def __post_init__(self) -> None:
+            if self.left < 0:
+                raise InvalidArgument("left must be 0 or more")
+
+    for number in range(100):
+        pair = Pair(number)
+        assert pair == Pair(number, 7) == Pair(left=number, right=7) == Pair(0).replace(left=number)
+        assert repr(pair) == f"Pair(left={number}, right=7)"
+        with pytest.raises(AttributeError, match="replace"):
+            pair.left = 1  # type: ignore[misc]
+        with pytest.raises(AttributeError):
+            del pair.left
+        with pytest.raises(InvalidArgument):
+            Pair(-1)
+        for values, named in (((), {}), ((1, 2, 3), {}), ((1,), {"middle": 2}), ((1,), {"left": 1})):
+            with pytest.raises(TypeError):
+                Pair(*values, **named)
