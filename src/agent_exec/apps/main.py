@@ -134,7 +134,7 @@ def _line(told: "dict[str, Any]") -> str:
 
 
 def _refuse(error: BaseException, words: list[str]) -> str:
-    """Give the answer for what went wrong; of what nobody foresaw, who asks gets the traceback on stderr."""
+    """Return the answer for an error; print the traceback of an unexpected one to stderr on request."""
     from agent_exec.faces.answers import of_the_system, refusal
     from agent_exec.model.errors import AgentExecError, Interrupted
 

@@ -40,7 +40,7 @@ class Timer:
 
 
 class Loop:
-    """Descriptors, timers and an inbox; everything but `post` belongs to who drives it."""
+    """Descriptors, timers and an inbox; everything but `post` belongs to the thread that drives the loop."""
 
     __slots__ = ("_cancelled", "_driver", "_inbox", "_lock", "_poller", "_ready", "_timers")
 

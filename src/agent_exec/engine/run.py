@@ -87,7 +87,7 @@ class Run:
 
     @property
     def identity(self) -> "Identity | None":
-        """Who its main process is, beyond its pid; None before it is started, or once it is gone."""
+        """The identity of its main process; None before it is started, or once it is gone."""
         found = None if self._pid is None else identify(self._pid)
         return found if found is not None and found.start == self._start else None
 
@@ -200,7 +200,7 @@ class Run:
         return self._future
 
     def gaze(self) -> "Gaze | None":
-        """Return eyes on who is in front of its terminal, to be closed; only from inside `on_event`."""
+        """Return a watch on the foreground of its terminal, to be closed; only from inside `on_event`."""
         return None if self._process is None else self._process.gaze()
 
     # What follows is called by the loop's driver alone.
@@ -211,7 +211,7 @@ class Run:
             self._step("launch")
 
     def started(self, pid: int, start: int) -> None:
-        """Note who it is."""
+        """Keep the identity of its main process."""
         self._pid = pid
         self._start = start
         self._tell("spawned", pid)
@@ -293,7 +293,7 @@ class Run:
                 self._waiting -= 1
 
     def _tell(self, event: str, detail: int | str | None) -> None:
-        """Tell who listens to more than output; what is raised there ends the run, as it does there."""
+        """Call `on_event`; an exception there ends the run, as one of `on_output` does."""
         if self._on_event is not None and self._error is None:
             try:
                 self._on_event(event, detail)
@@ -446,7 +446,7 @@ def _number(name: str | int) -> int:
 
 
 _INSIST = 1.0
-"""How often the force is repeated: whoever stops those who bring it may do so after they were roused."""
+"""Interval between repeated SIGKILLs: the tree may stop the keeper again after it was continued."""
 
 _settling = RLock()
 

@@ -44,7 +44,7 @@ def refusal(error: AgentExecError, fields: "Answer | None" = None, code: str | N
 
 
 def of_the_system(error: OSError) -> StoreFailed:
-    """Return our error for one of the system that nobody foresaw, with the file, if it is about one."""
+    """Return an error of ours for an unexpected one of the system, with the file, if it names one."""
     where = f" ({error.filename})" if error.filename else ""
     why = f"the system refused: {error.strerror or error}{where}"
     if error.errno in SCARCE:
@@ -72,7 +72,7 @@ def condition(job: "Record") -> "Answer":
     if job.reason:
         fields["reason"] = job.reason
     if job.reason == "supervisor_lost":
-        fields["message"] = "the supervisor of this job was killed, so nobody knows how its command ended"
+        fields["message"] = "the supervisor of this job was killed, so it is unknown how its command ended"
     elif "message" in facts:
         fields["message"] = facts["message"]
     fields["finished_at"] = facts.get("finished_at")

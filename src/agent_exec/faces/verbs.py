@@ -80,7 +80,7 @@ class Jobs:
         if stdin is not None and stdin_file is not None:
             raise InvalidArgument("stdin and stdin_file contradict each other; give one of them")
         if observe is not None and not (isinstance(observe, int | float) and observe >= 0):
-            raise InvalidArgument(f"observe must be 0 seconds or more, or None for ever; got {observe!r}")
+            raise InvalidArgument(f"observe must be 0 seconds or more, or None for no limit; got {observe!r}")
         order = order_of(
             argv, cwd, env, stdin, timeout, grace, tags, leftovers, max_log_bytes, sandbox, self._own
         )

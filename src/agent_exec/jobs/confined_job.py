@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from agent_exec.sandbox.report.guard import Guard
 
 ROOM = 1 << 15
-"""How long what is told of a box may be, in bytes: so much is reserved in the record for it."""
+"""Maximum size of a box's report, in bytes: so much is reserved for it in the record."""
 
-_MORE = " (more was found than is told here)"
+_MORE = " (more was found than is listed here)"
 
 
 def main(fds: list[int]) -> None:
@@ -134,7 +134,7 @@ class BoxedSpawner:
 
 
 def bounded(told: "dict[str, Any]", room: int = ROOM) -> "dict[str, Any]":
-    """Return what is told of a box with its longest lists cut until it fits."""
+    """Return a box's report with its longest lists cut until it fits."""
     lists = [name for name, value in told.items() if isinstance(value, list)]
     cut = False
     while len(dump(told).encode()) > room - len(_MORE):

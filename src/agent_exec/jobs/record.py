@@ -66,7 +66,7 @@ class Record(Value):
 
     @property
     def identity(self) -> "Identity | None":
-        """Who its command's main process is or was; None if it was never started, or nobody can say."""
+        """The identity of the command's main process; None if it was never started, or is unknown."""
         from agent_exec.model.identity import Identity
 
         facts = self.facts

@@ -89,7 +89,7 @@ class Order:
         """The most bytes that are kept of each stream; 0 is no limit."""
         self.progress = float(progress)
         self.mark = bool(mark)
-        """Whether the command is told, by a variable, whose job it is."""
+        """Whether a variable gives the command the id of its job."""
         self.sandbox: dict[str, object] | None = None
         """The profile by its name, its hash (`policy`) and its whole text, `own`, and what is known of it."""
         self.profile = sandbox
@@ -248,7 +248,7 @@ class Started:
         """Whether the command has been said to run."""
         self.ended = False
         self.hung_up = False
-        """Whether the supervisor is gone without having told of an end."""
+        """Whether the supervisor is gone without having reported an end."""
 
     def begin(self) -> None:
         """Wait until the command runs, or the job's record says why not; raise if there is no job."""

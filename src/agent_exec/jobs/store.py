@@ -92,7 +92,7 @@ class Store:
         return os.path.join(self.root, job_id)
 
     def make(self, job_id: str, cwd: str) -> str:
-        """Make a job's folder, entered in the indexes, and return it; nobody sees it without a record."""
+        """Make a job's folder, entered in the indexes, and return it; without a record it is invisible."""
         try:
             self._enter(job_id, os.path.join(self.root, LIVE))
             self._enter(job_id, self._cwd_folder(cwd))
@@ -155,7 +155,7 @@ class Store:
         self._leave(os.path.join(self.root, LIVE), job_id)
 
     def remove(self, job_id: str, cwd: str | None) -> bool:
-        """Take a job away, at once for everyone who looks; False if it is not there.
+        """Delete a job atomically; False if it does not exist.
 
         What cannot be deleted stays under another name, for the next
         collection to try again.
@@ -260,8 +260,8 @@ def _check_owner(root: str) -> None:
     else:
         return  # a group with the user's own number is the user's alone
     raise StoreFailed(
-        f"the folder of jobs {root} {problem} with --root or AGENT_EXEC_ROOT: what its records say decides "
-        "who is signalled and what is deleted",
+        f"the folder of jobs {root} {problem} with --root or AGENT_EXEC_ROOT: its records decide "
+        "which processes are signalled and what is deleted",
         root=root,
         errno=errno.EPERM,
     )

@@ -1,1 +1,1 @@
-"""Output on disk, bounded, for whoever keeps it: jobs and sessions."""
+"""Bounded output on disk, for jobs and sessions."""

@@ -107,7 +107,7 @@ class Folders:
             os.close(self._held.popitem()[1])
 
     def open(self, path: str) -> "tuple[int, set[tuple[int, int]]]":
-        """Open a file or a device for reading; return it, and who it and the folders on its way are."""
+        """Open a file or a device for reading; return it, and the identities of all on its path."""
         name, folder = self._place(path)
         fd = os.open(name, os.O_RDONLY | NONBLOCK | FLAGS, dir_fd=folder)
         try:

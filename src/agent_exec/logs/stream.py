@@ -1,4 +1,4 @@
-"""The output of a command on disk: written by the one who owns it, and read by everyone else.
+"""The output of a command on disk: written by its owner, and read by all others.
 
 A stream is kept in parts. The first, `stdout.log`, holds its beginning; when
 that has grown to half the quota, parts of an eighth follow, each named after

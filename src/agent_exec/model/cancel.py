@@ -1,4 +1,4 @@
-"""The one way to call off a wait: whatever waits is woken at once, and nothing asks again and again."""
+"""The one way to cancel a wait: every waiting call is woken at once, and nothing polls."""
 
 from _thread import TIMEOUT_MAX, RLock, allocate_lock
 

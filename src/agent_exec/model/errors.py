@@ -91,7 +91,7 @@ class CommandDenied(Refused, code="command_denied"):
 
 
 class ApprovalRequired(Refused, code="approval_required"):
-    """The policy asks first, and nobody said yes."""
+    """The policy requires approval, and it was not given."""
 
 
 class InvalidRules(Refused, code="invalid_rules"):

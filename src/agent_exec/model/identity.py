@@ -1,4 +1,4 @@
-"""Who a process is, beyond a pid that another may wear tomorrow."""
+"""The identity of a process, beyond a pid that another process may get later."""
 
 from agent_exec.model.value import Value
 

@@ -91,7 +91,7 @@ class _Work:
         self.interrupt: BaseException | None = None  # one that came when there was no stopping
 
     def change(self) -> None:
-        """Make all changes; whatever is raised, `settle` is to be called then."""
+        """Make all changes; `settle` is to be called afterwards, also after an exception."""
         writes = [change for change in self._changes if change.data is not None]
         self.shown = self._journal.path
         self._journal.open()
@@ -170,4 +170,4 @@ def _missing_folders(writes: "Sequence[Change]") -> list[str]:
 
 def _expect(change: Change, now: os.stat_result | None) -> None:
     if not same(now, change.old):
-        raise UnfitPatch(f"{change.shown} was changed by somebody else; read it again and make a new patch")
+        raise UnfitPatch(f"{change.shown} was changed by another program; read it again and make a new patch")

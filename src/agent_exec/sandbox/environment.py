@@ -62,7 +62,7 @@ _inherited: "list[Mapping[str, str]]" = []
 
 
 def inherit(env: "Mapping[str, str]") -> None:
-    """Take these variables for inherited, as those of this process are: nobody chose them for a command."""
+    """Treat these variables as inherited, like those of this process: they were not set for a command."""
     _inherited[:] = [*_inherited[-7:], dict(env)]
 
 

@@ -298,9 +298,7 @@ def _path(field: str, value: object, *, relative: bool) -> str:
         ) from None
     absolute = path.startswith("/")
     if not absolute and not relative:
-        raise InvalidArgument(
-            f"{field} must be absolute paths, whatever the working directory; got {path!r}", field=field
-        )
+        raise InvalidArgument(f"{field} must be absolute paths; got {path!r}", field=field)
     parts = [part for part in path.split("/") if part and part != "."]
     if ".." in parts:
         raise InvalidArgument(f"{field} must not contain '..'; write where {path!r} leads to", field=field)

@@ -350,7 +350,7 @@ def shared_sandbox() -> Sandbox:
 
 
 def share(sandbox: Sandbox) -> None:
-    """Make a sandbox that of this process, for operators who choose the backends."""
+    """Use this sandbox in the whole process, for operators that choose the backends."""
     global _shared  # noqa: PLW0603 - one for each process
     _shared = sandbox
 

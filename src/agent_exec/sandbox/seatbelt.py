@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from agent_exec.sandbox.plan.plan import Plan
 
 PROGRAM = "/usr/bin/sandbox-exec"
-"""Never looked for: whoever may choose the program may choose the sandbox."""
+"""A fixed path: a program found on PATH could be a replacement."""
 
 _WRITABLE = ("/dev/null", "/dev/zero", "/dev/tty", "/dev/ptmx")
 _READABLE = (*_WRITABLE, "/dev", "/dev/random", "/dev/urandom")

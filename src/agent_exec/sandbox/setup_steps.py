@@ -1,4 +1,4 @@
-"""The steps by which a helper process becomes a box, by number: a failed one is told so to its owner."""
+"""The steps by which a helper process becomes a box, by number: the owner learns which one failed."""
 
 STEPS = (
     "an error of our own",

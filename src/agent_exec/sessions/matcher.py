@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from agent_exec.model.choices import Stream
 
 _AHEAD = 1 << 20
-"""How much may be on its way to whoever looks."""
+"""How many bytes may be on their way to the matching process."""
 
 _MOST_WAITING = 1 << 22
 """How much may wait behind that; of more, the oldest is not looked at: what is waited for comes last."""

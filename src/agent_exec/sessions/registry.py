@@ -39,7 +39,7 @@ class Registry:
         self._ended: dict[int, Session] = {}
 
     def reserve(self) -> int:
-        """Give a number that nobody has; it is free again after `free`, or when its session is forgotten."""
+        """Return an unused number; it is free again after `free`, or when its session is forgotten."""
         with self._lock:
             if len(self._reserved) > LAST - FIRST:
                 raise InvalidArgument("there is no session number left; end some sessions")

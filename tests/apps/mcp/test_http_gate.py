@@ -317,7 +317,7 @@ class TestTokenFile:
         os.chown(tmp_path / "token", 65534, 65534)
         out = run("--http", "--port", "0", "--token-file", tmp_path / "token")
         assert out.returncode == 2
-        assert "belongs to somebody else" in out.stderr
+        assert "belongs to another user" in out.stderr
 
     def test_it_has_a_private_place_of_its_own(self, tmp_path: Path) -> None:
         """Whatever is usual for new files here, and nothing of it is printed."""

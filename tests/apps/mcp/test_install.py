@@ -372,7 +372,7 @@ def test_what_may_not_be_read_or_written() -> None:
             "config_failed: it may not be written",
             denied,
             denied,
-            "invalid_config: /etc/passwd belongs to somebody else; ask them to change it",
+            "invalid_config: /etc/passwd belongs to another user; ask that user to change it",
         ]
         assert everything(Path(folder)) == {str(file): b"{ }", f"{file}.bak": b"{}"}
 

@@ -43,7 +43,7 @@ class Call(Cancellable):
     def ask(self, request: "Request") -> str:
         """Ask the person at the client."""
         if self._asking is None:
-            raise ApprovalRequired("nobody can be asked in this call")
+            raise ApprovalRequired("no approval can be requested in this call")
         return self._asking.ask(request)
 
     def notice(self, text: str) -> None:
@@ -72,7 +72,7 @@ class Client:
         """Ask."""
         call = current.get()
         if call is None:
-            raise ApprovalRequired("nobody can be asked outside of a call")
+            raise ApprovalRequired("no approval can be requested outside of a call")
         return call.ask(request)
 
     def left(self, request: "Request") -> None:

@@ -67,7 +67,7 @@ class Unanswered(BaseException):
 
 
 class Memory:
-    """What was asked and answered in calls that will come again, each under a word that nobody can guess."""
+    """Questions and answers of calls that will be repeated, each under a random key."""
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[float, bytes, dict[str, str], str]] = {}
@@ -108,7 +108,7 @@ class Elicitation:
 
     @property
     def reachable(self) -> bool:
-        """True if the client has said that it can ask somebody."""
+        """True if the client has announced elicitation."""
         return can_elicit(self._context)
 
     def ask(self, request: "Request") -> str:
@@ -132,7 +132,7 @@ class Elicitation:
 
 
 def can_elicit(context: "ServerRequestContext[Any]") -> bool:
-    """True if a client can ask somebody by a form."""
+    """True if a client can show a form."""
     known = context.session.client_capabilities
     found = None if known is None else known.elicitation
     return found is not None and (found.form is not None or found.url is None)

@@ -191,7 +191,7 @@ def settings_of(
 
 
 def _patience(asked: "Parsed") -> "tuple[float, float | None]":
-    """Return how long a call may wait, and how long it does if it is not told; None is each tool's own."""
+    """Return the maximum wait of a call and its default; None is each tool's own."""
     from agent_exec.apps.mcp.toolset import MAX_WAIT
 
     most, usual = (_seconds(f"AGENT_EXEC_MCP_{name}_UNTIL_SECONDS") for name in ("MAX", "DEFAULT"))

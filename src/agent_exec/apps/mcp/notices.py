@@ -1,4 +1,4 @@
-"""What people are told, and not only the model: on the server's stderr, and in the client's log."""
+"""Warnings for people, not only for the model: on the server's stderr, and in the client's log."""
 
 import os
 import select
@@ -81,7 +81,7 @@ class Notices:
         return EmptyResult()
 
     async def deliver(self, context: "ServerRequestContext[Any]") -> None:
-        """Have the client log what it has not been told, if it wants to hear warnings."""
+        """Send new notices to the client's log, if it wants warnings."""
         if not self._waiting:
             return
         from mcp.server.connection import allowed_log_levels
@@ -98,7 +98,7 @@ class Notices:
 
 
 def on_stderr(text: str) -> None:
-    """Write a line to stderr; nobody waits for a reader that does not read."""
+    """Write a line to stderr without blocking on a reader that does not read."""
     try:
         if os.name != "posix" or select.select([], [2], [], 0)[1]:
             sys.stderr.write(f"agent-exec mcp: warning: {on_line(text)}\n")

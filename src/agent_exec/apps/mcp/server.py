@@ -104,7 +104,7 @@ class Calls:
     async def call(
         self, context: "ServerRequestContext[Any]", asked: "CallToolRequestParams"
     ) -> CallToolResult | InputRequiredResult:
-        """Call a tool in a thread; whatever goes wrong is an answer too."""
+        """Call a tool in a thread; an error is an answer too."""
         if not self._names:
             self._names = [one["name"] for one in self._toolset.definitions()]
         if asked.name not in self._names:

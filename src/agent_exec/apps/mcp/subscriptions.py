@@ -1,4 +1,4 @@
-"""Tells of outputs that grow, to those who want to hear of them; looks at nothing while nobody does."""
+"""Notifies subscribers of outputs that grow; checks nothing while there are none."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,7 @@ _MOST = 1000
 
 
 class Watching:
-    """Who wants to hear of which output: by `resources/subscribe`, or by `subscriptions/listen`."""
+    """The subscribers of each output: by `resources/subscribe`, or by `subscriptions/listen`."""
 
     def __init__(self, state: "Callable[[str], State | None]") -> None:
         self._state = state
@@ -82,7 +82,7 @@ class Watching:
             self._forget(uris)
 
     async def run(self) -> None:
-        """Look again and again, as long as somebody wants to hear; for ever."""
+        """Check the outputs periodically while there are subscribers; never return."""
         while True:
             await self._wanted.wait()
             await sleep(EVERY)

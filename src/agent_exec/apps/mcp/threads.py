@@ -31,7 +31,7 @@ async def in_thread(
     abandon: bool = False,
     limiter: "CapacityLimiter | None" = None,
 ) -> Result:
-    """Have something done in a thread, left alone if nobody waits any more; raise Busy if none is left."""
+    """Call a function in a worker thread, which is abandoned on cancellation; raise Busy if none is free."""
     try:
         return await run_sync(call, *given, abandon_on_cancel=abandon, limiter=limiter)
     except RuntimeError as error:

@@ -79,7 +79,7 @@ class Connection(H11Protocol):
         pass_on(self.transport, before)
 
     def pause_writing(self) -> None:
-        """Wait for the client to read; not for ever."""
+        """Wait for the client to read, for a bounded time."""
         super().pause_writing()
         self._wait_for_reader(self.transport.get_write_buffer_size())
 

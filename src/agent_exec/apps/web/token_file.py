@@ -60,7 +60,7 @@ def _check(path: str, found: os.stat_result) -> None:
     if sys.platform == "win32":
         return  # the rights of a file are those of its folder there
     if found.st_uid != os.geteuid():
-        raise _unusable(f"{path!r} belongs to somebody else; name one of your own")
+        raise _unusable(f"{path!r} belongs to another user; name a file of your own")
     if found.st_mode & 0o077:
         raise _unusable(f"others may read or write {path!r}; remove it, and a private one is made")
 

@@ -234,7 +234,7 @@ def _range() -> "Schema":
 
 
 def _answer() -> "Schema":
-    exact = boolean("False: only some of it is missing, and where cannot be told (default true).")
+    exact = boolean("False: only some of it is missing, at unknown places (default true).")
     missing = {"session_id": _session(), **_range(), "exact": exact}
     text = {"type": "string"}
     fields: Schema = {

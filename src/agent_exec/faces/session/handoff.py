@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from agent_exec.sessions.session import Session
 
 _TAG = "session"
-_UNSEEN = "it began as a session: what the sandbox refused is not told here"
+_UNSEEN = "it began as a session: what the sandbox refused is not listed here"
 
 
 def detach(session: "Session", root: str, environ: "Mapping[str, str]") -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _DETACHED_PROCESS = 0x8
 
 EVERYONE = 0
-"""The group of all who are on a console; the helper too, which by then has nothing left to do."""
+"""The group of all processes of a console, including the helper, which has nothing left to do by then."""
 
 _HELPER = (
     "import ctypes, sys\n"

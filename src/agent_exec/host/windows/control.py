@@ -60,7 +60,7 @@ class Control:
 
     @classmethod
     def create(cls, path: str) -> "Control":
-        """Make the pipe; what is said before we listen waits. If another has it, nobody can speak to us."""
+        """Make the pipe; messages wait until it is read. If another process has it, no message arrives."""
         control = cls(-1)
         control._path = path
         control._ready = kernel.create_event(manual=True)
@@ -88,7 +88,7 @@ class Control:
             kernel.close(self._stop)
 
     def _serve(self, made: Event) -> None:
-        """Hold the mutex and hear who calls, until told to stop; in a thread, to which the mutex belongs."""
+        """Hold the mutex and serve callers until stopped; in a thread, which owns the mutex."""
         mutex = pipe = 0
         try:
             mutex = _hold(_mutex_name(self._path))
@@ -124,12 +124,12 @@ class Control:
 
 
 def ask(path: str, line: str) -> bool:
-    """Send a line to the owner of the pipe; False if nobody listens."""
+    """Send a line to the owner of the pipe; False if there is no listener."""
     return _call(_pipe_name(path), line.encode("ascii") + b"\n")
 
 
 class Watch:
-    """The side of who waits for the owner's end; to be opened before the last look whether it is there."""
+    """The side that waits for the owner's end; to be opened before the last check whether it exists."""
 
     __slots__ = ("_mutex", "_over", "path")
 

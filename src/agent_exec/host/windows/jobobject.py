@@ -1,4 +1,4 @@
-"""A job: the system's own name for a tree of processes that nobody leaves.
+"""A Job Object: a tree of processes that no member can leave.
 
 Whoever is started by a member is a member. The job is killed when its last
 handle is closed, and its only handle is ours, unless someone opens it by its
@@ -64,7 +64,7 @@ class _Port(ctypes.Structure):
 
 
 class Job:
-    """A tree of processes; any thread may use it, and who made it closes it when no thread does."""
+    """A tree of processes; any thread may use it, and its maker closes it when no thread does."""
 
     __slots__ = ("_handle", "_left", "_port")
 
@@ -111,7 +111,7 @@ class Job:
             room *= 4
 
     def listen(self) -> None:
-        """Have the system tell `wait_until_empty` of members that come and go; to be called once.
+        """Have the system notify `wait_until_empty` of new and ended members; to be called once.
 
         Not before it is needed: what nobody listens to would pile up. If the
         system has nothing left for it, the wait looks by itself.
@@ -161,7 +161,7 @@ class Job:
         kernel.dll().TerminateJobObject(self._job, code)
 
     def close(self) -> None:
-        """Give the handles back, which kills who is left; harmless when repeated."""
+        """Close the handles, which kills the remaining members; harmless when repeated."""
         for handle in (self._handle, self._port):
             if handle:
                 kernel.close(handle)

@@ -114,7 +114,7 @@ def duplicate(handle: int, *, inheritable: bool) -> int:
 
 
 def create_event(*, manual: bool) -> int:
-    """Make an event that is not set; unless `manual`, the first who waits resets it."""
+    """Make an event that is not set; unless `manual`, the first waiter resets it."""
     return check(dll().CreateEventW(None, manual, False, None))
 
 
@@ -206,7 +206,7 @@ def terminate(process: int, code: int) -> bool:
 
 
 def null(*, writing: bool = False) -> int:
-    """Open the input that is always at its end, or the output that nobody sees."""
+    """Open the null device for reading or writing."""
     access = _winapi.GENERIC_WRITE if writing else _winapi.GENERIC_READ
     handle: int = _winapi.CreateFile("NUL", access, _SHARE, 0, _winapi.OPEN_EXISTING, 0, 0)
     return handle

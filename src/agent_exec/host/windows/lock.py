@@ -58,7 +58,7 @@ class FileLock:
             os.close(fd)
 
     def sign(self) -> None:
-        """Do nothing: here nobody has to tell supervisors from others, each has its own Job Object."""
+        """Do nothing: each supervisor has its own Job Object, so no mark is needed."""
 
     def on_deletion(self, loop: "Loop", call: "Callable[[], object]") -> None:
         """Do nothing: a file that is held cannot be deleted here."""
@@ -90,5 +90,5 @@ def is_locked(path: str) -> bool:
 
 
 def holder(path: str, pid: int) -> "Identity | None":
-    """Return who has this pid, if some process holds the lock on this file; None if none does."""
+    """Return the identity of this pid, if a process holds the lock on this file; None if none does."""
     return identify(pid) if is_locked(path) else None

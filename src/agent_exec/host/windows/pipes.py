@@ -87,7 +87,7 @@ class Reader:
         self._thread.join()
 
     def _serve(self) -> None:
-        """Read until the end, or until told to stop and nothing is there."""
+        """Read until the end, or until stopped with nothing left to read."""
         try:
             while self._budget is None or self._budget > 0:
                 chunk = self._read()

@@ -235,7 +235,7 @@ class Process:
             self._sink.exited(self._spawned.pid, exit_code, signal, alone=False)
 
     def _emptied(self, code: int | None, *, leaked: bool) -> None:
-        """Nothing lives; with the code of a main process whose exit was not told yet."""
+        """Handle the end of the tree, with the exit code of the main process if it was not reported yet."""
         sink, spawned = self._sink, self._spawned
         if sink is None or spawned is None:
             return  # it was left or abandoned in the meantime

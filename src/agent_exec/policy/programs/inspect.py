@@ -37,7 +37,7 @@ def make(words: Sequence[Word]) -> Effects:
     effects = PROGRAMS["make"](words)
     for at, word in enumerate(words[1:], 1):
         if word.text is None:
-            effects.require(NEVER, "it cannot be seen whether make would be told what to run")
+            effects.require(NEVER, "it cannot be seen whether make would run other commands")
         text = word.text or ""
         if "$" in text or ("=" in text and not text.startswith("-")):
             effects.require(at, f"make {text} may change what is run")

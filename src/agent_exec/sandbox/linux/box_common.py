@@ -56,7 +56,7 @@ class Restricted:
         self._roots = [(os.fsdecode(path), device, inode) for path, device, inode in spec["roots"]]
 
     def check(self) -> None:
-        """Make sure that the roots are who they were, and that what is protected still is."""
+        """Check that the roots are the same folders, and that protected paths are still protected."""
         with self._at("the check before a command"):
             if not self._limited:  # not before the first command: the helper may have to send descriptors
                 privileges.limit_files(self._spec["open_files"], self._spec["procs"])
@@ -176,7 +176,7 @@ def finish(spec: "Spec", private: "Sequence[str]", at: "At") -> Box:
 
 
 def restrict(rules: landlock.Ruleset, net: str, at: "At") -> None:
-    """Have no privileges any more, and keep to these rules and to the filter, for ever."""
+    """Drop all privileges, and apply these rules and the filter irrevocably."""
     with at("privileges"):
         privileges.forbid_dumps()  # or commands could read its environment, and open its pipes
         privileges.drop_capabilities()
@@ -235,7 +235,7 @@ def must_fail(what: str, attempt: "Callable[[], object]") -> None:
 
 
 def _listen() -> int:
-    """Listen where the command's programs are told to look for the way out."""
+    """Listen at the address that the proxy variables of the command name."""
     sock = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
     try:
         sock.bind(("127.0.0.1", PORT))

@@ -135,7 +135,7 @@ def openat2(path: str, flags: int, resolve: int, at: int = AT_FDCWD) -> int:
 
 
 def open_path(path: str, *, identity: tuple[int, int] | None = None) -> int:
-    """Open a path for its place only; ELOOP if a symbolic link is in it, ESTALE if it is not who is expected.
+    """Open a path with O_PATH; ELOOP if it contains a symbolic link, ESTALE if it is not the expected file.
 
     `identity` is the device and the inode.
     """

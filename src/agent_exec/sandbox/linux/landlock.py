@@ -88,7 +88,7 @@ class Ruleset:
         self._allow(where, _OF_FILES & self._rights)
 
     def restrict_self(self) -> None:
-        """Apply the rules to this thread and all it starts; for ever, and needs no_new_privs."""
+        """Apply the rules to this thread and all its children, irrevocably; needs no_new_privs."""
         invoke("landlock_restrict_self", self._fd, 0)
 
     def close(self) -> None:

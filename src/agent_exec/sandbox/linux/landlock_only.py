@@ -39,7 +39,7 @@ _PATIENCE = 1000
 
 
 def confine(spec: "Spec") -> Restricted:
-    """Restrict a copy of this process for ever; return in the copy."""
+    """Restrict a copy of this process irrevocably; return in the copy."""
     at = At()
     with at("its first process"):
         outer = os.getpid()

@@ -96,7 +96,7 @@ def put(tree: int, path: str) -> None:
 
 
 def protect(path: str, *, identity: tuple[int, int]) -> None:
-    """Make what is at a path read-only, by a mount of its own; ESTALE if it is not who is expected."""
+    """Make a path read-only by a mount of its own; ESTALE if it is not the expected file."""
     with Closing(clone(path, identity=identity)) as tree:
         calls.mount_setattr(tree, _SEALED, path=path)
         put(tree, path)

@@ -53,7 +53,7 @@ _WATCHED = (
     ("fanotify_groups", 0, 0),
     ("fanotify_marks", 0, 0),
 )
-"""Who is told of changes of files: which part of what the user may have is a box's, and at most how many."""
+"""inotify: which part of the user's limits a box gets, and at most how many."""
 _OWN_PID_MAX = (6, 14)
 _FEWEST_PIDS = 301  # below 300, the kernel keeps pids for itself
 _SIOCGIFFLAGS = 0x8913
@@ -137,7 +137,7 @@ def _mount(spec: "Spec", private: "Sequence[str]", at: At) -> None:
 
 
 def _wait(pid: int) -> None:
-    """Be nothing but the parent of a box, continue it when somebody stops it, and go when it goes."""
+    """Act as the parent of a box: continue it when it is stopped, and exit when it exits."""
     _signal.set_wakeup_fd(-1)
     os.closerange(3, 1 << 20)
     try:

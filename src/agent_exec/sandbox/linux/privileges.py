@@ -50,7 +50,7 @@ def die_with_parent(parent: int) -> None:
 
 
 def forbid_dumps() -> None:
-    """Let nobody of the same user look into this process; what it executes is looked into as ever."""
+    """Make this process non-dumpable; exec resets that."""
     calls.prctl(_SET_DUMPABLE, 0)
 
 

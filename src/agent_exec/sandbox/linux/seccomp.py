@@ -202,7 +202,7 @@ def program(*, net: str = "off", architecture: str | None = None) -> bytes:
 
 
 def apply(filter_: bytes) -> None:
-    """Apply a filter to this process and all it starts; for ever, and needs no_new_privs."""
+    """Apply a filter to this process and all its children, irrevocably; needs no_new_privs."""
     buffer = ctypes.create_string_buffer(filter_, len(filter_))
     header = struct.pack("HxxxxxxQ", len(filter_) // 8, ctypes.addressof(buffer))
     thread = invoke("seccomp", _SET_MODE_FILTER, _FLAG_TSYNC, header)
@@ -211,7 +211,7 @@ def apply(filter_: bytes) -> None:
 
 
 def _files(code: Assembler, calls: dict[str, int]) -> None:
-    """Nobody makes a program that lends its owner's rights to whoever runs it."""
+    """Deny chmod with set-uid or set-gid bits."""
     code.label("openat")
     code.load(argument(2))
     code.any_bit(_MAKES, yes="mode 3", no="allowed")
@@ -243,7 +243,7 @@ def _files(code: Assembler, calls: dict[str, int]) -> None:
 
 
 def _processes(code: Assembler) -> None:
-    """Nobody gets capabilities back in a namespace below, nor reaches into other processes."""
+    """Deny new namespaces, which would give capabilities back, and access to other processes."""
     code.label("unshare")
     code.load(argument(0))
     code.any_bit(_NAMESPACES | _NEW_TIME, yes="refused", no="allowed")

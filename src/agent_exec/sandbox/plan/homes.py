@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     View = tuple[Entry, ...]
 
 _HOMES = ("/home", "/root")
-"""Where homes are: covered as a whole, for other users' are nobody's business."""
+"""Folders of homes: covered as a whole, since they hold those of other users too."""
 
 _SYSTEM = tuple("/usr /bin /sbin /lib /lib32 /lib64 /libx32 /etc /boot /dev /proc /sys /nix /gnu".split())
 _NEVER = frozenset("/ /var /var/lib /opt /run /srv /tmp /var/tmp /mnt /media".split())

@@ -36,7 +36,7 @@ class Memory:
 
 
 class Root(Value):
-    """A folder that may be written to, and who it is: a path may become another folder."""
+    """A folder that may be written to, with its identity: a path may become another folder."""
 
     path: str
     device: int
@@ -185,7 +185,7 @@ def revalidate(plan: Plan) -> list[str]:
 
 
 def changed_roots(plan: Plan) -> list[str]:
-    """Return which roots are gone or others now: a new plan would take in what nobody named."""
+    """Return the roots that have vanished or were replaced."""
     found: list[str] = []
     for root in (*plan.roots, *plan.visible):
         try:

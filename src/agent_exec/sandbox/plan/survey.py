@@ -32,7 +32,7 @@ BOUND = 200_000
 
 _OBEYED = {name.casefold(): name for name in PROTECTED}
 _PACKAGES = ("/node_modules/", "/site-packages/", "/dist-packages/")
-"""Folders of installed packages: nobody works in them, and many packages ship names that are obeyed."""
+"""Folders of installed packages: many contain names that programs obey, and no program starts there."""
 
 _BARE = frozenset({"head", "objects", "refs"})
 _SHARED = frozenset({"head", "commondir"})
@@ -196,7 +196,7 @@ def packaged(path: str) -> bool:
 
 
 def _stamps(folders: "tuple[str, ...]") -> "tuple[Stamp, ...] | None":
-    """Return who folders are and when they last changed, None if one of them is not there."""
+    """Return the identities of folders and when they last changed, None if one of them is missing."""
     try:
         return tuple([(one.st_dev, one.st_ino, one.st_ctime_ns) for one in map(os.lstat, folders)])
     except OSError:
@@ -208,7 +208,7 @@ def _stamp(found: os.stat_result) -> "Stamp":
 
 
 def _look(folder: str) -> "Found":
-    """Give what is in a folder, and who that was: of what was opened once, for a command may swap folders."""
+    """Return the entries of a folder and its identity, both of one descriptor: a command may swap folders."""
     entries = links = 0
     folders: list[str] = []
     gits: list[str] = []
@@ -283,7 +283,7 @@ def _names(entry: "os.DirEntry[str]") -> int:
 
 
 def _file_system(path: str) -> str:
-    """Return the kind of the file system that a real path is on, "" if nobody tells."""
+    """Return the type of the file system that a real path is on, "" if unknown."""
     try:
         with open("/proc/self/mountinfo", "rb") as file:
             return kind_of(path, file.read())

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
             """Make it never happen."""
 
     class Loop(Protocol):
-        """Who calls when a descriptor is ready, or a time has come."""
+        """The loop that calls when a descriptor is ready, or at a time."""
 
         def watch(self, fd: int, events: int, ready: Callable[[int], None]) -> None:
             """Call when it is ready."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Denial = dict[str, Any]
 
 _REQUESTS = 100
-"""How many of the last requests to the network are told."""
+"""How many of the last network requests are reported."""
 
 _SHOWN = 5
 """How many changes a line for people names."""
@@ -148,7 +148,7 @@ def denials(plan: "Plan", text: str, cwd: str) -> "list[Denial]":
 
 
 def exhausted(plan: "Plan", text: str) -> list[str]:
-    """Return the limits of the plan that a command was told of, by their names."""
+    """Return the names of the plan's limits that a command has reached."""
     limits, lines = plan.profile.limits, "\n".join(text.splitlines()[-_LINES:])
     return [
         name

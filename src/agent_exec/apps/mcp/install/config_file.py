@@ -124,7 +124,7 @@ def _problem(state: os.stat_result, data: bytes) -> str:
     if not stat.S_ISREG(state.st_mode):
         return _NO_FILE
     if sys.platform != "win32" and os.geteuid() not in (0, state.st_uid):
-        return "belongs to somebody else; ask them to change it"
+        return "belongs to another user; ask that user to change it"
     if len(data) > LARGEST:
         return "is too large to be a configuration; make it smaller, and try again"
     try:
@@ -161,7 +161,7 @@ def _back_up(found: Found, state: os.stat_result) -> str:
 
 
 def _changed(found: Found) -> Busy:
-    return Busy(f"{found.path} was changed by somebody else just now; try again", file=found.path)
+    return Busy(f"{found.path} was changed by another program just now; try again", file=found.path)
 
 
 def _failed(path: str, what: str, error: OSError) -> ConfigFailed:

@@ -182,7 +182,7 @@ def _ask(found: "Found") -> None:
     """Ask for confirmation; raise ApprovalRequired without one, or without a terminal."""
     if not (sys.stdin is not None and sys.stdin.isatty() and os.isatty(2)):
         raise ApprovalRequired(
-            f"{found.path} was not changed: nobody can be asked here; look at the change, and say --yes"
+            f"{found.path} was not changed: no terminal to ask on; check the change, then use --yes"
         )
     try:
         _say(f"Change {found.path}? [y/N] ")

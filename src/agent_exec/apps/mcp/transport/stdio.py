@@ -145,7 +145,7 @@ async def _speak(
 
 
 class Lines:
-    """Whole lines out of chunks; of one that is too long, only so much that it can be told."""
+    """Splits chunks into lines; of a line that is too long, only the beginning is kept."""
 
     __slots__ = ("_pieces", "_size")
 
@@ -196,7 +196,7 @@ def _message(line: bytes) -> SessionMessage | JSONRPCError | None:
 
 
 def _id(value: object) -> int | str | None:
-    """Return the id of a request, if it can be one and can be told."""
+    """Return the id of a request, if it is valid."""
     if isinstance(value, str):
         return None if any("\ud800" <= letter <= "\udfff" for letter in value) else value
     return value if isinstance(value, int) and not isinstance(value, bool) else None

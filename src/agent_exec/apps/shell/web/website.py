@@ -35,7 +35,7 @@ _KINDS = {
 }
 _GOING = 1001
 _FULL = f"{TABS} tabs are open, which is the most. Close one, then start again."
-_FAILED = "The shell could not go on. The reason is told where agent-exec was started."
+_FAILED = "The shell could not go on. The reason is printed where agent-exec was started."
 _ENDED = "The shell has ended."
 _GONE = "agent-exec was ended. Start it again, and open its new address."
 

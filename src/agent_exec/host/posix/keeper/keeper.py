@@ -164,7 +164,7 @@ class Keeper:
             self._master = -1
 
     def _close_terminal(self) -> None:
-        """Let the terminal end, before the owner is told that nothing is left and looks for its end."""
+        """Close the terminal before the owner learns that nothing is left and reads to its end."""
         if self._slave >= 0:
             os.close(self._slave)
             self._slave = -1

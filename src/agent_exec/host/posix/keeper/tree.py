@@ -24,7 +24,7 @@ _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
 _PATIENT_ROUNDS = 8
 SUPERVISOR = b"agent-exec/job"
-"""The name of a job's owner, for people who look: any process can take a name."""
+"""The process name of a job's owner, for people: no proof, since any process can take a name."""
 _PAUSE = 0.0005
 
 
