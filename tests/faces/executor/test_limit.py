@@ -203,14 +203,22 @@ import random, signal, sys
 from agent_exec.faces.executor.config import CommandExecutorConfig
 from agent_exec.faces.executor.executor import CommandExecutor
 executor = CommandExecutor(None, CommandExecutorConfig(max_concurrent=1, kill_timeout=20))
-signal.signal(signal.SIGALRM, signal.default_int_handler)
+armed = False
+def interrupt(*_):
+    global armed
+    if armed:
+        armed = False
+        raise KeyboardInterrupt
+signal.signal(signal.SIGALRM, interrupt)
 executor.execute_command("echo")
 moments = random.Random(int(sys.argv[1]))
 hits = 0
 for _ in range(100):
     try:
+        armed = True
         signal.setitimer(signal.ITIMER_REAL, moments.uniform(0.00002, 0.0014))
         executor.execute_command("echo")
+        armed = False
     except KeyboardInterrupt:
         hits += 1
     finally:
