@@ -315,3 +315,14 @@ def test_a_client_whose_root_holds_everything(folders: tuple[Path, Path, Path], 
     assert talk(work, *jobs(), cwd=other, list_roots_callback=roots) == (f"{folder}\n", 0)
     assert not (folder / name).exists()
     assert (first / "made").exists()
+
+
+@pytest.mark.parametrize("other", ["session", "oneshot", "executor"])
+def test_toolsets_that_are_served_together_share_no_name(other: str) -> None:
+    from agent_exec.apps.mcp.toolset import Offer, Settings
+    from agent_exec.sandbox.profile import Profile
+
+    offer = Offer(["jobs", other], Settings(Profile("full-access")))
+    names = [tool["name"] for tool in offer.definitions()]
+    offer.close()
+    assert len(set(names)) == len(names)
