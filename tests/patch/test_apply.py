@@ -158,7 +158,7 @@ def test_verified_now_and_applied_later(root: Path) -> None:
     assert contents(root)["a.txt"] == "a\n"
     assert changes.commit() == ()
     assert "c.txt" not in contents(root)
-    with pytest.raises(UnfitPatch, match=r"a\.txt was changed by somebody else"):
+    with pytest.raises(UnfitPatch, match=r"a\.txt was changed by another program"):
         changes.commit()
 
 
