@@ -252,7 +252,7 @@ from agent_exec.jobs import supervise
 from agent_exec.jobs.start import Order
 from agent_exec.jobs.start import send_order
 
-import agent_exec.host.posix.libc  # which the factory has loaded for itself
+import _ctypes  # which the factory has loaded for itself
 supervise.preload()
 order = Order([sys.executable, "-c", "print(1)"], cwd="/", env={}, grace=2.0, quota=1 << 30)
 reader, writer = os.pipe()

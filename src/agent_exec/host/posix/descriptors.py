@@ -151,7 +151,7 @@ class Poller:
                 pass
 
     def close(self) -> None:
-        """Give back the descriptors; harmless when repeated."""
+        """Close the descriptors; harmless when repeated."""
         if self._epoll:
             self._set.close()  # type: ignore[union-attr]
         if self._wake is not None:

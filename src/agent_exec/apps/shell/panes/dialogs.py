@@ -109,7 +109,7 @@ class Dialog(Boxed):
             self.dismiss(names[0])
 
     def action_answer(self) -> None:
-        """Give the last answer."""
+        """Answer with the last choice."""
         self.dismiss(self._answers[-1][0])
 
     def action_scroll(self, lines: int) -> None:
@@ -117,7 +117,7 @@ class Dialog(Boxed):
         self.query_one(VerticalScroll).scroll_relative(y=lines, animate=False)
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
-        """Give the answer of the button."""
+        """Answer with the choice of the button."""
         self.dismiss((event.button.id or "").removeprefix("answer-"))
 
 
