@@ -34,6 +34,14 @@ def test_what_comes_into_a_root_and_may_not_be_read_is_seen(home: Path, root: Pa
     assert unmasked(plan) == [str(root / ".env")]
 
 
+def test_what_comes_into_a_folder_that_was_not_there_is_seen(home: Path, root: Path) -> None:
+    plan = planned(home, root, deny_read=["deep/er/key"])
+    (root / "deep" / "er").mkdir(parents=True)
+    assert unmasked(plan) == []
+    (root / "deep" / "er" / "key").touch()
+    assert unmasked(plan) == [str(root / "deep" / "er" / "key")]
+
+
 def test_patterns_are_expanded_once(home: Path, root: Path) -> None:
     for name in (".env", "a/.env", "a/b/.env.local", "a/[x]", "a/b/x", "b/key1.pem", "b/key2.pem"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from time import time
 from typing import Any
 
 import pytest
@@ -139,6 +140,45 @@ for folder in ("/tmp", "/var/tmp", "/dev/shm"):
     if not tried.made:
         pytest.skip("these folders have no attributes")
     assert world.python(use).results == before
+
+
+def test_a_box_that_has_long_been_empty_is_cleaned_too(world: World) -> None:
+    """A private folder that has not changed is not looked into again; one that has changed is."""
+    look = """
+import time
+say("age", min(time.time() - os.stat(folder).st_ctime for folder in ("/tmp", "/var/tmp", "/dev/shm")))
+say("found", [name for folder in ("/tmp", "/var/tmp", "/dev/shm") for name in os.listdir(folder)])
+"""
+    profile = world.profile(tmp="private")
+    box: list[int] = []
+    for mark in ("one", "two"):
+        wait_until(lambda: float(world.python(look, profile=profile).results["age"]) > 1)
+        assert world.python(look, profile=profile).results["found"] == "[]"  # which has been noted by now
+        box = box or first_processes(world.runner)
+        world.python(f'spill("/tmp/{mark}"), spill("/var/tmp/{mark}"), spill("/dev/shm/{mark}")', profile=profile)
+        assert world.python(look, profile=profile).results["found"] == "[]"
+        assert first_processes(world.runner) == box
+
+
+def test_a_secret_that_is_replaced_is_not_shown_by_a_box_that_has_long_waited(tmp_path: Path) -> None:
+    """A mount comes off when the host renames another file over it; the box has looked there many times."""
+    (tmp_path / "sub").mkdir()
+    secret = tmp_path / "sub" / "key"
+    secret.write_text("first")
+    plan = warm(agent_exec.Profile(roots=[tmp_path], deny_read=["sub/key"]), 1)
+
+    def read() -> bytes:
+        return agent_exec.run(["/bin/cat", "sub/key"], cwd=tmp_path, sandbox=plan).stdout
+
+    wait_until(lambda: read() == b"" and time() - os.stat(tmp_path / "sub").st_ctime > 1)
+    assert read() == b""
+    (tmp_path / "new").write_text("second")
+    (tmp_path / "new").rename(secret)
+    try:
+        assert read() == b""
+    except SandboxUnavailable as error:
+        assert "box" in error.message
+    assert secret.read_text() == "second"
 
 
 QUEUES = r"""

@@ -99,7 +99,7 @@ class Sandbox:
         plan = self.plan(wanted, spawner, ours)
         guard = Guard(self, plan, fresh=isinstance(wanted, Profile))
         if guard.stale:
-            plan = self.plan(plan.profile, spawner, Ours(plan.own, plan.state))
+            plan = self.plan(plan.profile, spawner, plan.ours())
             guard = Guard(self, plan, fresh=True)
         return guard
 

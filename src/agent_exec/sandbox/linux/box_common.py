@@ -4,7 +4,7 @@ import fcntl
 import os
 import stat
 from errno import EIO, EPERM, ESTALE
-from time import process_time
+from time import process_time, time_ns
 
 from agent_exec.model.paths import below, inside
 from agent_exec.sandbox.closing import Closing
@@ -40,6 +40,8 @@ _MOST_LEFT = 1000
 """More than this is not taken away piece by piece: the box is given up."""
 _DEEPEST = 8
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_SETTLED_NS = 100_000_000
+"""How long ago a change must be for the next to bear a later time: the clock of file systems ticks slowly."""
 
 
 class Restricted:
@@ -89,16 +91,42 @@ class Restricted:
                 raise OSError(ESTALE, "the root is another folder now", path)
 
 
+class Settled:
+    """Folders that were as they should be, and need no look until they change.
+
+    A folder is known by who it is and when it last changed, which no command
+    can set back. It is kept only if its next change must bear another time.
+    """
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[int, int, int]] = {}
+
+    def holds(self, folder: str, found: os.stat_result) -> bool:
+        """True if a folder has not changed since it was noted."""
+        return self._known.get(folder) == (found.st_dev, found.st_ino, found.st_ctime_ns)
+
+    def note(self, folder: str, found: os.stat_result) -> None:
+        """Note that a folder is as it should be; `found` was asked for before that was checked."""
+        if found.st_ctime_ns < time_ns() - _SETTLED_NS:
+            self._known[folder] = found.st_dev, found.st_ino, found.st_ctime_ns
+
+
 class Box(Restricted):
     """A box, as its first process has it."""
 
-    __slots__ = ("_looks", "_masks", "_private", "_protected")
+    __slots__ = ("_empty", "_hidden", "_looks", "_masks", "_private", "_protected")
 
     def __init__(self, spec: "Spec", private: "Sequence[str]", at: "At") -> None:
         super().__init__(spec, at)
+        self._empty = Settled()  # private folders
+        self._hidden = Settled()  # folders of what is hidden
         # What lies in a folder that is private now is hidden already.
         hidden = filter(os.path.lexists, [*map(os.fsdecode, spec["masks"]), *covers.tops(spec["view"])])
-        self._masks = [(path, os.stat(path).st_dev) for path in hidden]
+        self._masks: dict[str, list[tuple[str, int]]] = {}  # by their folders
+        for path in hidden:
+            self._masks.setdefault(os.path.dirname(path), []).append((path, os.stat(path).st_dev))
         self._protected = [(os.fsdecode(path), device, inode) for path, device, inode in spec["protected"]]
         # Only what is in memory, and so was empty when the box was made: never a disk.
         devices = {device for _, device, _ in self._roots} | {os.stat("/").st_dev}
@@ -115,9 +143,14 @@ class Box(Restricted):
         for path, _, _ in self._protected:
             if not mounts.is_readonly(path):
                 raise OSError(EPERM, "it is no longer protected", path)
-        for path, device in self._masks:
-            if os.stat(path).st_dev != device:
-                raise OSError(EPERM, "it is no longer hidden", path)
+        for folder, masks in self._masks.items():
+            found = os.stat(folder)
+            if self._hidden.holds(folder, found):
+                continue  # nothing in it was replaced, and so no mount has come off
+            for path, device in masks:
+                if os.stat(path).st_dev != device:
+                    raise OSError(EPERM, "it is no longer hidden", path)
+            self._hidden.note(folder, found)
 
     def clean(self) -> bool:
         """Take away what a command has left; True if the box is as it was."""
@@ -126,13 +159,22 @@ class Box(Restricted):
         room = _MOST_LEFT
         try:
             for (folder, device), look in zip(self._private, self._looks, strict=True):
-                os.chmod(folder, 0o1777)
+                found = os.stat(folder, follow_symlinks=False)
+                if self._empty.holds(folder, found):
+                    continue
+                if found.st_mode & 0o7777 != 0o1777:
+                    os.chmod(folder, 0o1777)
                 with Closing(os.open(folder, _FOLDER)) as fd:
-                    room = _empty(fd, device, room)[0]
+                    left, stays = _empty(fd, device, room)
                     # Attributes such as the access that new files begin with, flags such as for backups.
-                    if _look(fd)[:2] != look[:2]:
+                    now = _look(fd)
+                    if now[:2] != look[:2]:
                         return False
-                    os.utime(fd, ns=(look[2], look[2]))
+                    if now[2] != look[2]:
+                        os.utime(fd, ns=(look[2], look[2]))
+                    elif left == room and not stays:
+                        self._empty.note(folder, found)
+                    room = left
         except (OSError, RecursionError):
             return False
         if any(_lines(f"/proc/sysvipc/{kind}") > 1 for kind in ("shm", "sem", "msg")):

@@ -23,17 +23,21 @@ class Confining(Value):
 
     __slots__: "ClassVar[tuple[str, ...]]" = ()
 
+    def ours(self) -> "Ours":
+        """Return what of ours a plan protects and hides."""
+        return ours()
+
     def guarded(self, spawner: "Spawner") -> "Guard":
         """Return what `Engine.start` confines a command by, planned now if no plan of before still holds."""
         from agent_exec.sandbox.sandbox import shared_sandbox
 
-        return shared_sandbox().guard(self, spawner, ours())
+        return shared_sandbox().guard(self, spawner, self.ours())
 
     def warmed(self, spawner: "Spawner", boxes: int) -> "Plan":
         """Return a plan for which so many boxes wait."""
         from agent_exec.sandbox.sandbox import shared_sandbox
 
-        return shared_sandbox().warmed(self, spawner, ours(), boxes)
+        return shared_sandbox().warmed(self, spawner, self.ours(), boxes)
 
 
 class Ours(Value):
@@ -61,6 +65,7 @@ def own_paths() -> tuple[str, ...]:
 
 def own_folders() -> tuple[str, ...]:
     """Return the folders that we keep, whether they exist or not."""
-    found = [place("", *kind) for kind in (CONFIG, STATE, DATA)]
+    home = os.path.expanduser("~")
+    found = [place("", *kind, home=home) for kind in (CONFIG, STATE, DATA)]
     found += [os.path.abspath(root) for root in (os.environ.get("AGENT_EXEC_ROOT"),) if root]
     return tuple(path.rstrip(os.sep) for path in (*found, sessions_folder()))

@@ -7,15 +7,15 @@ from agent_exec.model.errors import InvalidArgument, PlanFailed
 from agent_exec.model.paths import inside
 from agent_exec.model.value import Value
 from agent_exec.sandbox.closing import Closing
-from agent_exec.sandbox.plan.ours import Confining, own_paths
-from agent_exec.sandbox.plan.paths import FOLDER, identity, outermost, settle
+from agent_exec.sandbox.plan.ours import Confining, Ours, own_paths
+from agent_exec.sandbox.plan.paths import FOLDER, above_all, identity, outermost, settle
 from agent_exec.sandbox.plan.protections import Protections, find_protections
 from agent_exec.sandbox.plan.reading import Reader
 from agent_exec.sandbox.plan.survey import BOUND, Surveyor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from agent_exec.sandbox.plan.homes import View
@@ -57,9 +57,9 @@ class Plan(Confining):
     are protected links and where they lead. `gits` is every `.git` that was
     found below the roots, `obeyed` every other name or folder that programs
     obey. `held` are protected or hidden by mounts of their own, which come off
-    when the host replaces them, with who they are; `loose` are the folders of
-    those absent paths that a box made before them would show, and when they
-    were last changed. `unenforced` says in words what no backend will enforce.
+    when the host replaces them, with who they are; `loose` are folders that
+    exist around those absent paths that a box made before them would show, and
+    when they last changed. `unenforced` says in words what no backend will enforce.
     `own` and `state` are what it was planned with; `backend` is the name of who
     carries it out, "" until that is chosen.
     """
@@ -83,6 +83,10 @@ class Plan(Confining):
     own: tuple[str, ...] = ()
     state: tuple[str, ...] = ()
     backend: str = ""
+
+    def ours(self) -> Ours:
+        """Return what it was planned with."""
+        return Ours(self.own, self.state)
 
     def to_fields(self) -> dict[str, object]:
         """Return all but the profile, in a form that can be sent to another process."""
@@ -163,7 +167,7 @@ def make_plan(
         masks=reading.masks,
         absent=reading.absent,
         held=_held(found.protected, reading, real),
-        loose=tuple((folder, _changed_at(folder)) for folder in reading.loose),
+        loose=_loose(reading.loose),
         view=reading.view,
         missing=found.missing,
         sought=found.sought,
@@ -215,7 +219,13 @@ def unmasked(plan: Plan) -> list[str]:
     changed = [folder for folder, known in plan.loose if _changed_at(folder) != known]
     if not changed:
         return []
-    return [path for path in plan.absent if os.path.dirname(path) in changed and os.path.lexists(path)]
+    return [path for path in plan.absent if inside(path, *changed) and os.path.lexists(path)]
+
+
+def _loose(folders: "Iterable[str]") -> "tuple[tuple[str, int], ...]":
+    """Return those of the folders that exist, or the nearest folder above, and when they last changed."""
+    there = {next(filter(os.path.isdir, (folder, *above_all(folder))), "/") for folder in folders}
+    return tuple((folder, _changed_at(folder)) for folder in sorted(there))
 
 
 def _changed_at(folder: str) -> int:

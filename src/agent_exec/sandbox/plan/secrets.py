@@ -86,7 +86,7 @@ _SYSTEM = _below(
     """
 /etc: shadow shadow- gshadow gshadow- sudoers sudoers.d ssl/private pki/tls/private krb5.keytab wireguard
 /etc: openvpn kubernetes rancher letsencrypt NetworkManager/system-connections ppp mysql/debian.cnf
-/etc: security/opasswd docker/key.json exim4/passwd.client ipsec.secrets msmtprc postfix/sasl_passwd
+/etc: security docker/key.json exim4/passwd.client ipsec.secrets msmtprc postfix/sasl_passwd
 /etc: ssh/ssh_host_rsa_key ssh/ssh_host_ecdsa_key ssh/ssh_host_ed25519_key ssh/ssh_host_dsa_key
 /run: user secrets credentials cloud-init
 /var/lib: tailscale cloud kubelet docker containers rancher sss samba/private NetworkManager bluetooth iwd
