@@ -65,7 +65,6 @@ def own_paths() -> tuple[str, ...]:
 
 def own_folders() -> tuple[str, ...]:
     """Return the folders that we keep, whether they exist or not."""
-    home = os.path.expanduser("~")
-    found = [place("", *kind, home=home) for kind in (CONFIG, STATE, DATA)]
+    found = [place("", *kind) for kind in (CONFIG, STATE, DATA)]
     found += [os.path.abspath(root) for root in (os.environ.get("AGENT_EXEC_ROOT"),) if root]
     return tuple(path.rstrip(os.sep) for path in (*found, sessions_folder()))
