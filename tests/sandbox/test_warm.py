@@ -167,18 +167,19 @@ def test_a_secret_that_is_replaced_is_not_shown_by_a_box_that_has_long_waited(tm
     (tmp_path / "sub").mkdir()
     secret = tmp_path / "sub" / "key"
     secret.write_text("first")
-    plan = warm(agent_exec.Profile(roots=[tmp_path], deny_read=["sub/key"]), 1)
+    profile = agent_exec.Profile(roots=[tmp_path], deny_read=["sub/key"])
+    plan = warm(profile, 1)
 
-    def read() -> bytes:
-        return agent_exec.run(["/bin/cat", "sub/key"], cwd=tmp_path, sandbox=plan).stdout
+    def read(sandbox: Any) -> bytes:
+        return agent_exec.run(["/bin/cat", "sub/key"], cwd=tmp_path, sandbox=sandbox).stdout
 
-    wait_until(lambda: read() == b"" and time() - os.stat(tmp_path / "sub").st_ctime > 1)
-    assert read() == b""
+    wait_until(lambda: read(plan) == b"" and time() - os.stat(tmp_path / "sub").st_ctime > 1)
+    assert read(plan) == b""
     (tmp_path / "new").write_text("second")
     (tmp_path / "new").rename(secret)
     with pytest.raises(SandboxUnavailable, match="the check before a command"):
-        read()
-    assert read() == b""
+        read(plan)
+    assert read(profile) == b"", "the next plan is served by a box that was made for it"
 
 
 QUEUES = r"""

@@ -169,7 +169,8 @@ def new_order(plan: "Plan", tokens: "dict[str, str]") -> Box:
         "open_files": limits.open_files,
         "reuse": profile.reuse,
     }
-    digest = sha256(dumps((chosen.name, hosts, sorted(spec.items())))).hexdigest()
+    # A box that was made before something hidden was replaced shows it, and must not serve this plan.
+    digest = sha256(dumps((chosen.name, hosts, plan.held, sorted(spec.items())))).hexdigest()
     return Box(
         digest,
         chosen.entry,
