@@ -137,7 +137,7 @@ def make_entry(name: str, folder: int, *, is_folder: bool, mode: int) -> None:
     if is_folder:
         os.mkdir(name, mode, dir_fd=folder)
     else:
-        os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode, dir_fd=folder))
+        os.mknod(name, mode | stat.S_IFREG, dir_fd=folder)
 
 
 def mask(paths: "Iterable[str]") -> None:
