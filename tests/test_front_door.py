@@ -21,7 +21,7 @@ import agent_exec
 from agent_exec.faces.executor import config
 from agent_exec.faces.oneshot import definitions, secure
 from agent_exec.jobs import record
-from agent_exec.model import choices, command, errors, lifecycle, limits
+from agent_exec.model import choices, command, errors, lifecycle
 from agent_exec.policy import verdict
 from agent_exec.requests import gate
 from agent_exec.sandbox import profile
@@ -158,7 +158,7 @@ def test_choices_are_those_that_are_checked() -> None:
         (choices.JobState, record.STATES),
         (choices.Leftovers, command.LEFTOVERS),
         (choices.OnLimit, config.ON_LIMIT),
-        (choices.Overflow, limits.OVERFLOWS),
+        (choices.Overflow, command.OVERFLOWS),
         (choices.Phase, lifecycle.PHASES),
         (choices.Permission, secure.PERMISSIONS),
         (choices.ProfileName, profile.NAMES),

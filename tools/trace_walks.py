@@ -1,8 +1,8 @@
 """Counts what four walks through the code touch: Python calls, functions, modules, hand-overs and plans.
 
 `python tools/trace_walks.py` prints a table. A hand-over is a call from one
-module of ours to another. Each walk runs once before it is counted, so that
-imports and caches are not.
+module of ours to another. Imports are not counted, nor what a module does
+while it is imported: each walk inside this process runs once before.
 """
 
 import json
@@ -37,7 +37,7 @@ class Trace:
     def __call__(self, frame: FrameType, event: str, _argument: object) -> None:
         """Count a call of ours; for sys.setprofile."""
         file = frame.f_code.co_filename
-        if event != "call" or not file.startswith(SOURCE) or frame.f_code.co_name == "<module>":
+        if event != "call" or not file.startswith(SOURCE) or is_import(frame):
             return
         name = file[len(SOURCE) :]
         self.calls += 1
@@ -56,6 +56,15 @@ class Trace:
             "handovers": self.handovers,
             "plans": self.plans,
         }
+
+
+def is_import(frame: FrameType | None) -> bool:
+    """True if a module of ours is being imported."""
+    while frame is not None:
+        if frame.f_code.co_name == "<module>" and frame.f_code.co_filename.startswith(SOURCE):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def command_line(folder: str) -> dict[str, dict[str, Any]]:

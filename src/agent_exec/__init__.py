@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from agent_exec.model.choices import VerdictKind as VerdictKind
     from agent_exec.model.choices import Word as Word
     from agent_exec.model.command import Command as Command
+    from agent_exec.model.command import Limits as Limits
     from agent_exec.model.command import Outcome as Outcome
     from agent_exec.model.command import Terminal as Terminal
     from agent_exec.model.errors import AgentExecError as AgentExecError
@@ -87,7 +88,6 @@ if TYPE_CHECKING:
     from agent_exec.model.errors import Unsupported as Unsupported
     from agent_exec.model.errors import WorkdirForbidden as WorkdirForbidden
     from agent_exec.model.errors import WorkdirNotFound as WorkdirNotFound
-    from agent_exec.model.limits import Limits as Limits
     from agent_exec.model.lines import Lines as Lines
     from agent_exec.model.output import Head as Head
     from agent_exec.model.output import HeadTail as HeadTail
@@ -124,7 +124,7 @@ _HOMES = homes(
             "Approval ApprovalPolicy Basis Cause GitAccess Leftovers OnEvent OnOutput Overflow Phase "
             "ProfileName Stream Unmatched VerdictKind Word"
         ),
-        "model.command": "Command Outcome Terminal",
+        "model.command": "Command Limits Outcome Terminal",
         "model.errors": (
             "AgentExecError AmbiguousJob ApprovalRequired Broken Busy CommandDenied CommandNotExecutable "
             "CommandNotFound ConfigFailed InputClosed InputTooLarge Interrupted InvalidArgument "
@@ -132,7 +132,6 @@ _HOMES = homes(
             "NotADirectory NothingConfines PlanFailed Refused SandboxUnavailable StoreFailed Unsupported "
             "WorkdirForbidden WorkdirNotFound"
         ),
-        "model.limits": "Limits",
         "model.lines": "Lines",
         "model.output": "Head HeadTail Keep Tail Text",
         "policy.facts": "Facts",

@@ -15,9 +15,8 @@ from agent_exec.engine.engine import Engine
 from agent_exec.faces.session.tools import SessionTools, open_tools
 from agent_exec.faces.verbs import Jobs
 from agent_exec.jobs.store import Store
-from agent_exec.model.command import Command
+from agent_exec.model.command import Command, Limits
 from agent_exec.model.errors import CommandNotFound, InvalidState
-from agent_exec.model.limits import Limits
 from support import processes_marked, python, wait_until
 
 DEAF = (

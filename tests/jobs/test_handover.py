@@ -18,9 +18,8 @@ from agent_exec.engine.handoff import HandOver
 from agent_exec.engine.run import Run
 from agent_exec.jobs import handoff as handover
 from agent_exec.jobs.start import Order, Started
-from agent_exec.model.command import Command
+from agent_exec.model.command import Command, Limits
 from agent_exec.model.errors import InvalidState, LaunchFailed, StoreFailed
-from agent_exec.model.limits import Limits
 from cli import Cli
 from jobs.seen import ENDED, Gate, at_once, dead, kill_and_wait, printed, stat, supervisor_of
 from support import child, exists, python, wait_until

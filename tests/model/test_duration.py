@@ -2,8 +2,8 @@
 
 import pytest
 
+from agent_exec.model.command import seconds
 from agent_exec.model.errors import InvalidArgument
-from agent_exec.model.limits import seconds
 
 
 @pytest.mark.parametrize(

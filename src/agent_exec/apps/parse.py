@@ -118,8 +118,8 @@ def _value(found: Parsed, name: str, kind: str, text: str) -> "str | int | float
         if not (text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= _MOST):
             raise UsageError(f"--{name} takes a whole number, 0 or more; got {text!r}", found.verb)
         return int(text)
+    from agent_exec.model.command import seconds
     from agent_exec.model.errors import InvalidArgument
-    from agent_exec.model.limits import seconds
 
     try:
         return seconds(text, bare=kind)

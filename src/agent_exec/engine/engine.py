@@ -8,9 +8,8 @@ from time import monotonic
 from agent_exec.engine.loop import Loop
 from agent_exec.engine.run import Run
 from agent_exec.host import Spawner, prepare
-from agent_exec.model.command import Command
+from agent_exec.model.command import Command, Limits
 from agent_exec.model.errors import Busy, InvalidArgument, InvalidState
-from agent_exec.model.limits import Limits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,9 +4,8 @@ import os
 
 from agent_exec.faces import defaults
 from agent_exec.faces.verbs import Jobs
-from agent_exec.model.command import Command
+from agent_exec.model.command import Command, Limits
 from agent_exec.model.errors import InvalidArgument
-from agent_exec.model.limits import Limits
 from agent_exec.places import here
 from agent_exec.requests.given_variables import Environment
 from agent_exec.requests.opening import IN_FORCE, open_gate, rule_files

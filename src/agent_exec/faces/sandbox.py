@@ -21,8 +21,7 @@ def run(
     dispatcher: "Dispatcher", argv: "Sequence[str]", *, cwd: str, timeout: float | None = None
 ) -> "Answer":
     """Run a command in a box to its end; return its outcome, and what the box kept it from."""
-    from agent_exec.model.command import Command
-    from agent_exec.model.limits import Limits
+    from agent_exec.model.command import Command, Limits
     from agent_exec.sandbox.report.report import block
 
     dispatcher.gate.admit(argv, cwd)

@@ -196,8 +196,7 @@ class Supervisor:
         from agent_exec.engine.loop import Loop
         from agent_exec.engine.run import Run
         from agent_exec.host import hide_arguments, on_terminate
-        from agent_exec.model.command import Command
-        from agent_exec.model.limits import Limits
+        from agent_exec.model.command import Command, Limits
         from agent_exec.model.output import Head, Tail
 
         order = self._order

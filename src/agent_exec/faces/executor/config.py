@@ -4,8 +4,8 @@ import os
 from dataclasses import dataclass
 
 from agent_exec.faces.executor.lists import DEFAULT_LISTS
+from agent_exec.model.command import LONGEST
 from agent_exec.model.errors import InvalidArgument
-from agent_exec.model.limits import LONGEST
 from agent_exec.policy.policy import Policy
 from agent_exec.requests.dispatch import check_profile
 

@@ -11,9 +11,8 @@ from agent_exec.faces.executor.errors import (
     CommandExecutionError,
 )
 from agent_exec.faces.executor.result import CommandExecutionResult, CommandMetadata
-from agent_exec.model.command import Command
+from agent_exec.model.command import Command, Limits
 from agent_exec.model.errors import Broken, InvalidArgument, Missing
-from agent_exec.model.limits import Limits
 from agent_exec.model.output import Head, Text, text
 from agent_exec.tools.codes import executor_code
 

@@ -4,9 +4,8 @@ from time import time_ns
 
 from agent_exec.faces.oneshot.definitions import BOUNDS, MAX_OUTPUT_CHARS, TIMEOUT_MS, TOOL_DEFINITIONS
 from agent_exec.faces.oneshot.secure import ToolError, secure_tool
-from agent_exec.model.command import Command
+from agent_exec.model.command import Command, Limits
 from agent_exec.model.errors import CommandNotExecutable, CommandNotFound, InvalidArgument
-from agent_exec.model.limits import Limits
 from agent_exec.model.output import Head
 from agent_exec.requests.shells import resolve_command
 from agent_exec.tools.define import reads_only

@@ -1,7 +1,7 @@
 """The contract of the tools of sessions: its numbers, the terms of a server, definitions and instructions."""
 
+from agent_exec.model.command import LONGEST
 from agent_exec.model.errors import InvalidArgument
-from agent_exec.model.limits import LONGEST
 from agent_exec.model.value import Value
 from agent_exec.tools.define import (
     boolean,

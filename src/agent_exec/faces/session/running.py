@@ -6,9 +6,8 @@ from time import monotonic
 from agent_exec.faces.session.answer import Answer, fit, token_count
 from agent_exec.faces.session.arguments import ExecArguments, WriteArguments
 from agent_exec.faces.session.failures import ToolFailure, failure, not_run
-from agent_exec.model.command import Command, Terminal, Variables
+from agent_exec.model.command import Command, Limits, Terminal, Variables
 from agent_exec.model.errors import AgentExecError, ApprovalRequired, CommandDenied, InputClosed
-from agent_exec.model.limits import Limits
 from agent_exec.model.output import Head
 from agent_exec.requests import shells, variables
 from agent_exec.requests.folders import Workspace
@@ -80,8 +79,7 @@ class Sessions:
         if escalated and not self.can_escalate:
             raise failure("escalation_refused", policy=self._gate.approval)
         try:
-            patched = self._intercept(argv, cwd)
-            if patched is not None:
+            if "patch" in asked.cmd.lower() and (patched := self._intercept(argv, cwd)) is not None:
                 return patched
             self._gate.admit(asked.cmd, cwd, proposed=asked.prefix_rule)  # a denied command is not asked for
         except (ApprovalRequired, CommandDenied) as error:

@@ -9,9 +9,8 @@ import os
 import sys
 
 from agent_exec.faces.slash.feedback import SlashRefused, clipped
-from agent_exec.model.command import Command
+from agent_exec.model.command import Command, Limits
 from agent_exec.model.errors import InvalidArgument
-from agent_exec.model.limits import Limits
 from agent_exec.model.output import Head
 from agent_exec.model.paths import inside
 from agent_exec.model.value import Value

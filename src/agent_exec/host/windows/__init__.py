@@ -1,22 +1,22 @@
 """The host on Windows: trees are jobs, streams have threads, a terminal needs pywinpty."""
 
-from agent_exec.model.lazy import loader
+from agent_exec.model.lazy import homes, loader
 
-_HOMES = {
-    name: home
-    for home, names in {
-        "control": "Control Report Watch ask tell",
-        "detached": "detach",
-        "lock": "FileLock holder is_locked",
-        "orphans": "end_orphans",
-        "poller": "Interrupts Poller on_terminate wait_to_read",
-        "process": "Process",
-        "program": "on_path prepare",
-        "signals": "signal_name signal_number",
-        "spawner": "Adopted LocalSpawner Spawner",
-        "system": "boot_id hide_arguments identify inherited_environment is_alive is_listened_on "
-        "own_environment own_processes send_signal shell",
-    }.items()
-    for name in names.split()
-}
-__getattr__ = loader(__name__, _HOMES)
+__getattr__ = loader(
+    __name__,
+    homes(
+        {
+            "control": "Control Report Watch ask tell",
+            "detached": "detach",
+            "lock": "FileLock holder is_locked",
+            "orphans": "end_orphans",
+            "poller": "Interrupts Poller on_terminate wait_to_read",
+            "process": "Process",
+            "program": "on_path prepare",
+            "signals": "signal_name signal_number",
+            "spawner": "Adopted LocalSpawner Spawner",
+            "system": "boot_id hide_arguments identify inherited_environment is_alive is_listened_on "
+            "own_environment own_processes send_signal shell",
+        }
+    ),
+)

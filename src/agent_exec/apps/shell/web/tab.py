@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 from starlette.websockets import WebSocketDisconnect
 
 from agent_exec.engine.engine import Engine
-from agent_exec.model.command import Command
+from agent_exec.model.command import Command, Limits
 from agent_exec.model.errors import InputClosed
-from agent_exec.model.limits import Limits
 from agent_exec.model.output import Tail
 from agent_exec.version import __version__
 
