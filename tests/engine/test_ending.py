@@ -100,8 +100,8 @@ def test_a_child_that_forks_while_it_is_being_killed(program: str, count: int, n
 @pytest.mark.parametrize("how", ["stop", "kill", "keeper"])
 def test_a_storm_of_forks_is_ended_by_us_and_not_by_itself(how: str, nothing_left: str) -> None:
     with Engine() as engine:
-        run = engine.start(Command(child("storm", 128, 90), limits=Limits(grace=0.05)))
-        wait_until(lambda: b"full" in run.stdout, seconds=60)
+        run = engine.start(Command(child("storm", 128, 300), limits=Limits(grace=0.05)))
+        wait_until(lambda: b"full" in run.stdout, seconds=100)
         if how == "keeper":
             os.kill(
                 int(Path(f"/proc/{run.pid}/stat").read_text().rpartition(")")[2].split()[1]), signal.SIGKILL

@@ -292,9 +292,10 @@ def test_what_is_asked_meanwhile_comes_after_it_is_taken_back(cli: Cli, engine: 
 
 
 def test_its_time_ends_while_it_waits(cli: Cli, engine: Engine) -> None:
-    run = engine.start(Command(["sleep", "600"], limits=Limits(timeout=0.3)))
+    run = engine.start(Command(["sleep", "600"], limits=Limits(timeout=2)))
+    late = time.monotonic() + 2.1
     with pytest.raises(LaunchFailed):
-        give(run, cli.root, lambda: time.sleep(0.5), nobody)
+        give(run, cli.root, lambda: wait_until(lambda: time.monotonic() > late), nobody)
     assert run.outcome().timed_out
 
 

@@ -162,12 +162,14 @@ def _waits(pid: int, folder: Path) -> bool:
 
 
 def test_run_notices_a_killed_supervisor(cli: Cli, tmp_path: Path) -> None:
-    for option, state in (("--until=1", "running"), ("--wait", "failed")):
+    for option, state in (("--until=3", "running"), ("--wait", "failed")):
         gate = tmp_path / option
         caller = popen(cli, "run", option, "--", *Gate(gate).job())
         wait_until(lambda: cli("ps", "--all")["jobs"])
+        os.kill(caller.pid, signal.SIGSTOP)  # it must not look before the supervisor is gone
         (job,) = cli("ps", "--all")["jobs"]
         lose_supervisor(cli, job["job_id"])
+        os.kill(caller.pid, signal.SIGCONT)
         if option == "--wait":  # it goes on until the command itself is gone
             os.kill(cli("status", job["job_id"])["pid"], signal.SIGKILL)
         told = check(caller.communicate()[0].decode())

@@ -6,12 +6,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import agent_exec
 
 HERE = Path(__file__).parent
 FACE = Path(agent_exec.__file__).parent / "faces" / "executor"
 
 
+@pytest.mark.timeout(600)  # it runs all tests of the face once more
 def test_c41_every_line_and_branch_is_covered(tmp_path: Path) -> None:
     settings = tmp_path / "coveragerc"
     settings.write_text(
@@ -19,7 +22,7 @@ def test_c41_every_line_and_branch_is_covered(tmp_path: Path) -> None:
         "[report]\nexclude_also =\n    if TYPE_CHECKING:\n"
     )
     coverage = [sys.executable, "-m", "coverage"]
-    pytest = [
+    tests = [
         "-m",
         "pytest",
         "-p",
@@ -36,7 +39,7 @@ def test_c41_every_line_and_branch_is_covered(tmp_path: Path) -> None:
             *coverage,
             "run",
             f"--rcfile={settings}",
-            *pytest,
+            *tests,
             "-q",
             "-x",
             "--import-mode=importlib",
