@@ -120,7 +120,21 @@ def test_never_does_not_ask() -> None:
 def test_no_is_no() -> None:
     with pytest.raises(ApprovalRequired, match="the answer was no") as caught:
         Gate(RULES, approver=Someone("no")).admit(["git", "push"])
-    assert caught.value.details == {"verdict": "ask", "reason": "others see it", "rule": "r.toml:7"}
+    known = {"verdict": "ask", "reason": "others see it", "rule": "r.toml:7"}
+    assert caught.value.details == {**known, "answer": "no"}
+
+
+def test_no_answer_is_no_refusal_by_a_person() -> None:
+    """An approver whose question got no answer gives the reason, and the refusal names the rule."""
+
+    def unanswered(_request: Request) -> str:
+        raise ApprovalRequired("No answer came")
+
+    with pytest.raises(ApprovalRequired) as caught:
+        Gate(RULES, approver=unanswered).admit(["git", "push"])
+    said = "others see it. No answer came; allow it by a rule: the one that asks is at r.toml:7"
+    assert caught.value.message == f"this command needs approval: {said}"
+    assert "answer" not in caught.value.details
 
 
 def test_once_is_once_and_a_session_lasts() -> None:

@@ -12,7 +12,11 @@ Rules = str | PathLike[str] | Policy | InForce | None
 
 
 class Approver(Protocol):
-    """A callback that is asked; if it cannot always be asked, its property `reachable` says so."""
+    """A callback that is asked.
+
+    If it cannot always be asked, its property `reachable` says so, and `unreachable` is the reason
+    that refusals give. It raises ApprovalRequired with the reason if its question gets no answer.
+    """
 
     def __call__(self, request: Request, /) -> str:
         """Return an Approval: "once", "session" or "always" allow the command, "no" refuses it."""

@@ -170,17 +170,17 @@ class Gate:
         verdict, rules = request.verdict, request.rules
         if known in self._approved and not request.once:
             return
-        why = f"this command needs approval: {verdict.reason}"
-        if self.approval == "never" or self._approver is None or not self.can_ask:
-            unasked = "There is no approver to ask here"
-            if self.approval == "never":
-                unasked = "The approval policy is never, so no approver was asked"
-            raise ApprovalRequired(f"{why}. {unasked}; {_way(rules, verdict)}", **_details(verdict))
-        answer = self._approver(request)
+        what = "running it outside of the sandbox" if request.escalated else "this command"
+        why = f"{what} needs approval: {sentence(verdict.reason)}"
+        try:
+            answer = self._answer(request)
+        except ApprovalRequired as error:  # no answer came
+            raise ApprovalRequired(f"{why} {error.message}; {_way(request)}", **_details(verdict)) from None
         if answer not in ANSWERS:
             raise InvalidArgument(f"an approver must answer one of {', '.join(ANSWERS)}; got {answer!r}")
         if answer == "no":
-            raise ApprovalRequired(f"{why}. It was asked for, and the answer was no", **_details(verdict))
+            details = {**_details(verdict), "answer": answer}
+            raise ApprovalRequired(f"{why} It was asked for, and the answer was no", **details)
         if answer == "always" and rules and self._remember is not None:
             policy = self._remember(rules)  # read again, and as strict as before
             strict = [one for one in (self._policy or policy).rules if one.verdict != "allow"]
@@ -189,16 +189,32 @@ class Gate:
         if answer in ("session", "always") and not request.once:
             self._approved.add(known)
 
+    def _answer(self, request: Request) -> str:
+        """Return the answer of the approver; raise ApprovalRequired with the reason if there is none."""
+        if self.approval == "never":
+            raise ApprovalRequired("The approval policy is never, so no approver was asked")
+        if self._approver is None or not self.can_ask:
+            raise ApprovalRequired(getattr(self._approver, "unreachable", "There is no approver to ask here"))
+        return self._approver(request)
 
-def _way(rules: "tuple[Rule, ...]", verdict: "Verdict") -> str:
-    """Return the next step: how a rule could allow the command."""
-    if not rules and verdict.rule is not None and verdict.rule.source:
-        return f"allow it by a rule: the one that asks is at {verdict.rule.source}"
-    if not rules:
+
+def sentence(text: str) -> str:
+    """Return a text with a full stop, unless it ends as a sentence does."""
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
+
+
+def _way(request: Request) -> str:
+    """Return the next step: how the operator could allow the command."""
+    if request.escalated:
+        return "work within the sandbox, or have the operator allow more by --sandbox or --workspace"
+    rule = request.verdict.rule
+    if not request.rules and rule is not None and rule.source:
+        return f"allow it by a rule: the one that asks is at {rule.source}"
+    if not request.rules:
         return "allow it by a rule"
     from agent_exec.policy.rulebook import write
 
-    return "allow it by a rule, such as\n" + "\n".join(map(write, rules)).rstrip()
+    return "allow it by a rule, such as\n" + "\n".join(map(write, request.rules)).rstrip()
 
 
 def _details(verdict: "Verdict") -> "dict[str, object]":

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from apps.mcp.talking import ERAS, Client, bare, jobs, talk, text
+from apps.mcp.talking import ERAS, Client, bare, jobs, talk, text, until
 from support import wait_until
 
 pytest.importorskip("mcp")
@@ -21,17 +21,23 @@ RULES = '[[rule]]\nprefix = ["touch"]\nverdict = "ask"\nreason = "it makes files
 
 
 class Person:
-    """Somebody at the client, who answers always the same, and remembers what was asked."""
+    """A person at the client, with one answer to all questions; the questions and their choices are kept."""
 
-    def __init__(self, answer: str | None, action: str = "accept") -> None:
+    def __init__(self, answer: str | None, action: str = "accept", *, otherwise: str = "") -> None:
         self.answer = answer
+        self.otherwise = otherwise
+        """The answer where `answer` is not offered."""
         self.action = action
         self.asked: list[str] = []
+        self.offered: list[list[str]] = []
 
     async def __call__(self, _context: object, params: ElicitRequestFormParams) -> ElicitResult:
-        assert params.requested_schema["properties"]["answer"]["enum"] == ["once", "session", "always", "no"]
+        choices = params.requested_schema["properties"]["answer"]
+        assert len(choices["enumNames"]) == len(choices["enum"])
+        self.offered.append(choices["enum"])
         self.asked.append(params.message)
-        content: Any = None if self.answer is None else {"answer": self.answer}
+        answer = self.otherwise if self.otherwise and self.answer not in choices["enum"] else self.answer
+        content: Any = None if answer is None else {"answer": answer}
         return ElicitResult(action=self.action, content=content)  # type: ignore[arg-type]
 
 
@@ -80,10 +86,10 @@ def test_a_yes_lets_it_run(
     talk(work, *words, mode=mode, elicitation_callback=person)
     assert (folder / "made").exists()
     assert len(person.asked) == 2
-    assert "touch made" in person.asked[0]
-    assert f"In {folder}." in person.asked[0]
-    assert "it makes files" in person.asked[0]
-    assert "No rule can be added that would allow it" in person.asked[0]
+    assert person.offered == [["once", "session", "no"]] * 2  # no rule could allow it: no always
+    assert person.asked[0] == (
+        f"Run this command?\n    touch made\nIt is asked for because: it makes files.\nIn {folder}."
+    )
     assert rules.read_text() == RULES
 
 
@@ -92,28 +98,54 @@ def test_a_yes_lets_it_run(
 def test_a_no_refuses_it(
     rules: Path, folder: Path, toolset: str, tool: str, arguments: dict[str, Any], mode: str
 ) -> None:
-    refused(Person("no"), rules, folder, toolset, tool, arguments, mode)
+    said = refused(Person("no"), rules, folder, toolset, tool, arguments, mode)
+    assert "it makes files. It was asked for, and the answer was no" in said
 
 
 @ERAS
-@pytest.mark.parametrize("person", [Person(None, "decline"), Person(None, "cancel"), Person("perhaps")])
-def test_all_else_is_a_no(rules: Path, folder: Path, person: Person, mode: str) -> None:
-    refused(person, rules, folder, "jobs", "run", {"command": ["touch", "made"]}, mode)
+@CALLS
+@pytest.mark.parametrize(
+    ("person", "why"),
+    [
+        (Person(None, "decline"), "The client declined the question, perhaps without showing it to a person"),
+        (
+            Person(None, "cancel"),
+            "The client gave no answer, perhaps without showing the question to a person",
+        ),
+        (Person("perhaps"), "The client gave none of the answers that were offered"),
+        (Person("always"), "The client gave none of the answers that were offered"),
+    ],
+)
+def test_all_else_is_a_refusal_by_no_person(
+    rules: Path,
+    folder: Path,
+    toolset: str,
+    tool: str,
+    arguments: dict[str, Any],
+    person: Person,
+    why: str,
+    mode: str,
+) -> None:
+    """Clients without a person decline by themselves: the refusal names the rule instead."""
+    said = refused(person, rules, folder, toolset, tool, arguments, mode)
+    assert f"it makes files. {why}; allow it by a rule: the one that asks is at {rules}:1" in said
+    assert "the answer was no" not in said
 
 
 def refused(
     person: Person, rules: Path, folder: Path, toolset: str, tool: str, arguments: dict[str, Any], mode: str
-) -> None:
-    """See that a command is refused because of what somebody answers."""
+) -> str:
+    """Return the refusal of a command because of an answer."""
 
-    async def work(client: Client) -> None:
+    async def work(client: Client) -> str:
         result = await client.call_tool(tool, arguments)
         assert result.is_error
-        assert "It was asked for, and the answer was no" in text(result)
+        return text(result)
 
     words = jobs("--toolset", toolset, "--workspace", folder, "--policy", rules)
-    talk(work, *words, mode=mode, elicitation_callback=person)
+    said = talk(work, *words, mode=mode, elicitation_callback=person)
     assert not (folder / "made").exists()
+    return said
 
 
 @ERAS
@@ -127,7 +159,7 @@ def test_without_an_approver(rules: Path, folder: Path, mode: str) -> None:
         return str(result.structured_content["error"]["message"])
 
     words = jobs("--workspace", folder, "--rules", rules)
-    why = "There is no approver to ask here; allow it by a rule"
+    why = "This client cannot ask a person: it does not support elicitation; allow it by a rule"
     assert f"it makes files. {why}: the one that asks is at {rules}:1" in talk(work, *words, mode=mode)
     rules.write_text('approval_policy = "untrusted"\n')
     message = talk(work, *words, mode=mode)
@@ -149,6 +181,7 @@ def test_a_lasting_approval_is_asked_for_once(rules: Path, folder: Path, mode: s
     talk(work, *jobs("--workspace", folder, "--rules", rules), mode=mode, elicitation_callback=person)
     assert len(person.asked) == 1
     assert 'Always would add:\n[[rule]]\nprefix = ["touch", "made"]' in person.asked[0]
+    assert person.offered == [["once", "session", "always", "no"]]
     assert ('verdict = "allow"' in rules.read_text()) is (answer == "always")
 
 
@@ -172,8 +205,62 @@ def test_out_of_the_sandbox(rules: Path, folder: Path, mode: str) -> None:
     )
     talk(work, *words, mode=mode, elicitation_callback=person)
     assert (folder.parent / "outside").read_text() == "out\n"
-    assert len(person.asked) == 2
-    assert "Shall it write there?" in person.asked[1]
+    assert person.offered == [["once", "session", "no"], ["once", "no"]]
+    assert "\nIt is asked for because: Shall it write there?\nIn " in person.asked[1]
+
+
+ESCALATED = {
+    "cmd": "touch made",
+    "login": False,
+    "sandbox_permissions": "require_escalated",
+    "justification": "May it?",
+}
+
+
+@ERAS
+@pytest.mark.parametrize("person", [None, Person(None, "decline"), Person(None, "cancel"), Person("no")])
+def test_a_refusal_to_leave_the_sandbox(
+    tmp_path: Path, folder: Path, person: Person | None, mode: str
+) -> None:
+    """A person refuses only by a no; otherwise the refusal says what the operator can do."""
+
+    async def work(client: Client) -> str:
+        result = await client.call_tool("exec_command", ESCALATED)
+        assert result.is_error
+        return text(result)
+
+    able: dict[str, Any] = {} if person is None else {"elicitation_callback": person}
+    words = jobs("--toolset", "session", "--workspace", folder, "--sandbox", "workspace-write")
+    said = talk(work, *words, mode=mode, **able)
+    assert not (folder / "made").exists()
+    if person is not None and person.answer == "no":
+        assert said.endswith('CreateProcess { message: "Rejected(\\"rejected by user\\")" }')
+        return
+    assert "rejected by user" not in said
+    assert "approval policy is" not in said
+    assert "running it outside of the sandbox needs approval: May it? " in said
+    assert ("This client cannot ask a person" if person is None else "The client ") in said
+    assert said.endswith("have the operator allow more by --sandbox or --workspace")
+
+
+def test_progress_says_that_a_person_is_asked(rules: Path, folder: Path) -> None:
+    told: list[str] = []
+
+    class Late(Person):
+        async def __call__(self, context: object, params: ElicitRequestFormParams) -> ElicitResult:
+            await until(lambda: bool(told))
+            return await super().__call__(context, params)
+
+    async def tell(progress: float, total: float | None, message: str | None) -> None:
+        told.append(message or "")
+
+    async def work(client: Client) -> None:
+        given = {"cmd": "touch made", "login": False}
+        assert not (await client.call_tool("exec_command", given, progress_callback=tell)).is_error
+
+    words = jobs("--toolset", "session", "--workspace", folder, "--rules", rules)
+    talk(work, *words, elicitation_callback=Late("once"))
+    assert told[0].startswith("exec_command waits for a person to approve the command, for ")
 
 
 @ERAS
@@ -211,7 +298,7 @@ def test_a_call_cancelled_during_an_approval(rules: Path, folder: Path) -> None:
     assert not (folder / "made").exists()
 
 
-def test_an_answer_that_is_no_message_is_a_no(rules: Path, folder: Path) -> None:
+def test_an_answer_that_is_no_message_is_no_approval(rules: Path, folder: Path) -> None:
     """It is not refused under the number of the question, which may be that of another call of the client's."""
     hello = {"protocolVersion": "2025-11-25", "clientInfo": {"name": "test", "version": "0"}}
     with bare(*jobs("--workspace", folder, "--rules", rules)) as server:
@@ -225,7 +312,7 @@ def test_an_answer_that_is_no_message_is_a_no(rules: Path, folder: Path) -> None
             server.say(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **odd}).encode())
             answer = server.hear()
             assert answer["id"] == server.last, answer
-            assert "the answer was no" in answer["result"]["content"][0]["text"]
+            assert "The client gave no answer" in answer["result"]["content"][0]["text"]
     assert not (folder / "made").exists()
 
 
@@ -264,7 +351,7 @@ def test_an_answer_is_for_the_call_it_was_asked_in(rules: Path, folder: Path) ->
 
 @ERAS
 def test_what_a_command_is_given_to_read_is_shown(rules: Path, folder: Path, mode: str) -> None:
-    person = Person("session")
+    person = Person("session", otherwise="once")
     (folder / "file").write_text("")
 
     async def work(client: Client) -> None:
@@ -291,7 +378,7 @@ def test_what_a_command_is_given_to_read_is_shown(rules: Path, folder: Path, mod
 @ERAS
 def test_a_question_hides_nothing(rules: Path, folder: Path, mode: str) -> None:
     """Nor can what others write in it be taken for our words: names of folders, commands, justifications."""
-    person = Person("session")
+    person = Person("session", otherwise="once")
     odd = os.fsencode(folder) + b"/\xff\x1b[2J\nIn a safe place."
     os.mkdir(odd)
     (folder / "link").symlink_to(os.fsdecode(odd))
@@ -311,15 +398,13 @@ def test_a_question_hides_nothing(rules: Path, folder: Path, mode: str) -> None:
     words = jobs("--toolset", "jobs,session", "--workspace", folder, "--rules", rules)
     talk(work, *words, "--sandbox", "workspace-write", mode=mode, elicitation_callback=person)
     first, *others, last = person.asked
-    assert f"\nIn {folder}/\\udcff\\x1b[2J\\nIn a safe place..\n" in first
+    assert first.endswith(f"\nIn {folder}/\\udcff\\x1b[2J\\nIn a safe place..")
     assert ["It sets BASH_ENV.\nA yes is for this once" in one for one in (first, *others)] == [
         False,
         True,
         True,
     ]
-    assert last.startswith(
-        "Run this command outside of the sandbox?\n\n    true\n    \n    In a safe place.\n"
-    )
+    assert last.startswith("Run this command outside of the sandbox?\n    true\n    \n    In a safe place.\n")
     assert "because: a rule says so.\\nIn a safe place.\\n.\n" in last
     assert os.path.exists(odd + b"/made")
 

@@ -43,7 +43,7 @@ class Log:
 
 
 class Person:
-    """Somebody who says yes for as long as possible, and may take a while for it."""
+    """A person who says yes for as long as is offered, and may take a while for it."""
 
     def __init__(self, seconds: float = 0) -> None:
         self.seconds = seconds
@@ -54,7 +54,8 @@ class Person:
         start = monotonic()
         while monotonic() < start + self.seconds:
             await anyio.sleep(0.05)
-        return ElicitResult(action="accept", content={"answer": "always"})
+        *_, longest, _no = params.requested_schema["properties"]["answer"]["enum"]
+        return ElicitResult(action="accept", content={"answer": longest})
 
 
 @ERAS
@@ -81,7 +82,7 @@ def test_a_command_that_leaves_the_sandbox_is_reported(work: Path, tmp_path: Pat
     talk(talked, *words, mode=mode, elicitation_callback=person, **heard)
     assert log.lines == [f"a command runs outside of the sandbox, in {work}: {line}"] * 2
     assert len(person.asked) == 1
-    assert "exactly this command in this folder, until the server ends" in person.asked[0]
+    assert "until the server ends is for exactly this command in this folder" in person.asked[0]
 
 
 @pytest.mark.parametrize(
@@ -149,6 +150,11 @@ def test_a_full_stderr_does_not_block() -> None:
     [
         ("jobs", "run", {"command": ["echo", "done"]}),
         ("session", "exec_command", {"cmd": "echo done", "login": False}),
+        (
+            "session",
+            "exec_command",
+            {"cmd": "echo done", "login": False, "sandbox_permissions": "require_escalated"},
+        ),
         ("oneshot", "exec_command", {"command": ["echo", "done"], "cwd": "."}),
         ("executor", "execute_command", {"command": "echo", "args": ["done"]}),
     ],
@@ -164,6 +170,7 @@ def test_the_time_of_an_approval_does_not_count(
         assert not result.is_error, text(result)
         assert "done" in text(result)
         assert "running" not in text(result)
+        assert "session_id" not in (result.structured_content or {})
 
     words = jobs("--toolset", toolset, "--workspace", work, "--rules", rules, "--max-wait", "3s")
-    talk(talked, *words, elicitation_callback=Person(5))
+    talk(talked, *words, elicitation_callback=Person(3.5))

@@ -93,7 +93,8 @@ def test_the_approval_policy_of_the_environment(
         result = await client.call_tool(
             "exec_command", {"cmd": "true", "sandbox_permissions": "require_escalated"}
         )
-        assert f"approval policy is {policy or 'on-request'}; reject command" in text(result)
+        why = f"approval policy is {policy}; reject command" if policy else "This client cannot ask a person"
+        assert why in text(result)
 
     talk(work, *session("--workspace", tmp_path))
     assert (tmp_path / "made").exists() is made

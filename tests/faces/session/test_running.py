@@ -66,10 +66,10 @@ def test_escalation_needs_on_request(
 
 
 def test_escalation_needs_an_approver(opened: Callable[..., Caller], work: Path, nothing_left: str) -> None:
-    """Issue 6: unless someone can be asked."""
+    """Without one, the refusal says so, and what the operator can do."""
     call = opened(gate=Gate(None))
     said = call.refused("exec_command", cmd="touch made", sandbox_permissions="require_escalated")
-    assert "reject command" in said
+    assert "There is no approver to ask here; work within the sandbox, or have the operator allow" in said
     untouched(call, work, nothing_left)
 
 

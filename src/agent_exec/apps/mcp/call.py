@@ -17,18 +17,24 @@ if TYPE_CHECKING:
 class Call(Cancellable):
     """A call that runs; it is set when the client cancels it."""
 
-    __slots__ = ("_asking", "_began", "_notices")
+    __slots__ = ("_asked", "_asking", "_began", "_notices", "_spent")
 
     def __init__(self, asking: "Elicitation | None" = None, notices: "Notices | None" = None) -> None:
         super().__init__()
         self._asking = asking
         self._notices = notices
         self._began = monotonic()
+        self._asked: float | None = None
+        self._spent = 0.0
+        """Seconds in which a person was asked."""
 
     def progress(self, name: str) -> tuple[float, str]:
         """Return the seconds it has taken, and a line about its progress."""
-        elapsed = monotonic() - self._began
-        said = f"{self.what or name} has run for {elapsed:.0f} s"
+        now = monotonic()
+        elapsed = now - self._began
+        if (asked := self._asked) is not None:
+            return elapsed, f"{name} waits for a person to approve the command, for {now - asked:.0f} s"
+        said = f"{self.what or name} has run for {elapsed - self._spent:.0f} s"
         if self.printed is None:
             return elapsed, said
         size, line = self.printed()
@@ -44,7 +50,12 @@ class Call(Cancellable):
         """Ask the person at the client."""
         if self._asking is None:
             raise ApprovalRequired("no approval can be requested in this call")
-        return self._asking.ask(request)
+        began = self._asked = monotonic()
+        try:
+            return self._asking.ask(request)
+        finally:
+            self._asked = None
+            self._spent += monotonic() - began
 
     def notice(self, text: str) -> None:
         """Show a notice to people, not only to the model."""
@@ -61,6 +72,9 @@ class Client:
 
     Outside of a call, as when tools are listed, a person is assumed to be reachable.
     """
+
+    unreachable = "This client cannot ask a person: it does not support elicitation"
+    """The reason that a refusal gives where no person can be asked."""
 
     @property
     def reachable(self) -> bool:

@@ -31,8 +31,9 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel
 
+from agent_exec.model.errors import ApprovalRequired
 from agent_exec.model.visible import visible
-from agent_exec.requests.gate import ANSWERS
+from agent_exec.requests.gate import ANSWERS, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -49,6 +50,11 @@ _WORDS = {
     "always": "Yes, always: write the rule down",
     "no": "No",
 }
+_UNANSWERED = {
+    "decline": "The client declined the question, perhaps without showing it to a person",
+    "cancel": "The client gave no answer, perhaps without showing the question to a person",
+}
+_UNCLEAR = "The client gave none of the answers that were offered"
 _PATIENCE = 10.0
 _KEEP = 600.0
 _MOST = 1000
@@ -59,11 +65,15 @@ ROOTS = "roots"
 
 
 class Unanswered(BaseException):
-    """A question has to be answered before the call can go on; no error, and not to be caught on the way."""
+    """A question has to be answered before the call can go on; no error, and not to be caught on the way.
 
-    def __init__(self, message: str) -> None:
+    `answers` are those that its form offers.
+    """
+
+    def __init__(self, message: str, answers: "Sequence[str]") -> None:
         super().__init__(message)
         self.message = message
+        self.answers = answers
 
 
 class Memory:
@@ -114,19 +124,23 @@ class Elicitation:
     def ask(self, request: "Request") -> str:
         """Ask, in the thread of the call."""
         message = question(request, tuple(self._notices.changes))
+        offered = answers(request)
         if self._context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             try:
-                return _answer(run_in_loop(self._elicit, message))
-            except (CancelledError, AlsoCancelled):  # the call was, and nobody hears what comes of it
+                answer = _answer(run_in_loop(self._elicit, message, offered))
+            except (CancelledError, AlsoCancelled):  # the call was: its answer is dropped
                 return "no"
-        answer = self.answered.get(_name(message))
-        if answer is None:
-            raise Unanswered(message)
+        elif _name(message) not in self.answered:
+            raise Unanswered(message, offered)
+        else:
+            answer = self.answered[_name(message)]
+        if answer not in offered:
+            raise ApprovalRequired(_UNANSWERED.get(answer, _UNCLEAR))
         return answer
 
-    async def _elicit(self, message: str) -> ElicitResult:
+    async def _elicit(self, message: str, offered: "Sequence[str]") -> ElicitResult:
         try:
-            return await self._context.session.elicit_form(message, _form(), self._context.request_id)
+            return await self._context.session.elicit_form(message, _form(offered), self._context.request_id)
         except (MCPError, ValueError):  # it says that it can, and cannot; or says what makes no sense
             return ElicitResult(action="cancel")
 
@@ -138,9 +152,9 @@ def can_elicit(context: "ServerRequestContext[Any]") -> bool:
     return found is not None and (found.form is not None or found.url is None)
 
 
-def required(message: str, word: str) -> InputRequiredResult:
+def required(asked: Unanswered, word: str) -> InputRequiredResult:
     """Return the answer to a call that has to come again with an approval."""
-    form = ElicitRequestFormParams(message=message, requested_schema=_form())
+    form = ElicitRequestFormParams(message=asked.message, requested_schema=_form(asked.answers))
     return InputRequiredResult(input_requests={APPROVAL: ElicitRequest(params=form)}, request_state=word)
 
 
@@ -149,21 +163,28 @@ def roots_required(word: str) -> InputRequiredResult:
     return InputRequiredResult(input_requests={ROOTS: ListRootsRequest()}, request_state=word)
 
 
-def question(request: "Request", changes: "Sequence[str]" = ()) -> str:
-    """Return what is asked: the command, where, why, and what an "always" would write down.
+def answers(request: "Request") -> "Sequence[str]":
+    """Return the answers that can be given: none that would last where none can, no rule where none is."""
+    lasting = [] if request.once else ["session", "always"] if request.rules else ["session"]
+    return [one for one in ANSWERS if one in ("once", *lasting, "no")]
 
-    `changes` are those to protected paths that were seen before. What others
-    have written cannot be taken for what we say: the command's lines are set
-    in, and all else of theirs is on one line.
+
+def question(request: "Request", changes: "Sequence[str]" = ()) -> str:
+    """Return what is asked: the command, why, where, and what an "always" would write down.
+
+    The command and the reason come first, since clients cut questions after a
+    few lines. `changes` are those to protected paths that were seen before.
+    What others have written cannot be taken for what we say: the command's
+    lines are set in, and all else of theirs is on one line.
     """
     from shlex import join
 
     command = request.command if isinstance(request.command, str) else join(request.command)
     where = " outside of the sandbox" if request.escalated else ""
-    said = [f"Run this command{where}?\n", *_indented(command), ""]
+    said = [f"Run this command{where}?", *_indented(command)]
+    said.append(f"It is asked for because: {sentence(visible(request.verdict.reason))}")
     if request.cwd:
         said.append(f"In {visible(request.cwd)}.")
-    said.append(f"It is asked for because: {visible(request.verdict.reason)}.")
     if request.stdin:
         said += ["It is given to read:\n", *_indented(request.stdin[:_SHOWN].decode(errors="replace"))]
         more = len(request.stdin) - _SHOWN
@@ -176,15 +197,13 @@ def question(request: "Request", changes: "Sequence[str]" = ()) -> str:
     if request.escalated and request.once:
         said.append("A yes is for this once: it may do something else the next time.")
     elif request.escalated:
-        said.append("Session and always are for exactly this command in this folder, until the server ends.")
+        said.append("A yes until the server ends is for exactly this command in this folder.")
     elif request.once:
         said.append("A yes is for this once: the next time, these may be others.")
-    if request.rules:
+    if "always" in answers(request):
         from agent_exec.policy.rulebook import write
 
         said.append("Always would add:\n" + _visible("\n".join(map(write, request.rules))).rstrip())
-    elif not request.once and not request.escalated:
-        said.append("No rule can be added that would allow it: always is only until the server ends.")
     return "\n".join(said)
 
 
@@ -207,15 +226,15 @@ def _visible(text: str) -> str:
     return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.split("\n"))
 
 
-def _form() -> dict[str, Any]:
+def _form(offered: "Sequence[str]") -> dict[str, Any]:
     return {
         "type": "object",
         "properties": {
             "answer": {
                 "type": "string",
                 "title": "Answer",
-                "enum": list(ANSWERS),
-                "enumNames": [_WORDS[answer] for answer in ANSWERS],
+                "enum": list(offered),
+                "enumNames": [_WORDS[answer] for answer in offered],
             }
         },
         "required": ["answer"],
@@ -223,11 +242,11 @@ def _form() -> dict[str, Any]:
 
 
 def _answer(result: ElicitResult) -> str:
-    """Return the answer; all that is no clear yes is a no."""
+    """Return the answer, or the name of the way in which the question was left without one."""
     if result.action != "accept":
-        return "no"
+        return result.action
     found = (result.content or {}).get("answer")
-    return found if isinstance(found, str) and found in ANSWERS else "no"
+    return found if isinstance(found, str) and found in ANSWERS else ""
 
 
 class _Root(BaseModel):

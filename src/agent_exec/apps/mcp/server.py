@@ -129,7 +129,7 @@ class Calls:
                 group.cancel_scope.cancel()
         if isinstance(answer, approving.Unanswered):
             word = self._memory.keep(asked, asking.answered, answer.message)
-            return approving.required(answer.message, word)
+            return approving.required(answer, word)
         self.notices.look(asked.name, answer)
         await self.notices.deliver(context)
         return _shown(answer)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 INTERRUPT = b"\x03"
 GRACE = 2.0
+_REJECTED = 'CreateProcess { message: "Rejected(\\"rejected by user\\")" }'
 _LOOKS = ("read_output", "record", "picture")
 _LAST_SEEN = 4000
 _MOST_SHELLS = 100
@@ -76,7 +77,7 @@ class Sessions:
         argv = shells.argv(shell, asked.cmd, asked.login)
         cwd = self._folder(asked.workdir)
         escalated = asked.sandbox_permissions == "require_escalated"
-        if escalated and not self.can_escalate:
+        if escalated and self._gate.approval != "on-request":
             raise failure("escalation_refused", policy=self._gate.approval)
         try:
             if "patch" in asked.cmd.lower() and (patched := self._intercept(argv, cwd)) is not None:
@@ -203,8 +204,9 @@ class Sessions:
         reason = asked.justification or "it asks for more than the sandbox allows"
         try:
             self._gate.ask(asked.cmd, cwd, reason, grant)
-        except ApprovalRequired:
-            problem = 'CreateProcess { message: "Rejected(\\"rejected by user\\")" }'
+        except ApprovalRequired as error:
+            refused = error.details.get("answer") == "no"
+            problem = _REJECTED if refused else error.message
             raise not_run("exec_failed", argv, problem) from None
 
     def _start(
