@@ -83,6 +83,28 @@ def test_explain_says_ask_where_no_rule_matches(cli: Cli, rules: Path) -> None:
         assert (told["verdict"], told["basis"], told["rule"], told["rules"]) == ("ask", "none", None, file)
 
 
+@pytest.mark.parametrize(
+    ("line", "doors"),
+    [
+        ("git status", ("run", "run", "run", "run")),
+        ("make", ("run", "run", "run", "run")),
+        ("python3 -q", ("run", "run", "run", "run")),
+        ("git push", ("refuse", "ask", "ask", "ask")),
+        ("ls | sh", ("refuse", "ask", "ask", "ask")),
+        ("rm x", ("refuse", "refuse", "refuse", "refuse")),
+    ],
+)
+def test_explain_says_what_each_door_does(cli: Cli, rules: Path, line: str, doors: tuple[str, ...]) -> None:
+    told = cli("policy", "explain", "--rules", rules, "--line", line)
+    assert tuple(told["doors"].values()) == doors
+    assert list(told["doors"]) == ["cli", "mcp", "shell", "python"]
+    never = cli(
+        "policy", "explain", "--rules", rules, "--line", line, env={"AGENT_EXEC_APPROVAL_POLICY": "never"}
+    )
+    assert never["approval_policy"] == "never"
+    assert set(never["doors"].values()) == {doors[0]}
+
+
 def test_explain_considers_parent_folders(cli: Cli) -> None:
     told = cli("policy", "explain", "--", "kill", os.getpid())
     assert (told["verdict"], told["basis"]) == ("deny", "guard")
@@ -144,7 +166,7 @@ def test_rules_hold_for_run(cli: Cli, rules: Path) -> None:
         (("rm", "x"), "command_denied"),
         (("sh", "-c", "rm x"), "command_denied"),
         (("git", "push"), "approval_required"),
-        (("python3", "-c", "1"), "approval_required"),
+        (("python3", "-c", "import os; os.system('rm x')"), "approval_required"),
     ):
         told = cli("run", "--rules", rules, "--", *words)
         assert (told.code, told["error"]["code"]) == (1, code)
@@ -210,4 +232,6 @@ def test_the_library_is_judged_by_the_same_rules(rules: Path, tmp_path: Path) ->
         jobs.run(["rm", "x"])
     assert caught.value.code == "command_denied"
     assert jobs.run(["python3", "-c", "print(1)"])["stdout"] == "1\n"
-    assert asked == [("python3", "-c", "print(1)")]
+    assert asked == []
+    assert jobs.run(["python3", "-c", "print('rm')"])["stdout"] == "rm\n"
+    assert asked == [("python3", "-c", "print('rm')")]

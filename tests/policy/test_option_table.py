@@ -6,7 +6,7 @@ import pytest
 
 from agent_exec.policy.facts import Facts
 from agent_exec.policy.policy import Policy
-from agent_exec.policy.programs.effects import NEVER, Effects
+from agent_exec.policy.programs.effects import EXACT, NEVER, Effects
 from agent_exec.policy.programs.inspect import alternatives, inspect
 from agent_exec.policy.programs.option_table import rows
 from agent_exec.policy.programs.program_table import TABLE
@@ -106,7 +106,8 @@ def test_what_a_shell_would_run_is_seen(line: str, runs: list[str], need: int) -
     assert (effects.lines, effects.need) == (runs, need)
 
 
-# A command, the word that a rule has to reach, and whether it asks even where no rule is concerned.
+# A command, the word that a rule has to reach, and whether it asks even where no rule is concerned;
+# or where code in a language of its own comes from.
 NEEDS = [
     ("ls -l", -1, False),
     ("sh x.sh", 1, False),
@@ -126,15 +127,19 @@ NEEDS = [
     ("strace a b", 2, True),
     ("logsave o a", 2, True),
     ("python3 x.py --flag", 1, False),
-    ("python3 -c 1 x", 2, True),
+    ("python3 -c 1 x", 2, "words"),
     ("python3 -m pytest -q", 2, False),
-    ("python3 -Bc 1", 2, True),
+    ("python3 -Bc 1", 2, "words"),
     ("python3 --version", -1, False),
-    ("python3", NEVER, True),
-    ("perl -ne 1 f", 3, True),
-    ("ex -V", 1, False),
-    ("tclsh --version", 1, True),
-    ("node -p 1", 2, True),
+    ("python3", EXACT, "input"),
+    ("python3 -q", 1, "input"),
+    ("python3 - x", 1, "input"),
+    ("psql", EXACT, "words"),
+    ("tmux", EXACT, True),
+    ("perl -ne 1 f", 3, "words"),
+    ("ex -V", 1, "words"),
+    ("tclsh --version", 1, "words"),
+    ("node -p 1", 2, "words"),
     ("pydoc3 x", 1, False),
     ("awk '{print $1}' f", -1, False),
     ("awk 'NR>1 {print}' f", -1, False),
@@ -167,7 +172,7 @@ NEEDS = [
     ("git config alias.x !a", 3, False),
     ("git fetch ext::a", 2, True),
     ("git -c color.ui=never log", -1, False),
-    ("vim.tiny f", 1, True),
+    ("vim.tiny f", 1, "words"),
     ("curl -XPOST -HContent-Type:x u", -1, False),
     ("curl -so f u", 2, False),
     ("wget -qO- u", -1, False),
@@ -185,9 +190,9 @@ NEEDS = [
 
 
 @pytest.mark.parametrize(("line", "need", "guard"), NEEDS, ids=[row[0] for row in NEEDS])
-def test_a_rule_must_reach_what_decides(line: str, need: int, guard: bool) -> None:
+def test_a_rule_must_reach_what_decides(line: str, need: int, guard: bool | str) -> None:
     effects = see(line)
-    assert (effects.need, effects.guard) == (need, guard)
+    assert (effects.need, effects.guard or effects.code or False) == (need, guard)
 
 
 @pytest.mark.parametrize(

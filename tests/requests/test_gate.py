@@ -95,7 +95,7 @@ def test_what_no_rule_knows_is_the_face_s_to_decide() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [["git", "push"], ["python3", "-c", "x"], "make `x`", "$x", "ls | sh", "find . -exec $x ;"],
+    [["git", "push"], ["python3", "-c", "run('rm x')"], "make `x`", "$x", "ls | sh", "find . -exec $x ;"],
 )
 def test_rules_that_ask_and_guards_hold_in_every_face(command: list[str] | str) -> None:
     with pytest.raises(ApprovalRequired, match="no approver"):

@@ -7,23 +7,25 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from agent_exec.model.identity import Ancestor
     from agent_exec.policy.rule import Rule
     from agent_exec.policy.verdict import Finding
+    from agent_exec.requests.arguments import Rules
 
     Answer = dict[str, Any]
 
+_ASKS = {"cli": False, "mcp": True, "shell": True, "python": True}
+"""The ways in which commands are started, and whether an approver can be asked there."""
 
-def explain(
-    command: "Sequence[str] | str", *, rules: str | None, cwd: str, ancestors: "tuple[Ancestor, ...]" = ()
-) -> "Answer":
-    """Tell what the rules of a file say to a command or a line, and to each part of it; None is no rules."""
-    from agent_exec.policy.facts import Facts
-    from agent_exec.policy.policy import Policy
-    from agent_exec.requests.rulefile import load_rules
 
-    policy = Policy() if rules is None else load_rules(rules)
-    verdict = policy.judge(command, Facts(cwd, ancestors))
+def explain(command: "Sequence[str] | str", *, rules: "Rules", cwd: str) -> "Answer":
+    """Return the verdict on a command or a line, and on each part of it, and what every door does with it."""
+    from agent_exec.requests.here import facts_here
+    from agent_exec.requests.opening import open_gate, rules_file
+
+    gate = open_gate(rules)
+    asked = command if isinstance(command, str) else tuple(command)
+    verdict = gate.judge(asked, facts_here(asked, cwd))
+    outcome = gate.outcome(verdict)
     return answer(
         "policy_explain",
         {
@@ -31,7 +33,11 @@ def explain(
             "reason": verdict.reason,
             "basis": verdict.basis,
             "rule": _rule(verdict.rule),
-            "rules": rules,
+            "rules": rules_file(rules),
+            "approval_policy": gate.approval,
+            "doors": {
+                door: outcome if asks or outcome != "ask" else "refuse" for door, asks in _ASKS.items()
+            },
             "cwd": cwd,
             "commands": [_finding(one) for one in verdict.findings if one.what == "command"],
             "writes": [_finding(one) for one in verdict.findings if one.what == "write"],

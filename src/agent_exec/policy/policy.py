@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.policy.facts import Facts
 from agent_exec.policy.programs import writes
-from agent_exec.policy.programs.effects import NEVER, Effects, name_of
+from agent_exec.policy.programs.effects import EXACT, Effects, name_of
 from agent_exec.policy.programs.inspect import alternatives, inspect
 from agent_exec.policy.programs.self_kill import self_kill
 from agent_exec.policy.rule import Rule
@@ -30,11 +30,13 @@ class _Course:
 
     `files` are the files written so far, `names` their last parts, `given`
     the variables that programs may be given, `reads` a command that would run
-    the value of any of those.
+    the value of any of those. `against` is a rule that asks about or denies
+    what the text of the command names.
     """
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: Facts, against: Rule | None) -> None:
         self.facts = facts
+        self.against = against
         self.findings: list[Finding] = []
         self.files: list[Word] = []
         self.names: set[str] = set()
@@ -54,16 +56,20 @@ class _Course:
 class Policy:
     """Rules, and verdicts by them: deny before ask before allow, and ask if no rule matches.
 
-    A policy never changes; `with_rules` returns a new one.
+    A rule that allows makes no verdict stricter. Guards keep what a rule asks
+    about or denies from being passed by: if all rules allow, what a guard asks
+    about is like what no rule matches. A policy never changes; `with_rules`
+    returns a new one.
     """
 
-    __slots__ = ("_places", "rules")
+    __slots__ = ("_places", "_strict", "rules")
 
     def __init__(self, rules: Sequence[Rule] = ()) -> None:
         self.rules = tuple(rules)
         for rule in self.rules:
             if not isinstance(rule, Rule):
                 raise InvalidArgument(f"rules must be a list of Rule(prefix, verdict); got {rule!r}")
+        self._strict = tuple(rule for rule in self.rules if rule.verdict != "allow")
         self._places: dict[str, list[int]] = {}  # of rules, by the names of their programs
         for place, rule in enumerate(self.rules):
             first = rule.prefix[0] if rule.prefix else ""
@@ -79,7 +85,9 @@ class Policy:
 
         It holds for exactly these words or this line.
         """
-        course = _Course(Facts() if facts is None else facts)
+        text = command if isinstance(command, str) else " ".join(map(str, command))
+        against = next((rule for rule in self._strict if rule.named_in(text)), None)
+        course = _Course(Facts() if facts is None else facts, against)
         if isinstance(command, str):
             self._line(command, course, 0)
         else:
@@ -100,6 +108,10 @@ class Policy:
         if course.reads is not None and given:
             name = name_of(course.reads.words)
             course.ask(course.reads.text, f"it is given {given[0]}, which {name} may run")
+        if not self._strict:
+            return strictest(
+                one.replace(basis="none") if one.kind == "ask" else one for one in course.findings
+            )
         return strictest(course.findings)
 
     def _line(self, line: str, course: _Course, depth: int, *, moved: bool = False) -> None:
@@ -135,13 +147,13 @@ class Policy:
             course.ask(simple.text, "it is too much to be judged")
             return
         effects = inspect(simple.words)
-        findings.append(self._decide(simple, effects, course.facts))
+        findings.append(self._decide(simple, effects, course))
         self._effects(simple, effects, course)
         if name := next(filter(dangerous, effects.sets), None):
             course.ask(simple.text, f"it sets {name}, which changes what commands do")
         moved = simple.moved or effects.moved
         for words in filter(None, effects.named):
-            found = self._decide(Simple(words), inspect(words), course.facts)
+            found = self._decide(Simple(words), inspect(words), course)
             if found.kind == "deny" or (found.kind == "ask" and found.basis == "rule"):
                 findings.append(found)
         for words in effects.inner:
@@ -169,9 +181,9 @@ class Policy:
             self._write(Write(word, moved=simple.moved), course, named=True)
         course.write(files)
 
-    def _decide(self, simple: Simple, effects: Effects, facts: Facts) -> Finding:
+    def _decide(self, simple: Simple, effects: Effects, course: _Course) -> Finding:
         """Return the finding of the rules and the guards on one simple command itself."""
-        words = simple.words
+        words, facts = simple.words, course.facts
 
         def say(
             kind: "VerdictKind", reason: str, rule: Rule | None = None, basis: "Basis" = "guard"
@@ -207,19 +219,25 @@ class Policy:
         repository = name_of(words) == "git" and (simple.moved or facts.disguised)
         elsewhere = repository or (simple.moved and _relative(words[0].text))
         for rule in allowing:
-            reach = NEVER - 1 if rule.exact else len(rule.prefix) - 1
+            reach = EXACT if rule.exact else len(rule.prefix) - 1
             if reach >= effects.need and not elsewhere:
                 return say("allow", rule.reason or "a rule allows it", rule, "rule")
-        if allowing:
-            moved = "it may be another program: the directory has been changed"
-            if repository:
-                moved = "git may find another repository there, and run what that is set up to run"
-            return say("ask", moved if elsewhere else effects.reason, allowing[0])
         if (effects.transparent or simple.neutral) and effects.need < 0:
             return say("allow", "it only sets the stage for other commands, which are judged")
         if effects.need >= 0 and effects.guard:
             return say("ask", effects.reason)
-        return say("ask", "no rule matches", basis="none")
+        if effects.need >= 0 and effects.code and course.against is not None:
+            return say("ask", f"{effects.reason}, and it names what a rule says {course.against.verdict} to")
+        if not allowing:
+            return say("ask", "no rule matches", basis="none")
+        reason = effects.reason
+        if elsewhere:
+            reason = "it may be another program: the directory has been changed"
+            if repository:
+                reason = "git may find another repository there, and run what that is set up to run"
+        return say(
+            "ask", f"{reason}; the rule that allows {name_of(words)} does not reach that far", basis="none"
+        )
 
     def _about(self, program: str | None) -> Sequence[Rule]:
         """Return the rules that may be about a program, in order; all if it is unknown."""

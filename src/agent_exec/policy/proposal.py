@@ -39,7 +39,8 @@ def propose(verdict: "Verdict") -> tuple[Rule, ...]:
         if finding.what != "command" or len(texts) != len(finding.words) or broad(tuple(texts)):
             return ()
         against = finding.rule is not None and finding.rule.verdict != "allow"
-        if against or inspect(known(texts)).need >= NEVER:
+        effects = inspect(known(texts))
+        if against or effects.need >= NEVER or effects.code == "input":
             return ()
         rule = Rule(texts, "allow", exact=True)
         if rule not in rules:

@@ -75,6 +75,17 @@ class Rule(Value):
         """True if a write to this path, absolute and plain, falls under the rule."""
         return any(inside(path, place) for place in self.write)
 
+    def named_in(self, text: str) -> bool:
+        """True if a text, such as code, has all words of the prefix in it, or one of the paths."""
+        import re
+
+        def has(name: str) -> bool:
+            return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
+
+        if self.write:
+            return any(path in text for path in self.write)
+        return all(any(map(has, _names(token))) for token in self.prefix)
+
     def _fits(self, token: str | Sequence[str], text: str, *, first: bool) -> bool:
         names = _names(token)
         if self.folded:

@@ -126,30 +126,44 @@ class Gate:
         asked = command if isinstance(command, str) else tuple(command)
         if self._policy is None and not dangerous_to_us(asked):
             return None
-        from agent_exec.policy.policy import Policy
-
         facts = facts_here(asked, cwd, env_names, writes)
-        verdicts, policy = self._verdicts, self._policy or Policy()
-        verdict = verdicts.get((asked, facts)) or policy.judge(asked, facts)
-        if type(policy) is Policy:  # another may read files, which change
-            if len(verdicts) >= _MOST_VERDICTS:
-                verdicts.clear()
-            verdicts[asked, facts] = verdict
+        verdict = self.judge(asked, facts)
+        outcome = self.outcome(verdict)
+        if outcome == "run":
+            return verdict
         if verdict.kind == "deny":
             raise CommandDenied(
                 f"the policy denies this command: {verdict.reason}; do without it, or have the rule changed",
                 **_details(verdict),
             )
-        if verdict.kind == "allow" or self._policy is None:
-            return verdict
-        if verdict.unmatched and self.unmatched == "run" and self.approval != "untrusted":
-            return verdict
         from agent_exec.policy.proposal import propose
 
         rules = self._widening(asked, facts, proposed) or propose(verdict)
         request = Request(asked, cwd, verdict, rules, env_names=tuple(env_names), stdin=stdin)
         self._ask(request, ("inside", asked, cwd))
         return verdict
+
+    def judge(self, asked: "tuple[str, ...] | str", facts: "Facts") -> "Verdict":
+        """Return the verdict of the policy on a command, by no rules if there is no policy."""
+        from agent_exec.policy.policy import Policy
+
+        verdicts, policy = self._verdicts, self._policy or Policy()
+        verdict = verdicts.get((asked, facts)) or policy.judge(asked, facts)
+        if type(policy) is Policy:  # another may read files, which change
+            if len(verdicts) >= _MOST_VERDICTS:
+                verdicts.clear()
+            verdicts[asked, facts] = verdict
+        return verdict
+
+    def outcome(self, verdict: "Verdict") -> str:
+        """Return what a verdict comes to: "run", "refuse", or "ask", which needs an approver."""
+        if verdict.kind == "deny":
+            return "refuse"
+        if verdict.kind == "allow" or self._policy is None:
+            return "run"
+        if verdict.unmatched and self.unmatched == "run" and self.approval != "untrusted":
+            return "run"
+        return "refuse" if self.approval == "never" else "ask"
 
     def _widening(
         self, asked: "tuple[str, ...] | str", facts: "Facts", proposed: "Sequence[str] | None"

@@ -135,7 +135,6 @@ def _gc(asked: "Parsed", jobs: "Jobs") -> "dict[str, Any]":
 def _policy(asked: "Parsed") -> "dict[str, Any]":
     """Explain what the rules say to a command, or check a file of rules."""
     from agent_exec.faces import policy_verbs
-    from agent_exec.host import own_processes
     from agent_exec.requests.opening import IN_FORCE, rules_file, rules_place
 
     what, words, options = asked.words[:1], asked.words[1:], asked.options
@@ -144,9 +143,7 @@ def _policy(asked: "Parsed") -> "dict[str, Any]":
         if ("line" in options) == bool(words):
             raise UsageError("explain takes a command, or --line and a shell line", "policy")
         cwd = os.path.realpath(options.get("cwd") or here())
-        return policy_verbs.explain(
-            options.get("line", words), rules=rules, cwd=cwd, ancestors=own_processes()
-        )
+        return policy_verbs.explain(options.get("line", words), rules=options.get("rules", IN_FORCE), cwd=cwd)
     if what != ["check"]:
         raise UsageError("say what: `policy explain -- COMMAND`, or `policy check FILE`", "policy")
     for name in ("line", "cwd"):

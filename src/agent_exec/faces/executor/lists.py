@@ -274,9 +274,9 @@ def _listed(words: "tuple[str, ...]", verdict: "Verdict", policy: "Policy") -> b
     is_path = "/" in words[0] or "\\" in words[0]
     if first.kind == "allow" and first.rule is not None and not is_path:
         return True
-    if first.kind == "ask" and first.basis != "guard":
+    if first.kind == "ask" and first.basis == "rule":
         return False
-    # A guard says nothing about the lists, and may stand where the rule would be named.
+    # What else asks says nothing about the lists, and stands where the rule would be named.
     asked = known(words)
     return any(
         rule.verdict == "allow" and (not is_path or _writes(rule, words[0])) and rule.matches(asked)

@@ -7,6 +7,8 @@ from agent_exec.policy.variables import reaches
 
 NEVER = 1 << 30
 """The place of a word that no rule reaches."""
+EXACT = NEVER - 1
+"""The place that only a rule for exactly these words reaches."""
 
 
 class Effects:
@@ -16,7 +18,8 @@ class Effects:
     words that may be commands it runs: rules may deny them. `need` is the
     place of the last word that decides what is run: a rule allows the command
     only if its prefix reaches that far. `guard` means that the need stands
-    even if no rule allows the command. `transparent` is a command that only
+    even if no rule allows the command. `code` says where code in a language
+    of its own comes from, "words" or "input": see `foreign`. `transparent` is a command that only
     runs another: it needs no rule of its own. `moved` means that the other
     runs in another directory. `sets` are the variables set for it, `given`
     those of them that programs may be given and run.
@@ -28,6 +31,7 @@ class Effects:
         self.named: list[tuple[Word, ...]] = []
         self.need = -1
         self.guard = False
+        self.code = ""
         self.reason = ""
         self.transparent = False
         self.moved = False
@@ -47,6 +51,16 @@ class Effects:
             self.need = place
             self.reason = reason
         return self
+
+    def foreign(self, place: int, reason: str, *, source: str = "words") -> "Effects":
+        """Note that the program runs code in a language that is not the shell's.
+
+        That is what the program does once it runs, as with a file of code: a
+        rule allows it only if it reaches `place`, and without one the
+        command is like others, unless the code names what a rule is against.
+        """
+        self.code = source
+        return self.require(place, reason, guard=False)
 
     def run(self, command: Sequence[Word]) -> "Effects":
         """Note the command that is run; without one, the program is a command like others."""

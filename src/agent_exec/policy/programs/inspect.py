@@ -56,6 +56,7 @@ def python(words: Sequence[Word]) -> Effects:
         if module.need >= 0:
             place = NEVER if module.need >= NEVER else module.need + at
             effects.require(place, module.reason, guard=module.guard)
+            effects.code = effects.code or module.code
     return effects
 
 

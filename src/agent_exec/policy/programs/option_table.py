@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 
 from agent_exec.policy.programs.effects import (
+    EXACT,
     NEVER,
     Effects,
     Inspector,
@@ -34,6 +35,7 @@ _RUNS = "it may run another program"
 _WRITES = "it writes, or does more than a rule says that does not name it"
 _INLINE = "{} runs code that a rule does not see"
 _FILE = "{} runs a file that was not seen"
+_INPUT = "{} reads code from its input"
 _FAR = 16
 """How many words may come between an opaque program and the command that it runs."""
 
@@ -128,16 +130,15 @@ def _named(text: str, options: tuple[str, ...]) -> bool:
 
 
 def _whole(row: Row, words: Sequence[Word]) -> Effects:
-    place = NEVER if len(words) == 1 or any(word.text is None for word in words) else len(words) - 1
-    return Effects().require(place, f"{name_of(words)} {row['whole']}")
+    place = NEVER if any(word.text is None for word in words) else len(words) - 1 or EXACT
+    return Effects().foreign(place, f"{name_of(words)} {row['whole']}")
 
 
 def _opaque(_row: Row, words: Sequence[Word]) -> Effects:
     """Inspect a program that runs a command somewhere among its words."""
     effects = Effects()
     effects.named += [tuple(words[at:]) for at in range(1, min(len(words), _FAR))]
-    place = NEVER if len(words) == 1 else len(words) - 1
-    return effects.require(place, f"{name_of(words)} runs what its words say")
+    return effects.require(len(words) - 1 or EXACT, f"{name_of(words)} runs what its words say")
 
 
 def _wrap(row: Row, words: Sequence[Word]) -> Effects:
@@ -247,31 +248,23 @@ def _interpreter(row: Row, words: Sequence[Word]) -> Effects:
     for at, word in enumerate(words[1:], 1):
         text = word.text
         if text is None:
-            place = NEVER if may_be_option(word) else at
-            return effects.require(place, _FILE.format(name), guard=place == NEVER)
+            return effects.foreign(NEVER if may_be_option(word) else at, _FILE.format(name))
         if text in code or text.startswith(tuple(f"{one}=" for one in code)):
-            return effects.require(at + 1 if text in code else at, _INLINE.format(name))
+            return effects.foreign(at + 1 if text in code else at, _INLINE.format(name))
         if text in _listed(row, "module"):
             return effects.require(at + 1, _FILE.format(name), guard=False)
         if len(words) == 2 and text in row.get("asking", "--version --help").split():
             return effects
         if text == "-" or is_input(text):
-            break
+            return effects.foreign(at, _INPUT.format(name), source="input")
         if text in _listed(row, "flags") or text in verbs:
             continue
         if text.startswith("-"):
-            guard = any(_inline(one.text or "", code) for one in words[at:])
-            return effects.require(len(words) - 1, _INLINE.format(name), guard=guard)
+            return effects.foreign(len(words) - 1, _INLINE.format(name))
         if verbs:
             effects.named.append(tuple(words[at:]))
         return effects.require(at, _FILE.format(name), guard=False)
-    return effects.require(NEVER, f"{name} reads code from its input")
-
-
-def _inline(text: str, code: tuple[str, ...]) -> bool:
-    """True if joined short options have code in them."""
-    letters = [one[1] for one in code if len(one) == 2]
-    return text.startswith("--") or (text[:1] == "-" and any(letter in text for letter in letters))
+    return effects.foreign(len(words) - 1 or EXACT, _INPUT.format(name), source="input")
 
 
 _KINDS: dict[str, Callable[[Row, Sequence[Word]], Effects]] = {

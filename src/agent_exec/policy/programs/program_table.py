@@ -11,7 +11,7 @@ vi vim vim.tiny vim.basic vim.nox vim.gtk3 nvim view rview rvim vimdiff gvim rgv
 emacsclient nano pico micro kak hx helix jed joe mg ne mcedit editor sensible-editor select-editor vipw
 vigr visudo sudoedit crontab-e mc ranger nnn vifm tig lazygit gitk w3m lynx links elinks sqlite3 sqlite
 psql mysql mariadb mongo mongosh redis-cli ftp lftp sftp mail mailx mutt neomutt rename prename
-perl-rename file-rename exim sendmail nmap ed red latexmk:
+perl-rename file-rename exim sendmail nmap ed red latexmk gdb lldb jdb dlv jrunscript:
     whole can run commands
 less pager zless bzless xzless zstdless sensible-pager most pg:
     hard --lesskey-file --lesskey-src --lesskey-content; soft --log-file --LOG-FILE; marks + !; letters k
@@ -235,7 +235,7 @@ su: line -c --command --session-command
 runuser: line -c --command --session-command; operands 1
 sg: line -c; operands 1
 script: line -c --command
-parallel ssh mosh rsh systemd-run start-stop-daemon strace ltrace gdb lldb perf valgrind expect unbuffer
+parallel ssh mosh rsh systemd-run start-stop-daemon strace ltrace perf valgrind expect unbuffer
 rlwrap xvfb-run dbus-run-session dbus-launch firejail bwrap proot fakeroot faketime entr at batch crontab
 cron screen tmux socat nc ncat netcat telnet run-parts runcon newgrp pkexec gosu su-exec setuidgid
 softlimit chpst daemonize daemon tini dumb-init s6-setuidgid with-contenv direnv nix-shell conda devbox
@@ -246,10 +246,10 @@ cpulimit trickle sshpass torsocks torify proxychains proxychains4 tsocks autossh
 aa-exec nsjail minijail0 lxc-attach lxc-execute retry timelimit envdir envuidgid setlock pgrphack fghack
 tcpsvd udpsvd tcpserver runsv runsvdir svlogd multilog udhcpc dhclient inetd xinetd bear scan-build xterm
 x-terminal-emulator gnome-terminal konsole alacritty kitty foot xinit startx run-mailcap watchexec reflex
-zrun vipe vidir mispipe ansible vagrant dlv uftrace luit memusage msgexec msgfilter niceload sem sql nq fq
+zrun vipe vidir mispipe ansible vagrant uftrace luit memusage msgexec msgfilter niceload sem sql nq fq
 tsp ts-spooler uclampset autoexpect kibitz xkibitz multixterm dislocate passmass expect_unbuffer
 expect_autoexpect expect_kibitz expect_xkibitz expect_multixterm expect_dislocate fstab-decode debconf
-debconf-apt-progress scriptlive gprofng gp-collect-app pg_virtualenv wine lli bugpoint jrunscript jdb
+debconf-apt-progress scriptlive gprofng gp-collect-app pg_virtualenv wine lli bugpoint
 env_parallel parset slogin agetty getty login sulogin gpg-connect-agent dpkg-buildpackage savelog pgbench
 fakeroot-sysv fakeroot-tcp sshd telnetd ifup ifdown pppd openvpn logrotate anacron procmail fetchmail
 jexec bpftrace stap:
