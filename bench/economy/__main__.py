@@ -10,6 +10,7 @@ from pathlib import Path
 from bench.economy import ours
 from bench.economy.agent import Agent
 from bench.economy.ours import Task
+from bench.economy.peers import PEERS
 from bench.economy.tokens import counter
 from bench.table import table
 from bench.worker import ROOT
@@ -41,11 +42,20 @@ def main() -> int:
     ]
     wrong = definitions = 0
     for title, tasks in (("Expert", ours.EXPERT), ("Plain", ours.PLAIN)):
-        rows, definitions = run(words, {k: v for k, v in tasks.items() if asked.only in k}, count)
+        rows, definitions = run(
+            [*words, "--workspace", "."], {k: v for k, v in tasks.items() if asked.only in k}, count
+        )
         wrong += sum(row[4] != "yes" for row in rows)
-        total = ("sum", *(f"{sum(float(row[n]) for row in rows):.0f}" for n in (1, 2, 3)), "")
-        parts += ["", f"## {title}", "", table(COLUMNS, [*rows, total])]
+        parts += ["", f"## {title}", "", table(COLUMNS, [*rows, total_of(rows)])]
     parts += ["", f"The definitions of its tools cost {definitions} tokens, once."]
+    for title, peer in PEERS.items():
+        if (program := peer.words()) is None:
+            parts += ["", f"{title} is not installed."]
+            continue
+        rows, _ = run(
+            program, {k: v for k, v in peer.tasks().items() if asked.only in k}, count, peer.variables
+        )
+        parts += ["", f"## Plain, {title}", "", table(COLUMNS, [*rows, total_of(rows)])]
     text = "\n".join(parts) + "\n"
     print(text)
     if not (asked.no_write or asked.only):
@@ -53,8 +63,17 @@ def main() -> int:
     return int(wrong > 0)
 
 
+def total_of(rows: list[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the last row: the sums, and how many are right."""
+    sums = (f"{sum(float(row[place]) for row in rows):.0f}" for place in (1, 2, 3))
+    return ("sum", *sums, f"{sum(row[4] == 'yes' for row in rows)} of {len(rows)}")
+
+
 def run(
-    words: list[str], tasks: Mapping[str, Task], count: Callable[[str], int]
+    words: list[str],
+    tasks: Mapping[str, Task],
+    count: Callable[[str], int],
+    variables: Mapping[str, str] | None = None,
 ) -> tuple[list[tuple[str, ...]], int]:
     """Do each task in a folder and by a server of its own; return the rows, and the cost of the tools."""
     rows: list[tuple[str, ...]] = []
@@ -63,7 +82,7 @@ def run(
         with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
             folder = Path(place).resolve()
             shutil.copytree(PROGRAMS, folder, dirs_exist_ok=True)
-            agent = Agent([*words, "--workspace", str(folder)], folder, count)
+            agent = Agent(words, folder, count, variables)
             definitions = agent.definitions
             agent.forget()
             start = time.monotonic()

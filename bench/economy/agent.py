@@ -1,9 +1,10 @@
 """An agent without a model: calls the tools of a server, and counts what a model would read and write."""
 
 import json
+import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,14 @@ HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"na
 class Agent:
     """Talks to one server over stdin and stdout; counts calls and tokens since `forget`."""
 
-    def __init__(self, words: Sequence[str], folder: Path, count: Callable[[str], int]) -> None:
+    def __init__(
+        self,
+        words: Sequence[str],
+        folder: Path,
+        count: Callable[[str], int],
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
+        self._env = {**os.environ, **(variables or {})}
         self._words = [sys.executable, *words] if words[0] == "-m" else [*words]
         self.folder = folder
         self._count = count
@@ -25,6 +33,7 @@ class Agent:
         self._process = subprocess.Popen(
             self._words,
             cwd=self.folder,
+            env=self._env,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -58,32 +58,32 @@ def questions(agent: Agent) -> bool:
 
 
 def failure_expert(agent: Agent) -> bool:
-    return _failure(agent.call("exec_command", cmd="python3 suite.py | grep -A5 FAILED; tail -1 /dev/null"))
+    return is_failure(agent.call("exec_command", cmd="python3 suite.py | grep -A5 FAILED; tail -1 /dev/null"))
 
 
 def failure_plain(agent: Agent) -> bool:
-    if _failure(agent.call("exec_command", cmd="python3 suite.py", yield_time_ms=30_000)):
+    if is_failure(agent.call("exec_command", cmd="python3 suite.py", yield_time_ms=30_000)):
         return True
-    return _failure(agent.call("exec_command", cmd="python3 suite.py | grep -n -A5 FAILED"))
+    return is_failure(agent.call("exec_command", cmd="python3 suite.py | grep -n -A5 FAILED"))
 
 
-def _failure(answer: str) -> bool:
+def is_failure(answer: str) -> bool:
     return all(word in answer for word in ("test_refund", "19.90", "19.99", "test_module_203.py:88"))
 
 
 def build_expert(agent: Agent) -> bool:
     cmd = "python3 build.py > build.log; echo exit $?; grep warning build.log; tail -1 build.log"
-    return _build(agent.call("exec_command", cmd=cmd, yield_time_ms=30_000))
+    return is_build(agent.call("exec_command", cmd=cmd, yield_time_ms=30_000))
 
 
 def build_plain(agent: Agent) -> bool:
     answer = agent.call("exec_command", cmd="python3 build.py")
-    if not _build(answer):
+    if not is_build(answer):
         answer += agent.call("write_stdin", session_id=session(answer), chars="", yield_time_ms=LONG)
-    return _build(answer)
+    return is_build(answer)
 
 
-def _build(answer: str) -> bool:
+def is_build(answer: str) -> bool:
     return all(f"left_{number}" in answer for number in (1200, 3400, 5100)) and "3 warnings" in answer
 
 
@@ -111,14 +111,14 @@ def patch(agent: Agent) -> bool:
 
 def three_expert(agent: Agent) -> bool:
     cmd = "for n in a b c; do python3 part.py $n >$n.log & done; wait; grep -h 'error\\|done' ?.log"
-    return _three(agent.call("exec_command", cmd=cmd))
+    return is_three(agent.call("exec_command", cmd=cmd))
 
 
 def three_plain(agent: Agent) -> bool:
-    return _three("".join(agent.call("exec_command", cmd=f"python3 part.py {name}") for name in "abc"))
+    return is_three("".join(agent.call("exec_command", cmd=f"python3 part.py {name}") for name in "abc"))
 
 
-def _three(answer: str) -> bool:
+def is_three(answer: str) -> bool:
     return all(word in answer for word in ("a: done", "c: done", "total.ts(41,17)", "TS2345"))
 
 
@@ -139,7 +139,10 @@ def killed(agent: Agent) -> bool:
 
 
 def masked(agent: Agent) -> bool:
-    answer = agent.call("exec_command", cmd="make 2>/dev/null | tail -3")
+    return is_masked(agent.call("exec_command", cmd="make 2>/dev/null | tail -3"))
+
+
+def is_masked(answer: str) -> bool:
     return bool(re.search(r"\b2\b", answer)) and "make" in answer
 
 
@@ -158,7 +161,10 @@ def chatty(agent: Agent) -> bool:
             file.write(f"{line}\n")
         seen.append(agent.call("write_stdin", session_id=number, chars="", wait_for="match:ERROR"))
     agent.call("kill_session", session_id=number)
-    first, second = seen
+    return is_news(*seen)
+
+
+def is_news(first: str, second: str) -> bool:
     return "sda1" in first and "certificate" in second and "sda1" not in second
 
 
