@@ -1,0 +1,220 @@
+"""One pass over an output: lines that are alike are counted, those that report a failure are located.
+
+Lines are alike if they differ only in numbers, hexadecimal digits, blanks and the drawing of bars. All
+bytes are looked at by C code; only a line of a kind that was not seen before, or that may report a
+failure, is looked at here.
+"""
+
+from bisect import bisect
+from collections import Counter
+from itertools import accumulate
+
+from agent_exec.model.value import Value
+from agent_exec.views.reader import PIECE
+from agent_exec.views.shapes import (
+    COLOUR,
+    WEAK,
+    Row,
+    counts,
+    likely,
+    may_match,
+    own_parts,
+    row_of,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_exec.views.reader import Source
+
+_UNLIKE = b"0123456789abcdef \t#=>.-*~+_"
+_LINES = bytes.maketrans(b"\r", b"\n")
+_MOST_KINDS = 20_000
+_MOST_MARKS = 4_000
+_TITLE = 400
+_OFTEN, _WORD = 40, 12
+_ALIKE = 16
+
+
+def flat(data: bytes) -> bytes:
+    """Return output of the same length in which a carriage return ends a line, as a newline does."""
+    return data.replace(b"\r\n", b" \n").translate(_LINES) if b"\r" in data else data
+
+
+def split(data: bytes) -> list[bytes]:
+    """Return the lines of an output."""
+    lines = flat(data).split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def kind_of(line: bytes) -> bytes:
+    """Return what a line has in common with those that are like it."""
+    return line.translate(None, _UNLIKE)
+
+
+class Span(Value):
+    """Lines: their numbers, from 0, their bytes, without the last newline, and where the first one ends."""
+
+    first: int
+    behind: int
+    start: int
+    end: int
+    line_end: int = 0
+    weight: int = 0
+    kind: bytes = b""
+
+    @property
+    def title(self) -> "Span":
+        """The first line alone."""
+        return self.replace(behind=self.first + 1, end=self.line_end)
+
+
+class Scan:
+    """What a pass over an output has found."""
+
+    def __init__(self) -> None:
+        self.lines = 0
+        self.counts: Counter[bytes] = Counter()
+        self.kinds: dict[bytes, Span] = {}  # the first line of each kind
+        self._marks: dict[bytes, list[Span]] = {}  # those that are alike; under "", those that stay
+        self._title = -1
+        self._rows: dict[bytes, tuple[Row | None, bool]] = {}  # of each kind, and if numbers decide it
+        self._watched: set[bytes] = set()
+
+    @property
+    def marks(self) -> list[Span]:
+        """The lines that matter, in order; of very many, or very many alike, the first and the last."""
+        return sorted((mark for alike in self._marks.values() for mark in alike), key=lambda mark: mark.first)
+
+    def read(self, source: "Source") -> "Scan":
+        """Take all of a source."""
+        at = source.start
+        rest = b""
+        while True:
+            begin, data = source.piece(at + len(rest), max(PIECE, 2 * len(rest)))
+            if rest and (not data or begin > at + len(rest)):
+                self._take(at, rest, final=True)
+                rest = b""
+            if not data:
+                return self
+            if not rest:
+                at = begin
+            whole = rest + data
+            used = self._take(at, whole, final=False)
+            if not used and len(whole) > 4 * PIECE:
+                used = self._take(at, whole, final=True)  # a line, or a block, that is too long
+            at, rest = at + used, whole[used:]
+
+    @property
+    def foldable(self) -> bool:
+        """True if most lines are alike."""
+        return self.lines >= 60 and len(self.counts) * 6 <= self.lines
+
+    def _take(self, place: int, data: bytes, *, final: bool) -> int:
+        """Take whole lines, and return how many bytes that were."""
+        if not final:
+            data = data[: len(data) - data.endswith(b"\r")]  # its newline may follow
+            data = data[: max(data.rfind(b"\n"), data.rfind(b"\r")) + 1]
+        if not data:
+            return 0
+        lines = split(data)
+        count = len(lines)
+        kinds = kind_of(flat(data)).split(b"\n")[:count]
+        there = set(kinds)
+        new = there - self.kinds.keys() if len(self.kinds) < _MOST_KINDS else set()
+        watched = self._watched & there
+        firsts: dict[bytes, int] = {}
+        if new:
+            firsts = dict(zip(reversed(kinds), range(count - 1, -1, -1), strict=True))
+            watched |= {kind for kind in new if self._matters(kind, lines[firsts[kind]])}
+        hits = [at for at, kind in enumerate(kinds) if kind in watched] if watched else []
+        starts: list[int] = []
+        if new or hits or len(self.kinds) >= _MOST_KINDS:
+            starts = [*accumulate(map(len, lines), lambda sum_, size: sum_ + size + 1, initial=place)]
+        if len(self.kinds) >= _MOST_KINDS:
+            hits = sorted({*hits, *(bisect(starts, place + at) - 1 for at in likely(data))})
+        if counted := len(self.counts) <= _MOST_KINDS:
+            self.counts.update(kinds)
+        if hits:
+            open_at = self._mark(lines, kinds, starts, hits, final=final)
+            if open_at >= 0:
+                data = data[: starts[open_at] - place]
+                count = open_at
+                self.counts.subtract(kinds[count:] if counted else ())
+        for kind in new:
+            at = firsts[kind]
+            if at < count:
+                self.kinds[kind] = self._span(starts, at, at + 1)
+        self._watched |= watched
+        self.lines += count
+        return len(data)
+
+    def _span(self, starts: list[int], first: int, behind: int, weight: int = 0, kind: bytes = b"") -> Span:
+        numbers = self.lines + first, self.lines + behind
+        return Span(*numbers, starts[first], starts[behind] - 1, starts[first + 1] - 1, weight, kind)
+
+    def _mark(
+        self, lines: list[bytes], kinds: list[bytes], starts: list[int], hits: list[int], *, final: bool
+    ) -> int:
+        """Locate the lines that matter; return the index of a block that may go on, or -1."""
+        behind = 0
+        latest: dict[bytes, list[tuple[int, int]]] = {}  # of kinds that have come often
+        for at in hits:
+            row = self._row(kinds[at], lines[at]) if at >= behind else None
+            if row is None:
+                continue
+            if row.folds and not row.is_block and len(self._marks.get(kinds[at], ())) == 2 * _ALIKE:
+                latest.setdefault(kinds[at], []).append((at, row.weight))
+                continue
+            end = row.end(lines, at)
+            if row.is_block and end == len(lines) and not final and at:
+                break
+            end = next((near for near in range(at + 1, end) if self._is_common(kinds[near])), end)
+            while end > at + 1 and not lines[end - 1].strip():
+                end -= 1
+            if row.titled:
+                above = range(at - 1, max(0, at - _TITLE) - 1, -1)
+                title = next((near for near in above if lines[near][:1].strip()), at)
+                if starts[title] != self._title:
+                    self._title = starts[title]
+                    self._add(self._span(starts, title, title + 1, row.weight))
+            behind = end if row.weight > WEAK else behind
+            alike = b"\n".join(kinds[at:end]) if row.folds else b""
+            for number, (first, last) in enumerate(own_parts(lines, at, end)):
+                self._add(
+                    self._span(
+                        starts, first, last, row.weight, b"%s\n%d" % (alike, number) if number else alike
+                    )
+                )
+        else:
+            at = -1
+        for kind, places in latest.items():
+            for last, weight in places[-_ALIKE:]:
+                self._add(self._span(starts, last, last + 1, weight, kind))
+        return at
+
+    def _matters(self, kind: bytes, line: bytes) -> bool:
+        """True if lines of a kind must be looked at, given the first of them."""
+        line = COLOUR.sub(b"", line)
+        if not may_match(line):
+            return False
+        self._rows[kind] = row, numbered = row_of(line), counts(line, zero=True)
+        return row is not None or numbered
+
+    def _row(self, kind: bytes, line: bytes) -> "Row | None":
+        """Return the row of a line; lines that are alike have the same, unless it depends on a number."""
+        row, numbered = self._rows.get(kind, (None, True))
+        return row_of(COLOUR.sub(b"", line)) if numbered else row
+
+    def _is_common(self, kind: bytes) -> bool:
+        """True if a line is of a kind that has come so often that it belongs to no block."""
+        return len(kind) > _WORD and kind not in self._watched and self.counts[kind] > _OFTEN
+
+    def _add(self, mark: Span) -> None:
+        alike = self._marks.setdefault(mark.kind, [])
+        most = _ALIKE if mark.kind else _MOST_MARKS
+        if len(alike) == 2 * most:
+            del alike[most]
+        if alike or len(self._marks) < _MOST_MARKS:
+            alike.append(mark)
