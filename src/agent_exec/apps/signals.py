@@ -1,4 +1,4 @@
-"""Signals that ask a server to end, heard in its event loop."""
+"""Signals that ask a server to end."""
 
 import os
 import signal
@@ -11,20 +11,25 @@ if TYPE_CHECKING:
 _ASKING = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
+def catch_signals(end: "Callable[[int], object]") -> None:
+    """Have `end` called for each signal that asks us to end, whatever the main thread does then."""
+    for number in _asking():
+        signal.signal(number, lambda number, _frame: end(number))
+
+
+def _asking() -> "list[int]":
+    """Return the signals that ask us to end, but not the ignored ones."""
+    known = [getattr(signal, name) for name in _ASKING if hasattr(signal, name)]
+    return [int(number) for number in known if signal.getsignal(number) is not signal.SIG_IGN]
+
+
 def listen_for_signals(loop: "AbstractEventLoop", end: "Callable[[int], None]") -> None:
-    """Have `end` called in the event loop for each signal that asks us to end, but not for ignored ones."""
-
-    def pass_on(number: int, _frame: object) -> None:
-        loop.call_soon_threadsafe(end, number)
-
-    for name in _ASKING:
-        number = getattr(signal, name, None)
-        if number is None or signal.getsignal(number) is signal.SIG_IGN:
-            continue
+    """Have `end` called in the event loop for each signal that asks us to end."""
+    for number in _asking():
         try:
-            loop.add_signal_handler(number, end, int(number))
+            loop.add_signal_handler(number, end, number)
         except NotImplementedError:  # Windows
-            signal.signal(number, pass_on)
+            signal.signal(number, lambda number, _frame: loop.call_soon_threadsafe(end, number))
 
 
 def first_signal(loop: "AbstractEventLoop") -> "Future[int]":

@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture(scope="session", autouse=True)
 def warm() -> Iterator[None]:
-    pytest.importorskip("mcp", reason="the extra mcp is not installed")
+    pytest.importorskip("mcp", reason="the SDK of the protocol is not installed")
     from apps.mcp import talking
 
     name = f"agent-exec-tests-{uuid.uuid4().hex}"

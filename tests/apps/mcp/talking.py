@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-pytest.importorskip("mcp", reason="the extra mcp is not installed")
+pytest.importorskip("mcp", reason="the SDK of the protocol is not installed")
 
 import anyio
 from mcp import Client, StdioServerParameters

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("mcp", reason="the extra mcp is not installed")
+pytest.importorskip("mcp", reason="the SDK of the protocol is not installed")
 
 import anyio
 import httpx2

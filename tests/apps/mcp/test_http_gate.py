@@ -103,6 +103,67 @@ def test_what_is_no_message(server: Served) -> None:
     assert "Traceback" not in server.said()
 
 
+def test_a_request_that_stands_alone_says_the_same_twice(server: Served) -> None:
+    """In its head, which those on the way can read, and in its body."""
+    version = "2026-07-28"
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": version,
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    head = {"mcp-protocol-version": version, "mcp-method": "tools/call", "mcp-name": "say"}
+    call = {"_meta": meta, "name": "say", "arguments": {"text": "x"}}
+    body = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": call}
+    assert server.request(body=body, headers=head)[0] == 200
+    assert server.request(body=body, headers=head | {"mcp-name": "=?base64?c2F5?="})[0] == 200
+    wrongs: tuple[dict[str, str | None], ...] = (
+        {"mcp-name": "wait"},
+        {"mcp-name": "=?base64?c2F?="},
+        {"mcp-name": None},
+        {"mcp-method": "tools/list"},
+        {"mcp-method": None},
+        {"mcp-protocol-version": "2026-07-29"},
+    )
+    for wrong in wrongs:
+        status, _, answer = server.request(body=body, headers={**head, **wrong})
+        assert (status, json.loads(answer)["error"]["code"]) == (400, -32020), wrong
+        assert json.loads(answer)["id"] == 7
+    with server.connect() as bare:
+        said = "".join(f"{name}: {value}\r\n" for name, value in head.items())
+        data = json.dumps(body).encode()
+        twice = (
+            f"POST /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {server.token}\r\n"
+            f"{said}mcp-name: wait\r\ncontent-length: {len(data)}\r\n\r\n"
+        )
+        bare.sendall(twice.encode() + data)
+        assert b" 400 " in bare.recv(1000)
+    unknown = {"jsonrpc": "2.0", "id": 8, "method": "no/such", "params": {"_meta": meta}}
+    alone = {"mcp-protocol-version": version, "mcp-method": "no/such"}
+    assert server.request(body=unknown, headers=alone)[0] == 404
+    assert server.request(body={"jsonrpc": "2.0", "method": "notifications/x"}, headers=alone)[0] == 202
+    assert server.request("GET", headers=alone)[0] == 405
+
+
+def test_what_the_client_must_be_able_to_read(server: Served) -> None:
+    session = {"mcp-session-id": server.greet()}
+    for accept, status in (
+        ("application/json", 406),
+        ("text/event-stream", 406),
+        ("text/html", 406),
+        ("*/*", 200),
+        ("application/*, text/*;q=0.5", 200),
+    ):
+        assert server.request(body=LIST, headers=session | {"accept": accept})[0] == status, accept
+    assert server.request(body=LIST, headers=session | {"content-type": "text/plain"})[0] == 415
+    assert server.request("GET", headers=session | {"accept": "application/json"})[0] == 406
+    assert server.request("PUT", headers=session)[0] == 405
+    assert server.request(body=LIST, headers=session | {"mcp-protocol-version": "1999-01-01"})[0] == 400
+    with server.connect() as listener:
+        head = f"GET /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {server.token}\r\n"
+        listener.sendall(f"{head}mcp-session-id: {session['mcp-session-id']}\r\n\r\n".encode())
+        assert b"text/event-stream" in listener.recv(1000)
+        assert server.request("GET", headers=session)[0] == 409
+
+
 def test_a_session_is_over_when_its_client_says_so(server: Served, tmp_path: Path) -> None:
     session = {"mcp-session-id": server.greet()}
     assert server.request("DELETE", headers=session)[0] == 200

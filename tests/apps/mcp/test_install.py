@@ -19,7 +19,7 @@ from agent_exec.apps.mcp.install.config_file import find, replace
 from agent_exec.model.errors import Busy, ConfigFailed, InvalidConfig
 from cli import PROGRAM, Answer, Cli, check
 
-pytest.importorskip("mcp", reason="the extra mcp is not installed")
+pytest.importorskip("mcp", reason="the SDK of the protocol is not installed")
 
 USER = {
     "claude-code": ".claude.json",

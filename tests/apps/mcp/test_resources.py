@@ -16,10 +16,12 @@ pytest.importorskip("mcp")
 
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourceUpdated
-from mcp_types import ResourceUpdatedNotification, SubscribeRequestParams, UnsubscribeRequestParams
+from mcp_types import ResourceUpdatedNotification
 
+from agent_exec.apps.mcp.clock import Clock
 from agent_exec.apps.mcp.resources import Resources, State
 from agent_exec.apps.mcp.subscriptions import Watching
+from support import wait_until
 
 BOTH = ("--toolset", "jobs", "--toolset", "session")
 
@@ -150,17 +152,19 @@ def test_a_client_that_leaves_before_acceptance_is_forgotten() -> None:
         assert len(looks) < 2 or left.wait(20)
         return State(0, final=False)
 
-    async def work() -> None:
-        watching = Watching(state)
-        context: Any = SimpleNamespace(session=SimpleNamespace(client_params=object()))
-        async with anyio.create_task_group() as group:
-            group.start_soon(watching.subscribe, context, SubscribeRequestParams(uri="x"))
-            await until(lambda: len(looks) == 2)
-            await watching.unsubscribe(context, UnsubscribeRequestParams(uri="x"))
-            left.set()
-        assert not watching._seen
-
-    anyio.run(work)
+    watching = Watching(state, Clock())
+    asked: Any = SimpleNamespace(params={"uri": "x"}, connection=object())
+    subscribes = threading.Thread(target=watching.subscribe, args=[asked])
+    subscribes.start()
+    wait_until(lambda: len(looks) == 2)
+    leaves = threading.Thread(target=watching.unsubscribe, args=[asked])
+    leaves.start()
+    left.set()
+    for thread in (subscribes, leaves):
+        thread.join(20)
+    assert not watching._seen
+    assert not watching._heard
+    assert watching._tick is None
 
 
 def test_subscribers_are_notified_of_new_output(folder: Path) -> None:

@@ -5,7 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -71,6 +73,113 @@ def test_a_machine_without_a_thread_to_give_ends_no_server(tmp_path: Path) -> No
         server.hang_up()
         assert server.process.wait(20) == 0
         assert (tmp_path / "closed").exists()
+
+
+def test_a_batch_is_refused_as_a_whole(tmp_path: Path) -> None:
+    with bare(*FAKE, tmp_path) as server:
+        server.greet()
+        server.say(b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]')
+        answer = server.hear()
+        assert (answer["id"], answer["error"]["code"]) == (None, -32600)
+        assert "there are no batches" in answer["error"]["message"]
+        server.send("ping")
+        assert server.hear()["result"] == {}
+
+
+def test_parameters_of_the_wrong_kind_are_refused(tmp_path: Path) -> None:
+    with bare(*FAKE, tmp_path) as server:
+        server.greet()
+        for method, params in (
+            ("tools/call", {}),
+            ("tools/call", {"name": 5}),
+            ("tools/call", {"name": "say", "arguments": []}),
+            ("tools/call", {"name": "say", "_meta": 5}),
+            ("tools/call", {"name": "say", "_meta": {"progressToken": []}}),
+            ("tools/list", {"cursor": 5}),
+            ("resources/read", {"uri": None}),
+            ("resources/subscribe", {}),
+            ("logging/setLevel", {"level": ["debug"]}),
+            ("initialize", {"protocolVersion": "2025-11-25"}),
+        ):
+            server.send(method, params)
+            answer = server.hear()
+            assert (answer["id"], answer["error"]["code"]) == (server.last, -32602), answer
+        server.send("ping", [])
+        assert server.hear()["error"]["code"] == -32600
+
+
+def test_the_first_request_decides_the_era(tmp_path: Path) -> None:
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    with bare(*FAKE, tmp_path) as server:
+        server.send("tools/list")
+        assert server.hear()["error"]["code"] == -32602  # before the handshake
+        server.send("ping")
+        assert server.hear()["result"] == {}
+        assert server.greet()["result"]["protocolVersion"] == "2025-11-25"
+        server.send("server/discover", {"_meta": meta})
+        assert server.hear()["error"]["code"] == -32601
+    with bare(*FAKE, tmp_path) as server:
+        server.send("server/discover", {"_meta": meta})
+        assert server.hear()["result"]["supportedVersions"] == ["2026-07-28"]
+        for method, params, code in (
+            ("initialize", {"protocolVersion": "2025-11-25"}, -32022),
+            ("ping", {"_meta": meta}, -32601),
+            ("resources/subscribe", {"_meta": meta, "uri": "x"}, -32601),
+            ("tools/list", {}, -32602),
+            ("tools/list", {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}, -32602),
+            ("tools/list", {"_meta": meta | {"io.modelcontextprotocol/logLevel": "all"}}, -32602),
+            (
+                "tools/list",
+                {"_meta": meta | {"io.modelcontextprotocol/protocolVersion": "2099-01-01"}},
+                -32022,
+            ),
+            ("subscriptions/listen", {"_meta": meta}, -32602),
+            (
+                "subscriptions/listen",
+                {"_meta": meta, "notifications": {"resourceSubscriptions": [{}]}},
+                -32602,
+            ),
+        ):
+            server.send(method, params)
+            error = server.hear()["error"]
+            assert error["code"] == code, (method, error)
+            if code == -32022:
+                assert error["data"]["supported"] == ["2026-07-28"]
+
+
+def test_a_client_that_floods_and_never_reads_is_not_kept_in_memory() -> None:
+    from agent_exec.apps.mcp.transport import stdio
+
+    class Stuck:
+        def write(self, _line: bytes) -> None:
+            held.acquire()
+            raise BrokenPipeError
+
+    held = threading.Lock()
+    held.acquire()
+    stuck: Any = Stuck()
+    ended: list[bool] = []
+    writer = stdio.Writer(stuck, lambda: ended.append(True))
+
+    def send() -> None:
+        for _ in range(20):
+            writer.send({"text": "x" * (8 << 20)})
+
+    writes = threading.Thread(target=writer.run, daemon=True)
+    sends = threading.Thread(target=send, daemon=True)
+    writes.start()
+    sends.start()
+    wait_until(lambda: writer._size >= stdio.LONGEST)
+    assert writer._size < stdio.LONGEST + (9 << 20)
+    assert sends.is_alive()
+    held.release()  # now it is gone
+    for thread in (sends, writes):
+        thread.join(20)
+        assert not thread.is_alive()
+    assert ended == [True]
 
 
 def test_messages_may_come_in_pieces_and_together(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from contextvars import ContextVar
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from agent_exec.model.errors import ApprovalRequired
 from agent_exec.model.visible import visible
@@ -97,18 +97,3 @@ class Client:
         if call is not None:
             command = request.command if isinstance(request.command, str) else join(request.command)
             call.notice(f"a command runs outside of the sandbox, in {request.cwd}: {command}")
-
-
-def clean(value: Any) -> Any:
-    """Return a value with lone surrogates replaced in all its texts: no message can carry them."""
-    if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            return value.encode("utf-8", "replace").decode()
-        return value
-    if isinstance(value, dict):
-        return {clean(name): clean(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [clean(one) for one in value]
-    return value

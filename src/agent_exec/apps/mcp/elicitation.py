@@ -7,41 +7,20 @@ beginning, up to the question, which is then answered. Nothing may have been
 done by then; the gate stands before all that is done.
 """
 
-import json
-import secrets
-from asyncio import CancelledError
-from concurrent.futures import CancelledError as AlsoCancelled
-from hashlib import sha256
 from time import monotonic
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
+from typing import TYPE_CHECKING
 
-from anyio.from_thread import run as run_in_loop
-from mcp.shared.exceptions import MCPError
-from mcp.shared.message import ServerMessageMetadata
-from mcp_types import (
-    ElicitRequest,
-    ElicitRequestFormParams,
-    ElicitResult,
-    InputRequiredResult,
-    ListRootsRequest,
-    ListRootsResult,
-)
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import BaseModel
-
+from agent_exec.apps.mcp.rpc import RpcError, clean
 from agent_exec.model.errors import ApprovalRequired
 from agent_exec.model.visible import visible
 from agent_exec.requests.gate import ANSWERS, sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-    from mcp.server import ServerRequestContext
-    from mcp_types import CallToolRequestParams
-
+    from agent_exec.apps.mcp.connection import Request as Asked
     from agent_exec.apps.mcp.notices import Notices
+    from agent_exec.apps.mcp.rpc import Message
     from agent_exec.requests.gate import Request
 
 _WORDS = {
@@ -62,6 +41,7 @@ _SHOWN = 2000
 """How many bytes of an input are shown."""
 APPROVAL = "approval"
 ROOTS = "roots"
+_ELICIT, _LIST_ROOTS = "elicitation/create", "roots/list"
 
 
 class Unanswered(BaseException):
@@ -82,25 +62,28 @@ class Memory:
     def __init__(self) -> None:
         self._kept: dict[str, tuple[float, bytes, dict[str, str], str]] = {}
 
-    def keep(self, asked: "CallToolRequestParams", answered: dict[str, str], question: str) -> str:
+    def keep(self, asked: "Asked", answered: dict[str, str], question: str) -> str:
         """Remember, for a while, what was answered in a call and what is asked next; give the word for it."""
+        from secrets import token_urlsafe
+
         now = monotonic()
         for word in [word for word, kept in self._kept.items() if kept[0] < now]:
             del self._kept[word]
         while len(self._kept) >= _MOST:
             del self._kept[next(iter(self._kept))]
-        word = secrets.token_urlsafe(24)
+        word = token_urlsafe(24)
         self._kept[word] = now + _KEEP, _digest(asked), answered, question and _name(question)
         return word
 
-    def take(self, asked: "CallToolRequestParams") -> dict[str, str]:
+    def take(self, asked: "Asked") -> dict[str, str]:
         """Return the answers to the questions of a call that comes again; none to those of another call."""
-        kept = self._kept.pop(asked.request_state or "", None)
+        word = asked.params.get("requestState")
+        kept = self._kept.pop(word, None) if isinstance(word, str) else None
         if kept is None or kept[0] < monotonic() or kept[1] != _digest(asked):
             return {}
         answered, question = dict(kept[2]), kept[3]
-        given = (asked.input_responses or {}).get(APPROVAL)
-        if question and isinstance(given, ElicitResult):
+        given = _response(asked, APPROVAL)
+        if question and given:
             answered[question] = _answer(given)
         return answered
 
@@ -108,10 +91,8 @@ class Memory:
 class Elicitation:
     """Asks the client of one call."""
 
-    def __init__(
-        self, context: "ServerRequestContext[Any]", answered: dict[str, str], notices: "Notices"
-    ) -> None:
-        self._context = context
+    def __init__(self, asked: "Asked", answered: dict[str, str], notices: "Notices") -> None:
+        self._asked = asked
         self._notices = notices
         self.answered = answered
         """The answers so far, by the names of the questions."""
@@ -119,16 +100,19 @@ class Elicitation:
     @property
     def reachable(self) -> bool:
         """True if the client has announced elicitation."""
-        return can_elicit(self._context)
+        return can_elicit(self._asked)
 
     def ask(self, request: "Request") -> str:
         """Ask, in the thread of the call."""
         message = question(request, tuple(self._notices.changes))
         offered = answers(request)
-        if self._context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        if not self._asked.modern:
+            form = _form(message, offered)
             try:
-                answer = _answer(run_in_loop(self._elicit, message, offered))
-            except (CancelledError, AlsoCancelled):  # the call was: its answer is dropped
+                answer = _answer(self._asked.connection.ask(self._asked, _ELICIT, form))
+            except RpcError:  # it says that it can, and cannot; or says what makes no sense
+                answer = "cancel"
+            if self._asked.cancel.is_set():  # the answer of the call is dropped
                 return "no"
         elif _name(message) not in self.answered:
             raise Unanswered(message, offered)
@@ -138,29 +122,33 @@ class Elicitation:
             raise ApprovalRequired(_UNANSWERED.get(answer, _UNCLEAR))
         return answer
 
-    async def _elicit(self, message: str, offered: "Sequence[str]") -> ElicitResult:
-        try:
-            return await self._context.session.elicit_form(message, _form(offered), self._context.request_id)
-        except (MCPError, ValueError):  # it says that it can, and cannot; or says what makes no sense
-            return ElicitResult(action="cancel")
 
-
-def can_elicit(context: "ServerRequestContext[Any]") -> bool:
+def can_elicit(asked: "Asked") -> bool:
     """True if a client can show a form."""
-    known = context.session.client_capabilities
-    found = None if known is None else known.elicitation
-    return found is not None and (found.form is not None or found.url is None)
+    found = asked.capabilities.get("elicitation")
+    return isinstance(found, dict) and (found.get("form") is not None or found.get("url") is None)
 
 
-def required(asked: Unanswered, word: str) -> InputRequiredResult:
+def required(asked: Unanswered, word: str) -> "Message":
     """Return the answer to a call that has to come again with an approval."""
-    form = ElicitRequestFormParams(message=asked.message, requested_schema=_form(asked.answers))
-    return InputRequiredResult(input_requests={APPROVAL: ElicitRequest(params=form)}, request_state=word)
+    form = _form(asked.message, asked.answers)
+    return _input_required(APPROVAL, {"method": _ELICIT, "params": form}, word)
 
 
-def roots_required(word: str) -> InputRequiredResult:
+def roots_required(word: str) -> "Message":
     """Return the answer to a call that has to come again with the client's roots."""
-    return InputRequiredResult(input_requests={ROOTS: ListRootsRequest()}, request_state=word)
+    return _input_required(ROOTS, {"method": _LIST_ROOTS}, word)
+
+
+def _input_required(name: str, request: "Message", word: str) -> "Message":
+    return {"resultType": "input_required", "inputRequests": {name: request}, "requestState": word}
+
+
+def _response(asked: "Asked", name: str) -> "Message":
+    """Return what a call that comes again says to a question; an empty object if it says nothing."""
+    given = asked.params.get("inputResponses")
+    found = given.get(name) if isinstance(given, dict) else None
+    return found if isinstance(found, dict) else {}
 
 
 def answers(request: "Request") -> "Sequence[str]":
@@ -207,14 +195,20 @@ def question(request: "Request", changes: "Sequence[str]" = ()) -> str:
     return "\n".join(said)
 
 
-def _digest(asked: "CallToolRequestParams") -> bytes:
+def _digest(asked: "Asked") -> bytes:
     """Return what tells a call from others."""
-    return sha256(json.dumps([asked.name, asked.arguments], sort_keys=True).encode()).digest()
+    from hashlib import sha256
+    from json import dumps
+
+    told = [asked.params.get("name"), asked.params.get("arguments")]
+    return sha256(dumps(told, sort_keys=True).encode()).digest()
 
 
 def _name(question: str) -> str:
     """Return what tells a question from others, however long it is."""
-    return sha256(question.encode()).hexdigest()
+    from hashlib import sha256
+
+    return sha256(question.encode(errors="surrogatepass")).hexdigest()
 
 
 def _indented(text: str) -> list[str]:
@@ -226,63 +220,53 @@ def _visible(text: str) -> str:
     return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.split("\n"))
 
 
-def _form(offered: "Sequence[str]") -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {
-            "answer": {
-                "type": "string",
-                "title": "Answer",
-                "enum": list(offered),
-                "enumNames": [_WORDS[answer] for answer in offered],
-            }
-        },
-        "required": ["answer"],
+def _form(message: str, offered: "Sequence[str]") -> "Message":
+    """Return what the client is asked to show."""
+    answer = {
+        "type": "string",
+        "title": "Answer",
+        "enum": list(offered),
+        "enumNames": [_WORDS[answer] for answer in offered],
     }
+    schema = {"type": "object", "properties": {"answer": answer}, "required": ["answer"]}
+    return {"message": clean(message), "requestedSchema": schema}
 
 
-def _answer(result: ElicitResult) -> str:
+def _answer(result: "Message") -> str:
     """Return the answer, or the name of the way in which the question was left without one."""
-    if result.action != "accept":
-        return result.action
-    found = (result.content or {}).get("answer")
+    action, content = result.get("action"), result.get("content")
+    if action != "accept":
+        return action if isinstance(action, str) and action in _UNANSWERED else ""
+    found = content.get("answer") if isinstance(content, dict) else None
     return found if isinstance(found, str) and found in ANSWERS else ""
 
 
-class _Root(BaseModel):
-    uri: str
-
-
-class _Roots(BaseModel):
-    """As the SDK's own result, which refuses all roots if one is not a file."""
-
-    roots: list[_Root]
-
-
-async def roots_of(context: "ServerRequestContext[Any]", asked: "CallToolRequestParams") -> list[str] | None:
+def roots_of(asked: "Asked") -> list[str] | None:
     """Return the client's folders, none if it has none; None if the call has to come again with them."""
-    known = context.session.client_capabilities
-    if known is None or known.roots is None:
+    if asked.capabilities.get("roots") is None:
         return []
-    if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-        related = ServerMessageMetadata(related_request_id=context.request_id)
-        try:
-            found = await context.session.send_request(ListRootsRequest(), _Roots, _PATIENCE, related)
-        except (MCPError, ValueError):  # it says that it has some, and does not name them
-            return []
-        return _folders(root.uri for root in found.roots)
-    given = (asked.input_responses or {}).get(ROOTS)
-    if given is None and asked.request_state is None:
-        return None
-    return _folders(str(root.uri) for root in given.roots) if isinstance(given, ListRootsResult) else []
+    if asked.modern:
+        given = _response(asked, ROOTS)
+        if not given and asked.params.get("requestState") is None:
+            return None
+        return _folders(given.get("roots"))
+    try:
+        found = asked.connection.ask(asked, _LIST_ROOTS, seconds=_PATIENCE)
+    except RpcError:  # it says that it has some, and does not name them
+        return []
+    return _folders(found.get("roots"))
 
 
-def _folders(uris: "Iterable[str]") -> list[str]:
+def _folders(roots: object) -> list[str]:
     """Return the paths of those that are on this machine."""
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
     found: list[str] = []
-    for uri in uris:
+    for root in roots if isinstance(roots, list) else ():
+        uri = root.get("uri") if isinstance(root, dict) else None
         try:
-            split = urlsplit(uri)
+            split = urlsplit(uri if isinstance(uri, str) else "")
         except ValueError:
             continue
         if split.scheme == "file" and split.netloc in ("", "localhost") and split.path.startswith("/"):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from agent_exec.apps.parse import Parsed
     from agent_exec.tools.tool import Toolset
 
-MISSING = "the SDK of the protocol is missing: install agent-exec[mcp], in a clone with pip install '.[mcp]'"
+MISSING = "the parser of HTTP is missing: install agent-exec[mcp], in a clone with pip install '.[mcp]'"
 _ADRIFT = (
     "Without roots nothing can be written, for the server was started in the home folder or above it:"
     " have the user add --workspace DIR to its arguments."
@@ -91,23 +91,23 @@ def serve(
 ) -> int:
     """Open a toolset, serve it over stdin and stdout, or there over HTTP, close it; return the exit status.
 
-    `prepare` is called first, and goes on while the SDK is loaded.
+    `prepare` is called first, and goes on while all else is loaded.
     """
     from agent_exec.apps.mcp.transport.stdio_fds import Wire
 
     wire = Wire()  # before all else: a library may print when it is loaded
     if prepare is not None:
         prepare()
-    try:
+    if http is None:
         from agent_exec.apps.mcp.transport import stdio
+
+        return stdio.run(open_toolset, wire)
+    try:
+        from agent_exec.apps.mcp.transport import http as over_http
     except ImportError as error:
         if (error.name or "").startswith("agent_exec"):
             raise
         raise UsageError(f"{MISSING} ({error})", "mcp") from None
-    if http is None:
-        return stdio.run(open_toolset, wire)
-    from agent_exec.apps.mcp.transport import http as over_http
-
     return over_http.run(open_toolset, http)
 
 

@@ -5,15 +5,16 @@ import select
 import sys
 from typing import TYPE_CHECKING, Any
 
+from agent_exec.apps.mcp.connection import LEVELS, LOG_LEVEL
+from agent_exec.apps.mcp.rpc import INVALID_PARAMS, RpcError, clean
 from agent_exec.model.visible import visible
 from agent_exec.sandbox.sandbox import shared_sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcp.server import ServerRequestContext
-    from mcp_types import EmptyResult, SetLevelRequestParams
-
+    from agent_exec.apps.mcp.connection import Request
+    from agent_exec.apps.mcp.rpc import Message
     from agent_exec.tools.tool import Result
 
 _LONGEST = 2000
@@ -71,30 +72,27 @@ class Notices:
                 while len(self.changes) > _MOST_KEPT:
                     del self.changes[next(iter(self.changes))]
 
-    async def set_level(
-        self, _context: "ServerRequestContext[Any]", asked: "SetLevelRequestParams"
-    ) -> "EmptyResult":
+    def set_level(self, request: "Request") -> "Message":
         """Learn from which level on the client wants to hear."""
-        from mcp_types import EmptyResult
+        level = request.params.get("level")
+        if level not in LEVELS:
+            raise RpcError(INVALID_PARAMS, f"level must be one of {', '.join(LEVELS)}")
+        self._hears = _hears(level)
+        return {}
 
-        self._hears = asked.level not in ("error", "critical", "alert", "emergency")
-        return EmptyResult()
-
-    async def deliver(self, context: "ServerRequestContext[Any]") -> None:
+    def deliver(self, request: "Request") -> None:
         """Send new notices to the client's log, if it wants warnings."""
-        if not self._waiting:
-            return
-        from mcp.server.connection import allowed_log_levels
-        from mcp_types import LoggingMessageNotification, LoggingMessageNotificationParams
-
-        heard = self._hears and "warning" in allowed_log_levels(context.protocol_version, context.meta)
+        hears = _hears(request.meta.get(LOG_LEVEL)) if request.modern else self._hears
         while self._waiting:
             line = self._waiting.pop(0)
-            if heard:
-                said = LoggingMessageNotificationParams(level="warning", logger="agent-exec", data=line)
-                await context.session.send_notification(
-                    LoggingMessageNotification(params=said), context.request_id
-                )
+            if hears:
+                told = {"level": "warning", "logger": "agent-exec", "data": clean(line)}
+                request.notify("notifications/message", told)
+
+
+def _hears(level: object) -> bool:
+    """True if a client that hears from this level on hears warnings."""
+    return level in LEVELS[: LEVELS.index("warning") + 1]
 
 
 def on_stderr(text: str) -> None:

@@ -5,20 +5,7 @@ from shlex import join
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
-from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    ListResourcesResult,
-    ListResourceTemplatesResult,
-    ReadResourceResult,
-    Resource,
-    ResourceTemplate,
-    TextResourceContents,
-)
-
-from agent_exec.apps.mcp.call import clean
-from agent_exec.apps.mcp.threads import somehow
+from agent_exec.apps.mcp.rpc import INTERNAL_ERROR, INVALID_PARAMS, RpcError, clean, field
 from agent_exec.faces.session.failures import ToolFailure
 from agent_exec.model.errors import AgentExecError, InvalidArgument
 from agent_exec.model.visible import visible
@@ -26,9 +13,8 @@ from agent_exec.model.visible import visible
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcp.server import ServerRequestContext
-    from mcp_types import PaginatedRequestParams, ReadResourceRequestParams
-
+    from agent_exec.apps.mcp.connection import Request
+    from agent_exec.apps.mcp.rpc import Message
     from agent_exec.faces.jobtools.tools import JobTools
     from agent_exec.faces.session.tools import SessionTools
     from agent_exec.model.choices import Stream
@@ -145,60 +131,51 @@ class Resources:
         kinds = ((*_KINDS[part.name], part) for part in parts if part.name in _KINDS)
         return {kind: source(part) for kind, source, part in kinds}
 
-    def _listed(self) -> "list[Resource]":
-        return [
-            Resource(
-                uri=f"{SCHEME}://{kind}/{name}/{part}",
-                name=title,
-                description=clean(_beginning(command)),
-                mime_type=_PLAIN,
-            )
-            for kind, source in self._sources.items()
-            for name, part, title, command in source.listed()
-        ]
-
-    async def list(
-        self, _context: "ServerRequestContext[Any]", _asked: "PaginatedRequestParams | None"
-    ) -> ListResourcesResult:
+    def list(self, _request: "Request") -> "Message":
         """Return the outputs of the newest jobs and of all sessions."""
         try:
-            return ListResourcesResult(resources=await somehow(self._listed))
-        except AgentExecError as error:
-            raise MCPError(INTERNAL_ERROR, f"{error.code}: {error.message}") from None
-
-    async def templates(
-        self, _context: "ServerRequestContext[Any]", _asked: "PaginatedRequestParams | None"
-    ) -> ListResourceTemplatesResult:
-        """Return the templates of the names of outputs and their ranges."""
-        return ListResourceTemplatesResult(
-            resource_templates=[
-                ResourceTemplate(
-                    uri_template=template,
-                    name=f"{part} of {kind}",
-                    description=f"{about}: {part}. `from` is the offset of the first byte (without it: the "
-                    f"end is given), `max` how many bytes at most ({USUAL}).",
-                    mime_type=_PLAIN,
-                )
-                for template, kind, part, about in self._templates()
+            found = [
+                {
+                    "uri": f"{SCHEME}://{kind}/{name}/{part}",
+                    "name": title,
+                    "description": clean(_beginning(command)),
+                    "mimeType": _PLAIN,
+                }
+                for kind, source in self._sources.items()
+                for name, part, title, command in source.listed()
             ]
-        )
+        except AgentExecError as error:
+            raise RpcError(INTERNAL_ERROR, f"{error.code}: {error.message}") from None
+        return {"resources": found}
+
+    def templates(self, _request: "Request") -> "Message":
+        """Return the templates of the names of outputs and their ranges."""
+        found = [
+            {
+                "uriTemplate": template,
+                "name": f"{part} of {kind}",
+                "description": f"{about}: {part}. `from` is the offset of the first byte (without it: the "
+                f"end is given), `max` how many bytes at most ({USUAL}).",
+                "mimeType": _PLAIN,
+            }
+            for template, kind, part, about in self._templates()
+        ]
+        return {"resourceTemplates": found}
 
     def _templates(self) -> "Listed":
         for kind, source in self._sources.items():
             for part in source.parts:
                 yield f"{SCHEME}://{kind}/{{id}}/{part}{{?from,max}}", kind, part, source.about
 
-    async def read(
-        self, _context: "ServerRequestContext[Any]", asked: "ReadResourceRequestParams"
-    ) -> ReadResourceResult:
+    def read(self, request: "Request") -> "Message":
         """Return part of an output; `_meta` has its range."""
+        uri = field(request.params, "uri", str)
         try:
-            piece = await somehow(self._read, asked.uri)
+            piece = self._read(uri)
         except AgentExecError as error:
-            raise MCPError(INVALID_PARAMS, f"{error.code}: {error.message}") from None
+            raise RpcError(INVALID_PARAMS, f"{error.code}: {error.message}") from None
         meta = {"from": piece.start, "to": piece.end, "size": piece.size}
-        text = TextResourceContents(uri=asked.uri, mime_type=_PLAIN, text=clean(piece.text), _meta=meta)
-        return ReadResourceResult(contents=[text])
+        return {"contents": [{"uri": uri, "mimeType": _PLAIN, "text": clean(piece.text), "_meta": meta}]}
 
     def _read(self, uri: str) -> Piece:
         source, name, part, asked = self._find(uri)

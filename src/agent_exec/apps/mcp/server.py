@@ -1,38 +1,29 @@
-"""A toolset as a server of the protocol; over which transport is not its concern."""
+"""A toolset as a server of the protocol: its methods, whatever the transport."""
 
 import sys
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
-
-from anyio import CapacityLimiter, Lock, create_task_group, get_cancelled_exc_class, sleep
-from mcp.server.lowlevel import Server
-from mcp_types import (
-    CallToolResult,
-    InputRequiredResult,
-    ListToolsResult,
-    SetLevelRequestParams,
-    TextContent,
-    Tool,
-)
+from threading import Lock, Thread
+from typing import TYPE_CHECKING
 
 from agent_exec.apps.mcp import elicitation as approving
-from agent_exec.apps.mcp.call import Call, clean, current
+from agent_exec.apps.mcp.call import Call, current
+from agent_exec.apps.mcp.clock import Clock
+from agent_exec.apps.mcp.connection import INFO, MODERN
 from agent_exec.apps.mcp.notices import Notices
 from agent_exec.apps.mcp.resources import Resources
+from agent_exec.apps.mcp.rpc import clean, field
 from agent_exec.apps.mcp.subscriptions import Watching
-from agent_exec.apps.mcp.threads import in_thread, lacking, somehow
-from agent_exec.model.errors import AgentExecError, Busy
+from agent_exec.model.errors import SCARCE, AgentExecError, Busy
 from agent_exec.tools.define import for_mcp
 from agent_exec.tools.tool import Result
-from agent_exec.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import Callable
 
-    from mcp.server import ServerRequestContext
-    from mcp_types import CallToolRequestParams, PaginatedRequestParams
-
+    from agent_exec.apps.mcp.connection import Request
+    from agent_exec.apps.mcp.rpc import Message
     from agent_exec.tools.tool import Toolset
+
+    Method = Callable[[Request], Message | None]
 
 AT_ONCE = 256
 """How many calls may run at once: each has a thread."""
@@ -40,155 +31,180 @@ AT_ONCE = 256
 PROGRESS_EVERY = 1.0
 """Seconds between two notes to a client that wants to hear that its call goes on."""
 
-
-def build(toolset: "Toolset") -> Server[Any]:
-    """Return the server of a toolset; the caller closes the toolset."""
-    calls = Calls(toolset)
-    resources = Resources(toolset)
-    watching = Watching(resources.state)
-
-    @asynccontextmanager
-    async def lifespan(_: Server[Any]) -> "AsyncIterator[dict[str, Any]]":
-        async with create_task_group() as group:
-            group.start_soon(watching.run)
-            yield {}
-            group.cancel_scope.cancel()
-
-    server = Server(
-        "agent-exec",
-        version=__version__,
-        instructions=clean(toolset.instructions),
-        lifespan=lifespan,
-        on_list_tools=calls.list,
-        on_call_tool=calls.call,
-        on_list_resources=resources.list,
-        on_list_resource_templates=resources.templates,
-        on_read_resource=resources.read,
-        on_subscribe_resource=watching.subscribe,
-        on_unsubscribe_resource=watching.unsubscribe,
-        on_subscriptions_listen=watching.listen,
-    )
-    server.add_request_handler("logging/setLevel", SetLevelRequestParams, calls.notices.set_level)
-    return server
+_CAPABILITIES = {
+    "logging": {},
+    "resources": {"subscribe": True, "listChanged": False},
+    "tools": {"listChanged": False},
+}
+_EARLY, _LATE, _BOTH = (False,), (True,), (False, True)
+"""The eras of a method: whether requests of it are modern."""
 
 
-class Calls:
-    """The list of tools, and the calls that run."""
+class Server:
+    """The methods of one client's server; the caller closes the toolset.
+
+    All but a call of a tool are carried out at once, in the order in which
+    they come.
+    """
 
     def __init__(self, toolset: "Toolset") -> None:
         self._toolset = toolset
-        self._told: dict[bool, ListToolsResult] = {}
+        self._listed: dict[bool, Message] = {}
         self._names: list[str] = []
-        self._threads = CapacityLimiter(AT_ONCE)
-        self._memory = approving.Memory()
+        self._calls = 0
+        self._lock = Lock()
         self._settling = Lock()
-        self.notices = Notices(getattr(toolset, "warning", ""))
+        self._memory = approving.Memory()
+        self._clock = Clock()
+        self._notices = Notices(getattr(toolset, "warning", ""))
+        resources = Resources(toolset)
+        watching = Watching(resources.state, self._clock)
+        self.methods: dict[str, tuple[tuple[bool, ...], Method]] = {
+            "initialize": (_EARLY, self._initialize),
+            "ping": (_EARLY, lambda _: {}),
+            "server/discover": (_LATE, self._discover),
+            "tools/list": (_BOTH, self._list),
+            "tools/call": (_BOTH, self._call),
+            "resources/list": (_BOTH, resources.list),
+            "resources/templates/list": (_BOTH, resources.templates),
+            "resources/read": (_BOTH, resources.read),
+            "resources/subscribe": (_EARLY, watching.subscribe),
+            "resources/unsubscribe": (_EARLY, watching.unsubscribe),
+            "subscriptions/listen": (_LATE, watching.listen),
+            "logging/setLevel": (_EARLY, self._notices.set_level),
+        }
 
-    async def list(
-        self,
-        context: "ServerRequestContext[Any]",
-        _asked: "PaginatedRequestParams | None",
-    ) -> ListToolsResult:
+    def serve(self, request: "Request") -> "Message | None":
+        """Return the result of a request; None if it is answered later. Raise RpcError for an error."""
+        result = self.methods[request.method][1](request)
+        if request.modern and result is not None and request.method != "tools/call":
+            return {"cacheScope": "private", "ttlMs": 0, **result}
+        return result
+
+    def _initialize(self, request: "Request") -> "Message":
+        version = request.connection.greet(request)
+        return {"protocolVersion": version, "serverInfo": INFO, **self._about()}
+
+    def _discover(self, _request: "Request") -> "Message":
+        return {"supportedVersions": [MODERN], **self._about()}
+
+    def _about(self) -> "Message":
+        return {"capabilities": _CAPABILITIES, "instructions": clean(self._toolset.instructions)}
+
+    def _list(self, request: "Request") -> "Message":
         """Return all tools at once; their texts depend on whether a person can be asked."""
-        asks = approving.can_elicit(context)
-        if asks not in self._told:
-            before = current.set(Call(approving.Elicitation(context, {}, self.notices)))
+        field(request.params, "cursor", str, "")
+        asks = approving.can_elicit(request)
+        if asks not in self._listed:
+            before = current.set(Call(approving.Elicitation(request, {}, self._notices)))
             try:
-                tools = [Tool.model_validate(clean(for_mcp(one))) for one in self._toolset.definitions()]
+                self._listed[asks] = {"tools": [clean(for_mcp(one)) for one in self._toolset.definitions()]}
             finally:
                 current.reset(before)
-            self._told[asks] = ListToolsResult(tools=tools)
-        await self.notices.deliver(context)
-        return self._told[asks]
+        self._notices.deliver(request)
+        return self._listed[asks]
 
-    async def call(
-        self, context: "ServerRequestContext[Any]", asked: "CallToolRequestParams"
-    ) -> CallToolResult | InputRequiredResult:
+    def _call(self, request: "Request") -> "Message | None":
         """Call a tool in a thread; an error is an answer too."""
+        name = field(request.params, "name", str)
+        arguments = field(request.params, "arguments", dict, {})
         if not self._names:
             self._names = [one["name"] for one in self._toolset.definitions()]
-        if asked.name not in self._names:
-            names = ", ".join(self._names)
-            return _shown(_error("tool_not_found", f"there is no tool {asked.name!r}; there are {names}"))
-        if self._threads.available_tokens < 1:
-            return _shown(_error("busy", f"{AT_ONCE} calls run already; wait until one of them is over"))
-        answered = self._memory.take(asked)
+        if name not in self._names:
+            there = ", ".join(self._names)
+            return _shown(_error("tool_not_found", f"there is no tool {name!r}; there are {there}"))
+        with self._lock:
+            if self._calls >= AT_ONCE:
+                return _shown(_error("busy", f"{AT_ONCE} calls run already; wait until one of them is over"))
+            self._calls += 1
         try:
-            if getattr(self._toolset, "wants_roots", False) and not await self._settle(context, asked):
-                return approving.roots_required(self._memory.keep(asked, answered, ""))
+            Thread(target=self._work, args=(request, name, arguments), daemon=True).start()
+        except RuntimeError as error:
+            self._over()
+            return _shown(_error(Busy.code, lacking(error) or str(error)))
+        return None
+
+    def _over(self) -> None:
+        with self._lock:
+            self._calls -= 1
+
+    def _work(self, request: "Request", name: str, arguments: "Message") -> None:
+        """Carry out a call in a thread of its own; nobody hears the answer of a cancelled one."""
+        try:
+            result = self._answer(request, name, arguments)
+        except AgentExecError as error:
+            result = _shown(_error(error.code, error.message))
+        except BaseException as error:
+            if lack := lacking(error):
+                result = _shown(_error(Busy.code, lack))
+            else:
+                sys.excepthook(type(error), error, error.__traceback__)  # on stderr
+                own = f"{name} failed by an error of agent-exec's own: {error!r}; report it"
+                result = _shown(_error("internal", own))
+        self._over()
+        request.finish(result)
+
+    def _answer(self, request: "Request", name: str, arguments: "Message") -> "Message":
+        answered = self._memory.take(request)
+        try:
+            if getattr(self._toolset, "wants_roots", False) and not self._settle(request):
+                return approving.roots_required(self._memory.keep(request, answered, ""))
         except AgentExecError as error:
             return _shown(_error(error.code, f"the client's roots cannot be worked in: {error.message}"))
-        asking = approving.Elicitation(context, answered, self.notices)
-        call = Call(asking, self.notices)
-        if context.meta is None or "progress_token" not in context.meta:
-            answer = await self._run(asked, call)
-        else:
-            async with create_task_group() as group:
-                group.start_soon(_tell_progress, context, asked.name, call)
-                answer = await self._run(asked, call)
-                group.cancel_scope.cancel()
-        if isinstance(answer, approving.Unanswered):
-            word = self._memory.keep(asked, asking.answered, answer.message)
-            return approving.required(answer, word)
-        self.notices.look(asked.name, answer)
-        await self.notices.deliver(context)
+        asking = approving.Elicitation(request, answered, self._notices)
+        call = Call(asking, self._notices)
+        current.set(call)
+        ticking = None
+        if request.meta.get("progressToken") is not None:
+            ticking = self._clock.every(PROGRESS_EVERY, lambda: _tell_progress(request, name, call))
+        try:
+            with request.cancel.calling(call.set):
+                answer = self._toolset.call(name, arguments, call)
+        except approving.Unanswered as question:
+            word = self._memory.keep(request, asking.answered, question.message)
+            return approving.required(question, word)
+        finally:
+            self._clock.stop(ticking)
+        self._notices.look(name, answer)
+        self._notices.deliver(request)
         return _shown(answer)
 
-    async def _settle(self, context: "ServerRequestContext[Any]", asked: "CallToolRequestParams") -> bool:
+    def _settle(self, request: "Request") -> bool:
         """Move the toolset to the client's roots; return False if the client must call again with them."""
-        async with self._settling:
+        with self._settling:
             if self._toolset.wants_roots:  # type: ignore[attr-defined]  # as was asked before
-                roots = await approving.roots_of(context, asked)
+                roots = approving.roots_of(request)
                 if roots is None:
                     return False
-                await in_thread(self._toolset.settle, roots)  # type: ignore[attr-defined]
+                self._toolset.settle(roots)  # type: ignore[attr-defined]
         return True
 
-    async def _run(self, asked: "CallToolRequestParams", call: Call) -> Result | approving.Unanswered:
-        """Wait for the answer; if the client cancels, cancel the call, and leave its thread alone."""
 
-        def act() -> Result | approving.Unanswered:
-            current.set(call)
-            try:
-                return self._toolset.call(asked.name, asked.arguments or {}, call)
-            except approving.Unanswered as question:
-                return question
-            except AgentExecError as error:
-                return _error(error.code, error.message)
-            except BaseException as error:
-                if lack := lacking(error):
-                    return _error(Busy.code, lack)
-                sys.excepthook(type(error), error, error.__traceback__)  # on stderr
-                return _error(
-                    "internal", f"{asked.name} failed by an error of agent-exec's own: {error!r}; report it"
-                )
-
-        try:
-            return await in_thread(act, abandon=True, limiter=self._threads)
-        except AgentExecError as error:
-            return _error(error.code, error.message)
-        except get_cancelled_exc_class():
-            call.set()
-            raise
+def lacking(error: BaseException) -> str:
+    """Return what the machine lacks for now, if that is what an error says."""
+    lack = ""
+    if isinstance(error, RuntimeError) and str(error) == "can't start new thread":
+        lack = "room for another thread"
+    elif isinstance(error, OSError) and error.errno in SCARCE:
+        lack = f"enough for this ({error.strerror})"
+    return f"this machine does not have {lack}; try again when less runs" if lack else ""
 
 
-async def _tell_progress(context: "ServerRequestContext[Any]", name: str, call: Call) -> None:
-    while True:
-        await sleep(PROGRESS_EVERY)
-        try:
-            elapsed, message = await somehow(call.progress, name)
-        except (AgentExecError, OSError):  # it was deleted, or cannot be read now
-            continue  # the call itself reports that; a note must not end it
-        await context.session.report_progress(elapsed, message=clean(message))
+def _tell_progress(request: "Request", name: str, call: Call) -> None:
+    try:
+        elapsed, message = call.progress(name)
+    except (AgentExecError, OSError):  # it was deleted, or cannot be read now
+        return  # the call itself reports that; a note must not end it
+    told = {"progressToken": request.meta["progressToken"], "progress": elapsed, "message": clean(message)}
+    request.notify("notifications/progress", told)
 
 
 def _error(code: str, message: str) -> Result:
     return Result(f"{code}: {message}", None, True)
 
 
-def _shown(answer: Result) -> CallToolResult:
-    content = TextContent(type="text", text=clean(answer.text))
-    if answer.structured is None:
-        return CallToolResult(content=[content], is_error=answer.is_error)
-    structured = clean(answer.structured)
-    return CallToolResult(content=[content], structured_content=structured, is_error=answer.is_error)
+def _shown(answer: Result) -> "Message":
+    shown = {"content": [{"type": "text", "text": clean(answer.text)}], "isError": answer.is_error}
+    if answer.structured is not None:
+        shown["structuredContent"] = clean(answer.structured)
+    return shown

@@ -1,27 +1,18 @@
 """Notifies subscribers of outputs that grow; checks nothing while there are none."""
 
-from typing import TYPE_CHECKING, Any
+from threading import Lock
+from typing import TYPE_CHECKING
 
-from anyio import Event, sleep
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
-from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, EmptyResult
-
-from agent_exec.apps.mcp.threads import somehow
+from agent_exec.apps.mcp.connection import SUBSCRIPTION
+from agent_exec.apps.mcp.rpc import INVALID_PARAMS, RpcError, field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable
 
-    from mcp.server import ServerRequestContext
-    from mcp.server.session import ServerSession
-    from mcp_types import (
-        SubscribeRequestParams,
-        SubscriptionsListenRequestParams,
-        SubscriptionsListenResult,
-        UnsubscribeRequestParams,
-    )
-
+    from agent_exec.apps.mcp.clock import Clock, Tick
+    from agent_exec.apps.mcp.connection import Connection, Request
     from agent_exec.apps.mcp.resources import State
+    from agent_exec.apps.mcp.rpc import Message
 
 EVERY = 0.5
 """Seconds between two looks, and so between two notes about one output."""
@@ -29,98 +20,88 @@ EVERY = 0.5
 _MOST = 1000
 """How many outputs are looked at."""
 
+_LISTENERS = 256
+"""How many subscribers an output may have."""
+
+_UPDATED = "notifications/resources/updated"
+_CHANGES = ("toolsListChanged", "promptsListChanged", "resourcesListChanged")
+
 
 class Watching:
-    """The subscribers of each output: by `resources/subscribe`, or by `subscriptions/listen`."""
+    """The subscribers of each output: a connection that subscribed, or a request that listens."""
 
-    def __init__(self, state: "Callable[[str], State | None]") -> None:
+    def __init__(self, state: "Callable[[str], State | None]", clock: "Clock") -> None:
         self._state = state
-        self._bus = InMemorySubscriptionBus()
-        self._listen = ListenHandler(self._bus)
-        self._heard: dict[str, int] = {}  # by how many listeners
-        self._subscribed: dict[str, dict[int, tuple[ServerSession, object]]] = {}
+        self._clock = clock
+        self._tick: Tick | None = None
+        self._lock = Lock()
         self._seen: dict[str, State | None] = {}
-        self._wanted = Event()
+        self._heard: dict[str, dict[Connection | Request, Message]] = {}
 
-    async def subscribe(
-        self, context: "ServerRequestContext[Any]", asked: "SubscribeRequestParams"
-    ) -> EmptyResult:
+    def subscribe(self, request: "Request") -> "Message":
         """Tell this client of an output from now on."""
-        if asked.uri not in self._seen and len(self._seen) >= _MOST:
-            raise MCPError(
-                INVALID_PARAMS, f"{_MOST} resources are subscribed to; unsubscribe from some first"
-            )
-        if await somehow(self._state, asked.uri) is None:
-            raise MCPError(INVALID_PARAMS, f"there is no resource {asked.uri!r}; resources/list shows some")
-        client = context.session.client_params
-        self._subscribed.setdefault(asked.uri, {})[id(client)] = context.session, client
-        await self._begin([asked.uri])
-        return EmptyResult()
+        uri = field(request.params, "uri", str)
+        if self._state(uri) is None:
+            raise RpcError(INVALID_PARAMS, f"there is no resource {uri!r}; resources/list shows some")
+        self._add([uri], request.connection, {})
+        return {}
 
-    async def unsubscribe(
-        self, context: "ServerRequestContext[Any]", asked: "UnsubscribeRequestParams"
-    ) -> EmptyResult:
+    def unsubscribe(self, request: "Request") -> "Message":
         """Tell it no more."""
-        self._leave(asked.uri, id(context.session.client_params))
-        return EmptyResult()
+        self._leave([field(request.params, "uri", str)], request.connection)
+        return {}
 
-    async def listen(
-        self, context: "ServerRequestContext[Any]", asked: "SubscriptionsListenRequestParams"
-    ) -> "SubscriptionsListenResult":
-        """Tell this client of some outputs, until it hangs up."""
-        uris = list(dict.fromkeys(asked.notifications.resource_subscriptions or ()))[:_MOST]
-        for one in uris:
-            self._heard[one] = self._heard.get(one, 0) + 1
-        try:
-            await self._begin(uris)
-            return await self._listen(context, asked)
-        finally:
+    def listen(self, request: "Request") -> None:
+        """Tell this client of some outputs, until it cancels the request or hangs up."""
+        wanted = field(request.params, "notifications", dict)
+        named = field(wanted, "resourceSubscriptions", list, [])
+        if not all(isinstance(one, str) for one in named):
+            raise RpcError(INVALID_PARAMS, "resourceSubscriptions must be a list of texts")
+        uris = list(dict.fromkeys(named))
+        meta = {"_meta": {SUBSCRIPTION: request.id}}
+        self._add(uris, request, meta)
+        honored: Message = {name: True for name in _CHANGES if wanted.get(name) is True}
+        if uris:
+            honored["resourceSubscriptions"] = uris
+        request.notify("notifications/subscriptions/acknowledged", {**meta, "notifications": honored})
+        request.cancel.calling(lambda: self._leave(uris, request)).__enter__()
+
+    def _add(self, uris: "list[str]", who: "Connection | Request", meta: "Message") -> None:
+        with self._lock:
+            if len(self._seen.keys() | uris) > _MOST:
+                raise RpcError(
+                    INVALID_PARAMS, f"{_MOST} resources are subscribed to; unsubscribe from some first"
+                )
+            if any(len(self._heard.get(one, ())) >= _LISTENERS for one in uris):
+                raise RpcError(INVALID_PARAMS, f"a resource has {_LISTENERS} subscribers, and no more may be")
             for one in uris:
-                self._heard[one] -= 1
-                if not self._heard[one]:
-                    del self._heard[one]
-            self._forget(uris)
+                if one not in self._seen:
+                    self._seen[one] = self._state(one)
+                self._heard.setdefault(one, {})[who] = meta
+            if self._seen and self._tick is None:
+                self._tick = self._clock.every(EVERY, self._look)
 
-    async def run(self) -> None:
-        """Check the outputs periodically while there are subscribers; never return."""
-        while True:
-            await self._wanted.wait()
-            await sleep(EVERY)
-            for one in list(self._seen):
-                await self._look(one)
+    def _leave(self, uris: "Iterable[str]", who: "Connection | Request") -> None:
+        with self._lock:
+            for one in uris:
+                found = self._heard.get(one, {})
+                found.pop(who, None)
+                if not found:
+                    self._heard.pop(one, None)
+                    self._seen.pop(one, None)
             if not self._seen:
-                self._wanted = Event()
+                self._clock.stop(self._tick)
+                self._tick = None
 
-    async def _begin(self, uris: "Sequence[str]") -> None:
-        for one in uris:
-            if one not in self._seen:
-                self._seen[one] = await somehow(self._state, one)
-        self._forget(uris)  # who wanted it may have left meanwhile
-        self._wanted.set()
-
-    async def _look(self, one: str) -> None:
-        known = self._seen.get(one)
-        if known is not None and known.final:
-            return
-        found = await somehow(self._state, one)
-        if one not in self._seen or found == known:
-            return
-        self._seen[one] = found
-        await self._bus.publish(ResourceUpdated(one))
-        for client, (session, _) in list(self._subscribed.get(one, {}).items()):
-            try:
-                await session.send_resource_updated(one)
-            except Exception:  # whatever it is, this client hears no more
-                self._leave(one, client)
-
-    def _leave(self, one: str, client: int) -> None:
-        found = self._subscribed.get(one, {})
-        found.pop(client, None)
-        if not found:
-            self._subscribed.pop(one, None)
-            self._forget([one])
-
-    def _forget(self, uris: "Sequence[str]") -> None:
-        for one in uris:
-            if one not in self._heard and one not in self._subscribed:
-                self._seen.pop(one, None)
+    def _look(self) -> None:
+        for one, known in tuple(self._seen.items()):
+            if known is not None and known.final:
+                continue
+            found = self._state(one)
+            with self._lock:
+                if one not in self._seen or found == known:
+                    continue
+                self._seen[one] = found
+                told = tuple(self._heard[one].items())
+            for who, meta in told:
+                who.notify(_UPDATED, {**meta, "uri": one})

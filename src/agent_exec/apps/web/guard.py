@@ -5,19 +5,17 @@ from its own address; so Host and Origin are checked, and no other origin is
 ever allowed. All else needs the token.
 """
 
+import asyncio
 import hmac
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
-
-from anyio import fail_after, move_on_after
 
 from agent_exec.apps.web.server import TRANSPORT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from starlette.responses import Response
-    from starlette.types import Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from agent_exec.apps.web.visitors import Visitors
 
@@ -41,7 +39,7 @@ class Guard:
     def __init__(
         self,
         visitors: "Visitors",
-        render: "Callable[[int, str], Response]",
+        render: "Callable[[int, str], ASGIApp]",
         hosts: "Collection[str]",
         *,
         port: int | None = None,
@@ -83,12 +81,15 @@ class Guard:
         if scope["type"] == "http" and not waits:
             length = None if fields(scope, "transfer-encoding") else declared(scope)
             left = 4 * LARGEST
-            with move_on_after(PATIENCE / 10):
-                while left > 0 and not await self.visitors.discard(scope["state"][TRANSPORT], length):
-                    piece = await receive()
-                    left -= len(piece.get("body", b""))
-                    if not piece.get("more_body", False):
-                        break
+            try:
+                async with asyncio.timeout(PATIENCE / 10):
+                    while left > 0 and not await self.visitors.discard(scope["state"][TRANSPORT], length):
+                        piece = await receive()
+                        left -= len(piece.get("body", b""))
+                        if not piece.get("more_body", False):
+                            break
+            except TimeoutError:
+                pass
         await self._render(status, message)(scope, receive, send)
 
     async def body(self, scope: "Scope", receive: "Receive", send: "Send") -> bytes | None:
@@ -96,7 +97,7 @@ class Guard:
         body = bytearray()
         fits = more = declared(scope) <= LARGEST
         try:
-            with fail_after(PATIENCE):
+            async with asyncio.timeout(PATIENCE):
                 while fits and more:
                     message = await receive()
                     if message["type"] != "http.request":

@@ -1,5 +1,6 @@
 """Serves an ASGI application on a socket: uvicorn's parsers of HTTP and websockets, with our deadlines."""
 
+import asyncio
 import logging
 import os
 import socket
@@ -7,7 +8,6 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import anyio
 from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
@@ -15,8 +15,6 @@ from uvicorn.server import ServerState
 from agent_exec.apps.web.visitors import pass_on
 
 if TYPE_CHECKING:
-    import asyncio
-
     from h11 import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -173,14 +171,13 @@ class Server:
         self.close()
         for connection in tuple(self._state.connections):
             connection.shutdown()
-        with anyio.move_on_after(_GRACE):
-            while self._state.tasks:
-                await anyio.sleep(0.01)
+        if self._state.tasks:
+            await asyncio.wait(self._state.tasks, timeout=_GRACE)
         for task in tuple(self._state.tasks):
             task.cancel()
         for connection in tuple(self._state.connections):
             connection.transport.abort()
-        await anyio.sleep(0)
+        await asyncio.sleep(0)
 
 
 def bind(address: tuple[Any, ...], family: int = socket.AF_INET) -> socket.socket:

@@ -7,24 +7,21 @@ import socket
 import sys
 from errno import EADDRNOTAVAIL
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import anyio
-
-from agent_exec.apps.mcp.threads import somehow
-from agent_exec.apps.mcp.transport.http_clients import Clients, refusal
+from agent_exec.apps.mcp.transport.http_clients import Clients
+from agent_exec.apps.mcp.transport.http_exchange import Exchange, refusal, somehow
 from agent_exec.apps.parse import UsageError
 from agent_exec.apps.signals import first_signal
 from agent_exec.apps.web.guard import Guard, fields, same
 from agent_exec.apps.web.server import Server, bind
 from agent_exec.apps.web.token_file import token_of_file
 from agent_exec.apps.web.visitors import Visitors
-from agent_exec.model.jsonline import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from starlette.types import Message, Receive, Scope, Send
+    from starlette.types import Receive, Scope, Send
 
     from agent_exec.apps.mcp.main import Where
     from agent_exec.tools.tool import Toolset
@@ -49,7 +46,7 @@ def run(open_toolset: "Callable[[], Toolset]", where: "Where") -> int:
     """
     listener = _bind(where)
     token = token_of_file(where.token_file)
-    return anyio.run(_run, open_toolset, where, listener, token)
+    return asyncio.run(_run(open_toolset, where, listener, token))
 
 
 async def _run(
@@ -67,21 +64,18 @@ async def _run(
     gc.enable()  # which a call of the program has no time for
     visitors = Visitors(MOST)
     guard = Guard(visitors, refusal, _names(where), any_address=where.remote)
+    clients = Clients(opened, where.idle)
+    server = Server(Gate(clients, token, guard), visitors)
     try:
-        async with anyio.create_task_group() as group:
-            clients = Clients(group, opened, where.idle)
-            server = Server(Gate(clients, token, guard), visitors)
-            await server.start(listener)
-            _say_ready(where, listener)
-            await asked
-            server.close()
-            group.cancel_scope.cancel()
+        await server.start(listener)
+        _say_ready(where, listener)
+        await asked
+        server.close()
+        await clients.close()
     finally:
-        with anyio.CancelScope(shield=True):
-            for toolset in spare:
-                await somehow(toolset.close)
-    with anyio.CancelScope(shield=True):
-        await server.hang_up()
+        for toolset in spare:
+            await somehow(toolset.close)
+    await server.hang_up()
     return 128 + asked.result()
 
 
@@ -140,7 +134,6 @@ class Gate:
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Serve one request."""
-        send = _escaping(send)
         if not await self._guard.admit(
             scope,
             receive,
@@ -155,7 +148,7 @@ class Gate:
             return
         body = await self._guard.body(scope, receive, send)
         if body is not None:
-            await self._clients.serve(scope, _again(body, receive), send, name, body)
+            await self._clients.serve(Exchange(scope, receive, send, body), name)
 
     def _has_token(self, scope: "Scope") -> bool:
         given = fields(scope, "authorization")
@@ -173,44 +166,3 @@ def _name(path: str) -> str | None:
     ):
         return None
     return rest.lstrip("/")
-
-
-def _again(body: bytes, receive: "Receive") -> "Receive":
-    """Return a `receive` that gives the body once more, and then what comes after it."""
-    messages: list[dict[str, Any]] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def taken() -> "Message":
-        return messages.pop() if messages else await receive()
-
-    return taken
-
-
-def _escaping(send: "Send") -> "Send":
-    """Return a `send` for JSON, or events of JSON, that escapes control characters, as over stdio.
-
-    Both are sent in pieces of whole text. The head of an answer that says
-    how long it is waits for the body, which escapes make longer.
-    """
-    heads: list[Message] = []
-
-    async def sent(message: "Message") -> None:
-        if message["type"] == "http.response.start" and any(
-            name.lower() == b"content-length" for name, _ in message["headers"]
-        ):
-            heads.append(message)
-            return
-        body = message.get("body", b"")
-        if not body.isascii() or b"\x7f" in body:
-            body = escaped(body.decode(errors="replace")).encode()
-            message = {**message, "body": body}
-        if heads:
-            head = heads.pop()
-            length = str(len(body)).encode()
-            fields = [
-                (name, length if name.lower() == b"content-length" else value)
-                for name, value in head["headers"]
-            ]
-            await send({**head, "headers": fields})
-        await send(message)
-
-    return sent
