@@ -5,6 +5,7 @@ import json
 import pickle
 import string
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -270,3 +271,29 @@ def test_order_counts_for_roots_alone() -> None:
 def test_a_name_with_a_value_is_no_name_to_pass_on() -> None:
     with pytest.raises(InvalidArgument, match="env"):
         Profile(env=["A=B"])
+
+
+def test_a_loopback_is_no_part_of_the_text() -> None:
+    """It names something of this process: another process, or a file, has no use for it."""
+    plain, shared = Profile("read-only"), Profile("read-only", loopback="one")
+    assert shared != plain
+    assert shared.digest == plain.digest
+    assert Profile.from_json(shared.to_text()) == plain
+    with pytest.raises(InvalidArgument, match="unknown field 'loopback'"):
+        Profile.from_json({"loopback": "one"})
+    with pytest.raises(InvalidArgument, match="loopback must be a name; got 1"):
+        Profile(loopback=1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("fields", "network"),
+    [
+        ({}, ""),
+        ({"loopback": "one"}, "one"),
+        ({"loopback": "one", "net": "on"}, None),
+        ({"loopback": "one", "net": ["b.example", "a.example"]}, "one\na.example\nb.example"),
+        ({"loopback": "one", "name": "full-access"}, None),
+    ],
+)
+def test_the_network_of_a_profile(fields: dict[str, Any], network: str | None) -> None:
+    assert Profile(**fields).network == network

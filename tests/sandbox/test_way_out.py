@@ -120,7 +120,7 @@ def world(runner: Runner, field: Path) -> Iterator[World]:
 @pytest.fixture
 def alone(world: World, field: Path) -> Iterator[World]:
     """A workspace of a runner of its own, whose boxes are no other test's."""
-    world.runner = runner = make_runner(world.runner.user, world.runner.backend, field)
+    world.runner = runner = make_runner(world.runner.user, world.runner.kind, field)
     yield world
     runner.close()
 

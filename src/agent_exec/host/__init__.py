@@ -16,11 +16,13 @@ if TYPE_CHECKING:
         from agent_exec.host.windows.spawner import Adopted, LocalSpawner, Spawner
         from agent_exec.host.windows.system import (
             boot_id,
+            close_loopback,
             hide_arguments,
             identify,
             inherited_environment,
             is_alive,
             is_listened_on,
+            keep_loopback,
             own_environment,
             own_processes,
             send_signal,
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
         from agent_exec.host.posix.orphans import end_orphans
         from agent_exec.host.posix.process.handoff_in import Adopted
         from agent_exec.host.posix.process.local import LocalSpawner
+        from agent_exec.host.posix.process.loopbacks import close_loopback, keep_loopback
         from agent_exec.host.posix.process.process import Process
         from agent_exec.host.posix.process.spawner import Spawner
         from agent_exec.host.posix.program import on_path, prepare
@@ -66,6 +69,7 @@ __all__ = [
     "Watch",
     "ask",
     "boot_id",
+    "close_loopback",
     "detach",
     "end_orphans",
     "hide_arguments",
@@ -75,6 +79,7 @@ __all__ = [
     "is_alive",
     "is_listened_on",
     "is_locked",
+    "keep_loopback",
     "on_path",
     "on_terminate",
     "own_environment",

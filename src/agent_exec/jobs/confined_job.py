@@ -7,13 +7,14 @@ supervisor, however that ends, and all that is in it with it.
 import os
 
 from agent_exec.engine.engine import shared_spawner
-from agent_exec.host import Spawner, prepare
+from agent_exec.host import Spawner, keep_loopback, prepare
 from agent_exec.jobs import supervise
 from agent_exec.jobs.store import place_of
 from agent_exec.model.errors import AgentExecError
 from agent_exec.model.jsonline import dump
-from agent_exec.sandbox.backends import backends
+from agent_exec.sandbox.backends import NS, backends, new_order
 from agent_exec.sandbox.plan.ours import Ours, ours
+from agent_exec.sandbox.plan.plan import Plan
 from agent_exec.sandbox.profile import Profile
 from agent_exec.sandbox.report.report import block
 from agent_exec.sandbox.sandbox import shared_sandbox
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from agent_exec.host import Process
     from agent_exec.host.ports import Loop, Sink
     from agent_exec.model.command import Command, Launch, Outcome
-    from agent_exec.sandbox.plan.plan import Plan
     from agent_exec.sandbox.report.guard import Guard
 
 ROOM = 1 << 15
@@ -61,11 +61,24 @@ def ahead(profile: Profile, own: "Sequence[str]", state: str) -> "dict[str, Any]
     return sandbox.knowledge(profile, plan)
 
 
+def loopback(profile: Profile) -> list[int]:
+    """Return copies of the descriptors of the network that the boxes of a profile share, to be closed.
+
+    Without any, the box of a supervisor has a network of its own, or cannot
+    be made, which its record says.
+    """
+    try:
+        return shared_spawner().loopback(new_order(Plan(profile, backend=NS.name), {}))
+    except AgentExecError:
+        return []
+
+
 class BoxedSpawner:
     """Gives one launch a process in a box; `stdin` is its input, `given` the variables that were set for it.
 
-    `sandbox` is the order's; no root may hold the folder `state`. A box that
-    was planned ahead is begun at once, and made while the job is.
+    `sandbox` is the order's; no root may hold the folder `state`. `loopback`
+    are the descriptors of the network that the box shares. A box that was
+    planned ahead is begun at once, and made while the job is.
     """
 
     room = ROOM
@@ -80,7 +93,12 @@ class BoxedSpawner:
     """No descriptor that the taker has to close."""
 
     def __init__(
-        self, stdin: int, sandbox: "dict[str, Any]", state: str, given: "Sequence[str]" = ()
+        self,
+        stdin: int,
+        sandbox: "dict[str, Any]",
+        state: str,
+        given: "Sequence[str]" = (),
+        loopback: "Sequence[int]" = (),
     ) -> None:
         self._given = given
         self._sandbox = sandbox
@@ -90,7 +108,9 @@ class BoxedSpawner:
         self.guard: Guard | None = None
         self._process: Process | None = None
         self._cwd = "/"
-        profile = Profile.from_json(sandbox["text"])
+        profile = Profile.from_json(sandbox["text"]).replace(loopback=sandbox["loopback"])
+        if loopback:
+            keep_loopback(profile.network or "", loopback)
         plan = shared_sandbox().learn(profile, sandbox)
         self._wanted: Profile | Plan = plan or profile
         if plan is not None:

@@ -110,6 +110,7 @@ class Order:
             "policy": profile.digest,
             "text": profile.to_text(),
             "own": self.own,
+            "loopback": profile.loopback,
         }
 
     def fields(self) -> dict[str, object]:
@@ -172,34 +173,44 @@ def start(
 
 
 def _launcher(order: "Order", stdin: "Callable[[], int] | None", detach: "Detach | None") -> "Launcher":
+    shared: list[int] = []
     if detach is None:
         from agent_exec.engine.engine import shared_spawner
 
         detach = shared_spawner().detach
-    fd = -1 if stdin is None else stdin()
+        if order.profile is not None and order.profile.loopback:
+            from agent_exec.jobs.confined_job import loopback
+
+            shared = loopback(order.profile)
+    fd = -1
     try:
-        return Launcher(detach, fd, SUPERVISOR if order.profile is None else BOXED)
+        fd = -1 if stdin is None else stdin()
+        return Launcher(detach, fd, SUPERVISOR if order.profile is None else BOXED, shared)
     finally:
-        if fd >= 0:
-            os.close(fd)
+        for one in (fd, *shared):
+            if one >= 0:
+                os.close(one)
 
 
 class Launcher:
     """A supervisor that has been started and waits for its order; without one it exits.
 
     Made early, it gets ready while the order is still being put together.
-    `stdin` is a descriptor of the command's input, the caller's to close.
+    `stdin` is a descriptor of the command's input, `loopback` those of the
+    network that its box shares; all are the caller's to close.
     """
 
     __slots__ = ("_order", "_report")
 
-    def __init__(self, detach: "Detach", stdin: int = -1, entry: str = SUPERVISOR) -> None:
+    def __init__(
+        self, detach: "Detach", stdin: int = -1, entry: str = SUPERVISOR, loopback: "Sequence[int]" = ()
+    ) -> None:
         from agent_exec.host import Report
 
         self._report = Report()
         reader, self._order = os.pipe()
         try:
-            detach(entry, [reader, self._report.fd, stdin])
+            detach(entry, [reader, self._report.fd, stdin, *loopback])
         except BaseException:
             self.close()
             raise

@@ -36,8 +36,11 @@ _REASONS = {"timeout": "timeout", "stopped": "killed"}
 
 
 def main(fds: list[int]) -> None:
-    """Take the order from the first descriptor, tell the second about it; the third is its input."""
-    orders, report, stdin = fds
+    """Take the order from the first descriptor, and report to the second; the third is the command's input.
+
+    The others are those of the loopback network that its box shares, if it does.
+    """
+    orders, report, stdin, *loopback = fds
     local = OwnSpawner(stdin)
     request = take_order(orders)
     if request is None:
@@ -50,7 +53,7 @@ def main(fds: list[int]) -> None:
     if order["sandbox"] is not None:
         from agent_exec.jobs.confined_job import BoxedSpawner
 
-        spawner = BoxedSpawner(stdin, order["sandbox"], root, given=order["env_keys"])
+        spawner = BoxedSpawner(stdin, order["sandbox"], root, given=order["env_keys"], loopback=loopback)
     try:
         job = Supervisor(Store(root), job_id, order, spawner, report)
     except AgentExecError as error:

@@ -33,7 +33,8 @@ class Box(Value):
     gives its listening socket to `on_listener`, whose descriptor it then is;
     what that gives is closed when the box is gone. `own_pids` says whether
     the processes of the box have numbers of their own, and end with it.
-    Without `reuse` it serves one command.
+    Without `reuse` it serves one command. Boxes of the same `loopback` share
+    that network; "" is one of its own, or none.
     """
 
     digest: str
@@ -43,3 +44,4 @@ class Box(Value):
     on_listener: "OnListener | None" = None
     own_pids: bool = True
     reuse: bool = True
+    loopback: str = ""

@@ -45,6 +45,8 @@ def _bwrap_gaps(plan: "Plan") -> tuple[str, ...]:
     if plan.profile.tmp == "private":
         gaps.append("tmp_mb: the number of files in the private /tmp is not limited, only their size")
         gaps.append("tmp_mb: /tmp and /var/tmp are limited one by one, not together")
+    if plan.profile.loopback and plan.profile.net != "on":
+        gaps.append("loopback: each box has a network of its own; start a server and use it in one command")
     return tuple(gaps)
 
 
@@ -168,6 +170,7 @@ def new_order(plan: "Plan", tokens: "dict[str, str]") -> Box:
         "file": None if limits.file_mb is None else limits.file_mb << 20,
         "open_files": limits.open_files,
         "reuse": profile.reuse,
+        "loopback": plan.loopback,
     }
     # A box that was made before something hidden was replaced shows it, and must not serve this plan.
     digest = sha256(dumps((chosen.name, hosts, plan.held, sorted(spec.items())))).hexdigest()
@@ -179,6 +182,7 @@ def new_order(plan: "Plan", tokens: "dict[str, str]") -> Box:
         _way_out(hosts, tokens.setdefault(digest, os.urandom(16).hex())) if hosts else None,
         own_pids=chosen.own_pids,
         reuse=profile.reuse,
+        loopback=plan.loopback or "",
     )
 
 

@@ -115,6 +115,9 @@ class Profile(Confining):
     that are passed on whatever they look like. A box that is weaker
     than `min_strength` is refused. Without `reuse`, each command has a box to
     itself that has served no other; else boxes are cleaned and used again.
+    Boxes of this process whose profiles have the same `loopback`, a name, and
+    the same `net` share one loopback network; without one each box has its
+    own. The name is no part of the profile's text and its hash.
 
     Characters in paths mean themselves, but for those of `deny_read`.
     """
@@ -137,6 +140,7 @@ class Profile(Confining):
     limits: BoxLimits = BoxLimits()
     min_strength: str = "full"
     reuse: bool = True
+    loopback: str = ""
 
     if TYPE_CHECKING:
 
@@ -161,6 +165,7 @@ class Profile(Confining):
             limits: BoxLimits | None = None,
             min_strength: str = "full",
             reuse: bool = True,
+            loopback: str = "",
         ) -> None:
             """Accept more types than the fields have: each is brought into its one spelling."""
 
@@ -173,6 +178,8 @@ class Profile(Confining):
                 )
         if not isinstance(self.reuse, bool):
             raise InvalidArgument(f"reuse must be True or False; got {self.reuse!r}", field="reuse")
+        if not isinstance(self.loopback, str):
+            raise InvalidArgument(f"loopback must be a name; got {self.loopback!r}", field="loopback")
         limits: object = self.limits
         if limits is not None and not isinstance(limits, BoxLimits):
             raise InvalidArgument(f"limits must be BoxLimits; got {limits!r}", field="limits")
@@ -199,10 +206,21 @@ class Profile(Confining):
 
         return f"sha256:{sha256(self.to_text().encode()).hexdigest()}"
 
+    @property
+    def network(self) -> str | None:
+        """The name of the loopback network that boxes share; "" if each has its own, None: the machine's.
+
+        Boxes with other ways out share none: one would lead the other out.
+        """
+        if self.name == "full-access" or self.net == "on":
+            return None
+        hosts = () if isinstance(self.net, str) else self.net
+        return "\n".join((self.loopback, *hosts)) if self.loopback else ""
+
     def to_json(self) -> dict[str, object]:
         """Return the fields by name, in the order of the alphabet, as JSON has them."""
         found: dict[str, object] = {}
-        for name in sorted(self.__slots__):
+        for name in _written(type(self)):
             value = getattr(self, name)
             if isinstance(value, tuple):
                 value = list(value)
@@ -228,14 +246,20 @@ class Profile(Confining):
         return cls(**fields)  # type: ignore[arg-type]
 
 
+def _written(cls: type[Value]) -> list[str]:
+    """Return the fields that are part of a text: a loopback is one of this process."""
+    return sorted(name for name in cls.__slots__ if name != "loopback")
+
+
 def _known(cls: type[Value], what: str, fields: object) -> dict[str, object]:
     from collections.abc import Mapping
 
-    allowed = ", ".join(sorted(cls.__slots__))
+    fields_of = _written(cls)
+    allowed = ", ".join(fields_of)
     if not isinstance(fields, Mapping):
         raise InvalidArgument(f"{what} must be an object with some of the fields {allowed}; got {fields!r}")
     for name in fields:
-        if name not in cls.__slots__:
+        if name not in fields_of:
             raise InvalidArgument(
                 f"{what} has an unknown field {name!r}; the fields are {allowed}", field=name
             )

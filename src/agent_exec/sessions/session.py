@@ -39,8 +39,8 @@ class Wanted(Value):
     """Conditions, of which the first to hold ends a wait, beside the end of the command.
 
     `output` is any new output; `idle` is so many seconds without any; `ports` and `regexes`: one of
-    the ports is listened on at this machine, one of the expressions is found in what is new. With
-    `only_exit`, not even a program that waits for input ends the wait.
+    the ports is listened on in the command's network, one of the expressions is found in what is
+    new. With `only_exit`, not even a program that waits for input ends the wait.
     """
 
     only_exit: bool = False
@@ -384,7 +384,8 @@ class Session:
         if wanted.ports:
             from agent_exec.host import is_listened_on
 
-            if any(map(is_listened_on, wanted.ports)):
+            loopback = None if self.guard is None else self.guard.plan.loopback
+            if any(is_listened_on(port, loopback) for port in wanted.ports):
                 return "port"
         return ""
 

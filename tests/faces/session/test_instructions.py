@@ -92,4 +92,7 @@ def test_hints_know_the_sandbox(
 def test_port_is_honest(call: Caller) -> None:
     """What `port:N` looks at is told where it is offered."""
     (tool,) = [one for one in call.tools.definitions() if one["name"] == "exec_command"]
-    assert "on this machine" in tool["parameters"]["properties"]["wait_for"]["description"]
+    assert (
+        "on this machine or in the network that commands share"
+        in tool["parameters"]["properties"]["wait_for"]["description"]
+    )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.attacks.ground import PYTHON, Runner, World, make_package, site
+from sandbox.attacks.ground import PYTHON, SHARED, Runner, World, make_package, site
 
 USERS = ("root", "nobody") if sys.platform == "linux" and os.getuid() == 0 else ("self",)
 PRIMITIVES = {
@@ -19,7 +19,7 @@ PRIMITIVES = {
 }
 """What tells whether a backend has what it needs; attacks are skipped without it, and never otherwise."""
 
-STRONG = [*(f"{user}-ns" for user in USERS), f"{USERS[-1]}-bwrap"]
+STRONG = [*(f"{user}-{kind}" for user in USERS for kind in ("ns", SHARED)), f"{USERS[-1]}-bwrap"]
 
 
 @pytest.fixture(scope="session")
@@ -34,13 +34,14 @@ def ground() -> Iterator[Path]:
         yield where
 
 
-def make_runner(user: str, backend: str, ground: Path) -> Runner:
-    """Return somebody who runs commands, behind this backend; skip where it cannot work."""
+def make_runner(user: str, kind: str, ground: Path) -> Runner:
+    """Return somebody who runs commands, behind this kind of backend; skip where it cannot work."""
     if user == "nobody" and not shutil.which("setpriv"):
         pytest.skip("setpriv is not here")
-    where = ground / f"home-{user}-{backend}"
+    where = ground / f"home-{user}-{kind}"
     where.mkdir(exist_ok=True)  # pytest may end this one and ask for it again
-    runner = Runner(user, ground, where, backend)
+    runner = Runner(user, ground, where, kind)
+    backend = runner.backend
     if user == "nobody":
         os.chown(where, runner.uid, runner.uid)
     if runner.run(["true"], "/", {"name": "read-only", "min_strength": "degraded"}).error:
@@ -55,8 +56,8 @@ def make_runner(user: str, backend: str, ground: Path) -> Runner:
 @pytest.fixture(scope="session", params=STRONG)
 def runner(request: pytest.FixtureRequest, ground: Path) -> Iterator[Runner]:
     """Somebody who runs commands, with boxes that stay warm from test to test."""
-    user, backend = request.param.split("-")
-    found = make_runner(user, backend, ground)
+    user, kind = request.param.split("-")
+    found = make_runner(user, kind, ground)
     yield found
     found.close()
 
@@ -70,7 +71,7 @@ def new_runner(runner: Runner, ground: Path) -> Iterator[Callable[[], Runner]]:
         home = ground / f"other-{uuid.uuid4().hex[:8]}"
         home.mkdir()
         os.chown(home, runner.uid, runner.uid if runner.uid != os.getuid() else -1)
-        made.append(Runner(runner.user, ground, home, runner.backend))
+        made.append(Runner(runner.user, ground, home, runner.kind))
         return made[-1]
 
     yield make

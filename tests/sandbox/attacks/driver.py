@@ -1,7 +1,8 @@
 """Runs commands as another user would: requests in, one JSON line each; answers out, the same.
 
-Started with the folder that holds `agent_exec`, and the backend to be used. Uses nothing but that and the
-standard library, because the user it runs as may read little else.
+Started with the folder that holds `agent_exec`, the backend to be used, and the name of the loopback that
+its boxes share, if they do. Uses nothing but that and the standard library, because the user it runs as may
+read little else.
 """
 
 import json
@@ -22,11 +23,17 @@ from agent_exec.sandbox.report.report import block
 from agent_exec.sandbox.sandbox import Sandbox, share, shared_sandbox
 
 
+def profile_of(text: "dict[str, Any]") -> Profile:
+    """Return the profile of a request, unless it names another loopback with that of all."""
+    name = text.pop("loopback", sys.argv[3])
+    return Profile.from_json(text).replace(loopback=name)
+
+
 def one(request: "dict[str, Any]") -> "dict[str, Any]":
     """Run one command and tell what became of it."""
     profile = request.get("profile")
     try:
-        sandbox: Any = None if profile is None else Profile.from_json(profile)
+        sandbox: Any = None if profile is None else profile_of(profile)
         if request.get("report"):
             sandbox = shared_sandbox().plan(sandbox, engine.shared_spawner(), ours())
         outcome = agent_exec.run(
@@ -60,7 +67,7 @@ def failed(error: AgentExecError) -> "dict[str, Any]":
 def warm(request: "dict[str, Any]") -> "dict[str, Any]":
     """Have boxes wait."""
     try:
-        plan = engine.warm(Profile.from_json(request["profile"]), request["boxes"])
+        plan = engine.warm(profile_of(request["profile"]), request["boxes"])
     except AgentExecError as error:
         return failed(error)
     return {"backend": plan.backend, "unenforced": list(plan.unenforced)}

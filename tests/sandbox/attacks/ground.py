@@ -23,6 +23,8 @@ PYTHON = shutil.which("python3", path="/usr/bin:/bin") or ""
 """An interpreter that everybody may run; ours may lie in somebody's home."""
 
 NOBODY = 65534
+SHARED = "shared"
+"""The backend `ns` with boxes that share one loopback."""
 VICTIMS = 60
 
 PRELUDE = r"""
@@ -100,15 +102,15 @@ class Answer(NamedTuple):
 class Runner:
     """A process of some user's that runs commands for us, confined or not."""
 
-    def __init__(
-        self, user: str, package: Path, home: Path, backend: str = "ns", *, uid: int = NOBODY
-    ) -> None:
+    def __init__(self, user: str, package: Path, home: Path, kind: str = "ns", *, uid: int = NOBODY) -> None:
         self.user = user
-        self.backend = backend
+        self.kind = kind
+        self.backend = "ns" if kind == SHARED else kind
         self.home = home
         self.uid = uid if user == "nobody" else os.getuid()
         self.mark = f"ATTACK_RUN={uuid.uuid4().hex}"
-        argv = [PYTHON, "-IS", str(package / "driver.py"), str(package), backend]
+        argv = [PYTHON, "-IS", str(package / "driver.py"), str(package), self.backend]
+        argv.append("attacks" if kind == SHARED else "")
         if user == "nobody":
             argv = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--", *argv]
         name, value = self.mark.split("=")

@@ -57,9 +57,9 @@ def crowded(
         if os.getuid() == 0:
             uid = 60000 + os.getpid() % 5000  # whom no other test needs
             os.chown(home, uid, uid)
-            made.append(Runner("nobody", ground, home, world.runner.backend, uid=uid))
+            made.append(Runner("nobody", ground, home, world.runner.kind, uid=uid))
         else:
-            made.append(Runner(world.runner.user, ground, home, world.runner.backend))
+            made.append(Runner(world.runner.user, ground, home, world.runner.kind))
     world.runner = made[0]
     world.own()
     yield world, made[1], 20000 if os.getuid() == 0 else 400

@@ -4,6 +4,7 @@ import os
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from agent_exec.host import close_loopback
 from agent_exec.model.errors import AgentExecError, InvalidArgument, NothingConfines
 from agent_exec.places import here
 from agent_exec.requests.opening import IN_FORCE
@@ -60,6 +61,10 @@ class Settings(NamedTuple):
     until: float | None = None
     """The default wait of `run` and `wait`; None is their own."""
 
+    def apart(self) -> "Settings":
+        """Return the same with another loopback network, for the boxes of another client or workspace."""
+        return self._replace(sandbox=self.sandbox.replace(loopback=os.urandom(16).hex()))
+
     @property
     def hidden(self) -> tuple[str, ...]:
         """Folders that no confined command may see, beside those that every box hides."""
@@ -75,7 +80,7 @@ class Settings(NamedTuple):
         sandbox = self.sandbox
         if self.follows:
             sandbox = sandbox.replace(roots=[folder for folder in workspaces if not is_wide(folder)])
-        return self._replace(workspaces=workspaces, sandbox=sandbox).checked()
+        return self._replace(workspaces=workspaces, sandbox=sandbox).apart().checked()
 
     def checked(self) -> "Settings":
         """Return the same, if no command may write to the files that say what it may do; raise otherwise."""
@@ -231,15 +236,17 @@ class Offer:
         if found and found != tuple(map(os.path.realpath, self._settings.roots)):
             settings = self._settings.at(found)
             before, (self.parts, self._by_tool) = self.parts, _open(self._names, settings)
-            self._settings = settings
+            former, self._settings = self._settings, settings
             for part in before:
                 part.close()
+            close_loopback(former.sandbox.network or "")
         self.wants_roots = False  # last: until now, who calls has to wait
 
     def close(self) -> None:
         """End all that runs, and wait until it is gone."""
         for part in self.parts:
             part.close()
+        close_loopback(self._settings.sandbox.network or "")
 
 
 def _open(names: "Sequence[str]", settings: Settings) -> "tuple[list[Toolset], dict[str, Toolset]]":
@@ -271,12 +278,18 @@ class Trial(threading.Thread):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(name="agent-exec sandbox", daemon=True)
-        self._settings = settings
+        self._settings = settings.apart()
+        self._given = threading.Lock()
 
     def settings(self) -> Settings:
-        """Return the settings, with a warning if no box could be made; wait for the trial."""
+        """Return the settings of one more client, with a warning if no box could be made; wait for the trial.
+
+        No two have the same loopback; the first has that of the box that was made.
+        """
         self.join()
-        return self._settings
+        if not self._settings.sandbox.loopback or self._given.acquire(blocking=False):
+            return self._settings
+        return self._settings.apart()
 
     def run(self) -> None:
         """Make a box."""
@@ -289,7 +302,8 @@ class Trial(threading.Thread):
         name, note = settings.sandbox.name, settings.note
         try:
             known = ours(settings.own, settings.hidden)
-            shared_sandbox().plan(settings.sandbox, shared_spawner(), known)
+            if not shared_sandbox().plan(settings.sandbox, shared_spawner(), known).loopback:
+                self._settings = settings._replace(sandbox=settings.sandbox.replace(loopback=""))
             return
         except NothingConfines as error:
             warning = _NONE.format(name=name, why=error.details["reasons"], way=UNAVAILABLE)

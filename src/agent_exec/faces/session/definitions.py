@@ -215,7 +215,7 @@ def _conditions() -> "Schema":
         "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
         "description": "Answer earlier, as soon as one of these holds: exit, output (anything new), "
         "idle:MS (quiet for so long), match:REGEX (in the new output), port:N (something listens there, on "
-        "this machine: in a sandbox with a network of its own it is not seen).",
+        "this machine or in the network that commands share).",
     }
 
 
@@ -341,6 +341,10 @@ def confined(sandbox: "Profile | None", *, escalates: bool = False) -> str:
         said.append(f"The network is {sandbox.net}.")
     else:
         said.append(f"Of the network, they reach only {', '.join(sandbox.net)}.")
+    if sandbox.network:
+        said.append("A server that one command starts is reached by the next, at 127.0.0.1.")
+    elif sandbox.network is not None:
+        said.append("Each command has a loopback of its own: start a server and use it in one command.")
     if escalates:
         said.append("Where a tool takes sandbox_permissions, require_escalated asks the user to let it out.")
     return " ".join(said)

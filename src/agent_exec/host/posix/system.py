@@ -219,8 +219,11 @@ def shell(line: str) -> list[str]:
     return ["sh", "-c", line]
 
 
-def is_listened_on(port: int) -> bool:
-    """True if a TCP port of this machine is listened on: read on Linux, else tried, which may be noticed."""
+def is_listened_on(port: int, loopback: str | None = None) -> bool:
+    """True if a TCP port is listened on, of this machine or of a loopback network that boxes share.
+
+    It is read on Linux, else tried, which may be noticed. "" is a network that cannot be looked at.
+    """
     if sys.platform != "linux":
         import socket
 
@@ -230,11 +233,20 @@ def is_listened_on(port: int) -> bool:
             return False
         return True
     wanted = b":%04X" % port
+    rows = (line.split() for table in _port_tables(loopback) for line in table.splitlines()[1:])
+    return any(row[3] == _LISTENS and row[1].endswith(wanted) for row in rows)
+
+
+def _port_tables(loopback: str | None) -> list[bytes]:
+    """Return the tables of TCP ports of this machine, or of a network that boxes share."""
+    if loopback is not None:
+        from agent_exec.host.posix.process.loopbacks import port_tables
+
+        return port_tables(loopback)
+    found = []
     for path in _PORTS:
         try:
-            rows = [line.split() for line in read(path).splitlines()[1:]]
+            found.append(read(path))
         except OSError:
             continue
-        if any(row[3] == _LISTENS and row[1].endswith(wanted) for row in rows):
-            return True
-    return False
+    return found

@@ -2,21 +2,19 @@
 
 from agent_exec.model.lazy import homes, loader
 
-__getattr__ = loader(
-    __name__,
-    homes(
-        {
-            "control": "Control Report Watch ask tell",
-            "detached": "detach",
-            "lock": "FileLock holder is_locked",
-            "orphans": "end_orphans",
-            "poller": "Interrupts Poller on_terminate wait_to_read",
-            "process": "Process",
-            "program": "on_path prepare",
-            "signals": "signal_name signal_number",
-            "spawner": "Adopted LocalSpawner Spawner",
-            "system": "boot_id hide_arguments identify inherited_environment is_alive is_listened_on "
-            "own_environment own_processes send_signal shell",
-        }
-    ),
+_HOMES = homes(
+    {
+        "control": "Control Report Watch ask tell",
+        "detached": "detach",
+        "lock": "FileLock holder is_locked",
+        "orphans": "end_orphans",
+        "poller": "Interrupts Poller on_terminate wait_to_read",
+        "process": "Process",
+        "program": "on_path prepare",
+        "signals": "signal_name signal_number",
+        "spawner": "Adopted LocalSpawner Spawner",
+        "system": "boot_id close_loopback hide_arguments identify inherited_environment is_alive "
+        "is_listened_on keep_loopback own_environment own_processes send_signal shell",
+    }
 )
+__getattr__ = loader(__name__, _HOMES)

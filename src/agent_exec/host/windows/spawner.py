@@ -52,6 +52,11 @@ class Spawner:
         if count:
             self.ready(box)
 
+    def loopback(self, box: "Box") -> list[int]:
+        """Refuse: there are no boxes here."""
+        self.ready(box)
+        return []
+
     def check(self) -> None:
         """Refuse to spawn once it is closed."""
         if self._closed:

@@ -5,6 +5,10 @@ import os
 from agent_exec.host.windows import console, kernel, signals
 from agent_exec.model.identity import Ancestor, Identity
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 def boot_id() -> str:
     """Return a name of this boot of the system; empty, for creation times are absolute here."""
@@ -79,9 +83,20 @@ def shell(line: str) -> list[str]:
     return ["cmd.exe", "/d", "/c", line]
 
 
-def is_listened_on(port: int) -> bool:
+def keep_loopback(name: str, fds: "Sequence[int]") -> None:
+    """Do nothing: there are no boxes here that could share a network."""
+
+
+def close_loopback(name: str) -> None:
+    """Do nothing: there are no boxes here that could share a network."""
+
+
+def is_listened_on(port: int, loopback: str | None = None) -> bool:
     """True if a TCP port of this machine is listened on, by a connection that may be noticed."""
     import socket
+
+    if loopback is not None:
+        return False
 
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()

@@ -3,7 +3,7 @@
 import fcntl
 import os
 import stat
-from errno import EIO, EPERM, ESTALE
+from errno import EADDRINUSE, EIO, EPERM, ESTALE
 from time import process_time, time_ns
 
 from agent_exec.model.paths import below, inside
@@ -25,7 +25,8 @@ else:
     import _socket  # without the enums
 
 PORT = 3128
-"""Where a box listens for the ways out, on a loopback of its own."""
+"""Where a box listens for the ways out, on its loopback; elsewhere if another one does that shares it."""
+_WAY_OUT = b"@127.0.0.1:%d"
 
 SHARED_MEMORY = "/dev/shm"
 SHARED_BYTES = 256 << 20
@@ -47,15 +48,24 @@ _SETTLED_NS = 100_000_000
 class Restricted:
     """A process that has restricted itself, and all it starts with it."""
 
-    __slots__ = ("_at", "_limited", "_roots", "_spec", "_urgency", "listener")
+    __slots__ = ("_at", "_limited", "_roots", "_spec", "_urgency", "listener", "port")
 
     def __init__(self, spec: "Spec", at: "At") -> None:
         self.listener = -1
+        self.port = PORT
         self._at = at
         self._spec = spec
         self._limited = False
         self._urgency = _urgency()
         self._roots = [(os.fsdecode(path), device, inode) for path, device, inode in spec["roots"]]
+
+    def variables(self, env: dict[bytes, bytes]) -> dict[bytes, bytes]:
+        """Return the variables of a command, with the port at which this box listens for the ways out."""
+        if self.port == PORT:
+            return env
+        usual, real = _WAY_OUT % PORT, _WAY_OUT % self.port
+        proxies = [name for name in env if name.upper().endswith(b"_PROXY")]
+        return env | {name: env[name].replace(usual, real) for name in proxies}
 
     def check(self) -> None:
         """Check that the roots are the same folders, and that protected paths are still protected."""
@@ -198,10 +208,10 @@ class Box(Restricted):
 
 def finish(spec: "Spec", private: "Sequence[str]", at: "At") -> Box:
     """Give up every right that the box does not need; return it, if it holds what it promises."""
-    listener = -1
+    listener, port = -1, PORT
     with at("the network"):
         if spec["listen"]:
-            listener = _listen()
+            listener, port = _listen()
     with at("Landlock"):
         rules = landlock.Ruleset()
         roots = [os.fsdecode(path) for path, _, _ in spec["roots"]] if spec["writable"] else []
@@ -212,7 +222,7 @@ def finish(spec: "Spec", private: "Sequence[str]", at: "At") -> Box:
     with at("the self-check"):
         box = Box(spec, [*private, SHARED_MEMORY], at)
         box.check_itself()
-    box.listener = listener
+    box.listener, box.port = listener, port
     os.chdir("/")
     return box
 
@@ -276,13 +286,19 @@ def must_fail(what: str, attempt: "Callable[[], object]") -> None:
     raise OSError(EIO, f"{what} was possible")
 
 
-def _listen() -> int:
-    """Listen at the address that the proxy variables of the command name."""
+def _listen() -> tuple[int, int]:
+    """Listen where the proxy variables of the command lead to; return the descriptor and the port."""
     sock = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
     try:
-        sock.bind(("127.0.0.1", PORT))
+        try:
+            sock.bind(("127.0.0.1", PORT))
+        except OSError as error:
+            if error.errno != EADDRINUSE:
+                raise
+            sock.bind(("127.0.0.1", 0))
         sock.listen(128)
-        return sock.detach()
+        port = sock.getsockname()[1]
+        return sock.detach(), port
     finally:
         sock.close()
 

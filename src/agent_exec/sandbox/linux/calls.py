@@ -123,6 +123,11 @@ def unshare(flags: int) -> None:
     invoke("unshare", flags)
 
 
+def setns(fd: int, kind: int) -> None:
+    """Enter the namespace of this kind that a descriptor stands for."""
+    invoke("setns", fd, kind)
+
+
 def umount(path: str) -> None:
     """Detach what is mounted at a path."""
     invoke("umount2", os.fsencode(path), MNT_DETACH, path=path)

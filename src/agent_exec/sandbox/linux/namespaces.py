@@ -56,6 +56,10 @@ _WATCHED = (
 """inotify: which part of the user's limits a box gets, and at most how many."""
 _OWN_PID_MAX = (6, 14)
 _FEWEST_PIDS = 301  # below 300, the kernel keeps pids for itself
+_LOOPBACK = ("ns/user", "ns/net", "net/tcp", "net/tcp6")
+"""What stands for a loopback network below /proc/self: its namespaces, and its tables of ports."""
+_NO_TIME_WAIT = {"/proc/sys/net/ipv4/tcp_max_tw_buckets": 0}
+"""No closed connection keeps its port: the next command would see it."""
 _SIOCGIFFLAGS = 0x8913
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP = 1
@@ -68,10 +72,14 @@ def confine(spec: "Spec") -> Box:
     with at("namespaces"):
         counts = shares()
         _leave_groups()
-        unshare_all(network=not spec["net"])
+        for fd, kind in zip(spec["loopback"], (NEW_USER, NEW_NET), strict=bool(spec["loopback"])):
+            calls.setns(fd, kind)
+            os.close(fd)
+        own_network = not (spec["net"] or spec["loopback"])
+        unshare_all(network=own_network)
     _mount(spec, private, at)
     with at("the network"):
-        if not spec["net"]:
+        if own_network:
             loopback_up()
     with at("its first process"):
         pid = os.fork()
@@ -83,12 +91,26 @@ def confine(spec: "Spec") -> Box:
     with at("limits"):
         processes = None if limit_pids(spec["procs"]) else spec["procs"]
         limit_counts(counts)
-        if not spec["net"]:  # no closed connection keeps its port: the next command would see it
-            _keep({"/proc/sys/net/ipv4/tcp_max_tw_buckets": 0})
+        if own_network:
+            _keep(_NO_TIME_WAIT)
         privileges.end_first()
         mounts.seal_proc()
         limit(spec, processes)
     return finish(spec, private, at)
+
+
+def make_loopback() -> list[int]:
+    """Enter a loopback network for boxes to share; return the descriptors that keep it and show its ports.
+
+    A user namespace between this and the machine's owns it, and each box
+    enters another one below that: no box has any rights over it.
+    """
+    with At()("the network"):
+        _unshare(NEW_NET)
+        loopback_up()
+        _keep(_NO_TIME_WAIT)
+        paths = [path for name in _LOOPBACK if os.path.exists(path := f"/proc/self/{name}")]
+        return [os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in paths]
 
 
 def _leave_groups() -> None:
@@ -154,9 +176,14 @@ def unshare_all(*, network: bool = True) -> None:
     mapped to themselves. Must come before the process is made undumpable: to
     an ordinary user, the files of the maps would no longer belong.
     """
+    flags = NEW_MOUNT | NEW_PID | NEW_IPC | NEW_NAMES | NEW_CGROUP
+    _unshare(flags | (NEW_NET if network else 0))
+
+
+def _unshare(flags: int) -> None:
+    """Enter a new user namespace, and others that it owns."""
     uid, gid = os.geteuid(), os.getegid()
-    flags = NEW_USER | NEW_MOUNT | NEW_PID | NEW_IPC | NEW_NAMES | NEW_CGROUP
-    calls.unshare(flags | (NEW_NET if network else 0))
+    calls.unshare(NEW_USER | flags)
     write("/proc/self/setgroups", "deny")
     write("/proc/self/uid_map", f"{uid} {uid} 1")
     write("/proc/self/gid_map", f"{gid} {gid} 1")

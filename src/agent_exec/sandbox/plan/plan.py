@@ -88,6 +88,12 @@ class Plan(Confining):
         """Return what it was planned with."""
         return Ours(self.own, self.state)
 
+    @property
+    def loopback(self) -> str | None:
+        """The network of its boxes, as `Profile.network`; one backend alone has boxes that share one."""
+        network = self.profile.network
+        return "" if network and self.backend != "ns" else network
+
     def to_fields(self) -> dict[str, object]:
         """Return all but the profile, in a form that can be sent to another process."""
         fields = {name: getattr(self, name) for name in self.__slots__ if name != "profile"}

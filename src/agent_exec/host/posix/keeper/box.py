@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
         listener: int
 
+        def variables(self, env: dict[bytes, bytes]) -> dict[bytes, bytes]:
+            """Return the variables of a command as they must be in here."""
+
         def check(self) -> None:
             """Make sure that it still confines, before each command; raise what is wrong."""
 
@@ -44,6 +47,7 @@ def enter(owner: "_socket.socket", requests: wire.Requests, pidfd: int) -> "Insi
     if request is None or request[0] != wire.CONFINE:
         os._exit(0)
     _, entry, spec = request
+    spec["loopback"] = requests.take_fds()
     try:
         load(entry)
         if hasattr(sys.modules[entry], "wrap"):
@@ -51,6 +55,17 @@ def enter(owner: "_socket.socket", requests: wire.Requests, pidfd: int) -> "Insi
     except Exception as error:
         _fail(owner, error)
     return _confine(owner, entry, spec)
+
+
+def make_loopback(owner: "_socket.socket", entry: str) -> "NoReturn":
+    """Make a loopback network by the entry's module, send the descriptors that keep it, and exit."""
+    try:
+        load(entry)
+        fds = sys.modules[entry].make_loopback()
+    except Exception as error:
+        _fail(owner, error)
+    wire.send_fds(owner, wire.REPLY.pack(wire.READY, 0, 0, 0), fds)
+    os._exit(0)
 
 
 def main() -> None:

@@ -109,11 +109,11 @@ class Factory:
             if data[:1] == wire.DETACH:
                 self._detach(data[1:].decode(), sock)
             else:
-                self._hatch(sock, data[1:].decode())
+                self._hatch(sock, data[1:].decode(), data[:1])
         return bool(data)
 
-    def _hatch(self, sock: int, entry: str) -> None:
-        """Fork a keeper onto its socket, or say there why not; it is a box if there is a module to enter."""
+    def _hatch(self, sock: int, entry: str, kind: bytes) -> None:
+        """Fork a keeper, a box or the maker of a network onto its socket, or say there why not."""
         if entry:
             try:
                 box.load(entry)
@@ -136,6 +136,8 @@ class Factory:
             requests = wire.Requests(owner)
             if not entry:
                 Keeper(owner, self._owner, self._say_left).serve(requests)
+            if kind == wire.LOOPBACK:
+                box.make_loopback(owner, entry)
             os.close(self._say_left)  # nothing of a box is ever left
             Keeper(owner, self._owner, -1, box.enter(owner, requests, self._owner)).serve(requests)
         except BaseException:

@@ -130,7 +130,7 @@ class Keeper:
     ) -> None:
         """Start the command, on a terminal if that has a size; if it ends briefly, report only that."""
         if env is not None:
-            self._env = env
+            self._env = env if self._box is None else self._box.variables(env)
         try:
             if self._box is not None:
                 check(self._box)

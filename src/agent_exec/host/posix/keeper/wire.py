@@ -30,7 +30,8 @@ LEAVE = 4
 TERMINATE = 5
 """number: ask every process of the tree to end, stopped ones too"""
 CONFINE = 6
-"""entry, spec: the first request to a box, which it makes of itself before it hears another"""
+"""entry, spec: the first request to a box, which it makes of itself before it hears another; with the
+namespaces of the loopback network that it shares, if it does"""
 OWNER = 7
 """with a pidfd, whose end ends the tree from now on, and the lock of a job; answered by STARTED, unless
 the command has ended"""
@@ -40,6 +41,8 @@ HATCH = b"k"
 """a keeper"""
 BOX = b"b"
 """followed by the name of a module: a keeper that is to confine itself first, by that"""
+LOOPBACK = b"l"
+"""followed by the name of a module: a process that makes a loopback network, and sends its descriptors"""
 DETACH = b"d"
 """followed by the name of a module: a process that lives on without its owner"""
 
@@ -137,7 +140,8 @@ class Requests:
     def _exactly(self, size: int) -> bytes | None:
         data = b""
         while len(data) < size:
-            more, _ = receive(self._sock, size=size - len(data))
+            more, fds = receive(self._sock, size=size - len(data))
+            self._fds += fds
             if not more:
                 return None
             data += more

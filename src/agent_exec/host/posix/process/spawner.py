@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 _IDLE = 8
 """How many keepers wait for another run; more are ended when their run is over."""
 
+NAMESPACES = 2
+"""The first descriptors of a loopback network are its namespaces; the others are its tables of TCP ports."""
+
 _INSIST_MS = 1000
 _TIDY_MS = 5
 
@@ -324,11 +327,47 @@ class Spawner:
 
     def _fork(self, box: "Box | None") -> Keeper:
         """Have the factory fork a keeper; it need not be there yet for its first request."""
-        sock = self._ask_factory(wire.HATCH if box is None else wire.BOX + box.entry.encode())
+        if box is None:
+            sock = self._ask_factory(wire.HATCH)
+            assert self._control is not None
+            return Keeper(sock, self._control, "")
+        fds = self.loopback(box)
+        try:
+            sock = self._ask_factory(wire.BOX + box.entry.encode())
+            assert self._control is not None
+            wire.send_request(sock, (wire.CONFINE, box.entry, box.spec), fds[:NAMESPACES])
+        finally:
+            for fd in fds:
+                os.close(fd)
+        return Keeper(sock, self._control, box.digest)
+
+    def loopback(self, box: "Box") -> list[int]:
+        """Return copies of the descriptors of the loopback network that a box shares; none if it has its own.
+
+        They are the caller's to close. Raise why the network cannot be made.
+        """
+        if not box.loopback:
+            return []
+        from agent_exec.host.posix.process.loopbacks import borrow_loopback
+
+        with self._lock:
+            return borrow_loopback(box.loopback, lambda: self._make_loopback(box))
+
+    def _make_loopback(self, box: "Box") -> list[int]:
+        sock = self._ask_factory(wire.LOOPBACK + box.entry.encode())
         assert self._control is not None
-        if box is not None:
-            wire.send_request(sock, (wire.CONFINE, box.entry, box.spec))
-        return Keeper(sock, self._control, "" if box is None else box.digest)
+        maker = Keeper(sock, self._control, "")
+        try:
+            maker.wait_for_word()
+            data, fds = wire.receive(sock, size=wire.REPLY.size, space=wire.MANY)
+        finally:
+            maker.drop()
+        if not fds:
+            if len(data) < wire.REPLY.size:
+                raise box_ended()
+            _, _, error, step = wire.REPLY.unpack(data)
+            raise box_error(step, error, box.steps)
+        return fds
 
     def _ask_factory(self, what: bytes) -> "_socket.socket":
         """Have the factory fork a process; return our end of the socket to it."""
