@@ -179,3 +179,33 @@ def test_a_command_may_print_any_path(shared: Plan, tmp_path: Path, monkeypatch:
 )
 def test_no_text_takes_long_to_look_at(plan: Plan, piece: str) -> None:
     denials(plan, f"{piece * 500_000}: Permission denied", plan.roots[0].path)
+
+
+@pytest.fixture
+def hiding(shared: Plan, tmp_path: Path) -> Plan:
+    """The same with a file that is hidden, and a folder of which only some is shown."""
+    for name in ("keys", "home"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "id").write_text("secret")
+    return shared.replace(masks=(str(tmp_path / "keys"),), view=(("cover", str(tmp_path / "home"), ""),))
+
+
+def test_a_read_of_what_is_hidden_is_named_as_a_read(hiding: Plan, tmp_path: Path) -> None:
+    for word in ("Permission denied", "Operation not permitted"):
+        (found,) = denials(hiding, f"cat: {tmp_path}/keys/id: {word}", "/")
+        assert (found["kind"], found["path"], found["evidence"]) == (
+            "fs.read",
+            f"{tmp_path}/keys/id",
+            "confirmed",
+        )
+        assert found["rule"] == f"deny_read hides {tmp_path}/keys"
+        assert "deny_read" in found["remedy"]
+        assert "sandbox explain" in found["remedy"]
+        assert human([found]).startswith(f'[sandbox] blocked: read "{tmp_path}/keys/id" (deny_read hides')
+    for name in ("id", "none"):
+        (found,) = denials(hiding, f"cat: {tmp_path}/home/{name}: No such file or directory", "/")
+        assert (found["kind"], found["evidence"]) == ("fs.read", "likely"), "whether it exists is not told"
+        assert '"show"' in found["remedy"]
+    (found,) = denials(hiding, f"touch: cannot touch '{tmp_path}/home/id': Read-only file system", "/")
+    assert found["kind"] == "fs.write"
+    assert denials(hiding, f"cat: {tmp_path}/outside/none: No such file or directory", "/") == []

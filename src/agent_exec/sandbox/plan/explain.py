@@ -39,12 +39,17 @@ def _access(*, allowed: bool, rule: str, remedy: str | None = None) -> "Access":
     return {"allowed": allowed, "rule": rule, "remedy": remedy}
 
 
-def _read(plan: "Plan", path: str, home: str) -> "Access":
-    """True if a place, which no link leads away from, is seen."""
+def hidden_by(plan: "Plan", path: str, home: str) -> "Access | None":
+    """Return the rule that hides a place from a box, and its remedy; None if it is not hidden."""
     if plan.backend == "landlock":
-        return _access(allowed=True, rule="the backend landlock hides nothing")
-    roots = [root.path for root in (*plan.roots, *plan.visible)]
-    root = next((root for root in roots if inside(path, root)), None)
+        return None
+    seen = _masked(plan, path, home)
+    if seen is None and not inside(path, *(root.path for root in (*plan.roots, *plan.visible))):
+        seen = _in_view(plan, path, home)
+    return seen if seen is not None and not seen["allowed"] else None
+
+
+def _masked(plan: "Plan", path: str, home: str) -> "Access | None":
     mask = next((mask for mask in (*plan.masks, *plan.absent) if inside(path, mask)), None)
     if mask is not None and mask in map(os.path.realpath, plan.state):
         return _access(allowed=False, rule=f"{mask} holds agent-exec's own files")
@@ -55,6 +60,16 @@ def _read(plan: "Plan", path: str, home: str) -> "Access":
             rule=f"deny_read hides {spelled}",
             remedy=f"leave {spelled} out of `deny_read` in the profile{_and_show(plan, mask, home)}",
         )
+    return None
+
+
+def _read(plan: "Plan", path: str, home: str) -> "Access":
+    """Return whether a place, which no link leads away from, is seen."""
+    if plan.backend == "landlock":
+        return _access(allowed=True, rule="the backend landlock hides nothing")
+    if (masked := _masked(plan, path, home)) is not None:
+        return masked
+    root = next((root.path for root in (*plan.roots, *plan.visible) if inside(path, root.path)), None)
     if root is not None:
         return _access(allowed=True, rule=f"it lies in the root {root}")
     seen = _in_view(plan, path, home)

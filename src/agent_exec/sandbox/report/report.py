@@ -31,7 +31,10 @@ _REFUSALS = {
     "Operation not permitted": "EPERM",
     "Device or resource busy": "EBUSY",
     "Invalid cross-device link": "EXDEV",
+    "No such file or directory": "ENOENT",
 }
+_READING = ("EACCES", "EPERM", "ENOENT")
+"""The errors of a command that reads what is hidden: that is there and closed, or not there at all."""
 _UNSURE = ("Permission denied", "Operation not permitted")
 """What is said also of reading and of running, if the file is there."""
 _NETWORK = {
@@ -128,17 +131,17 @@ def denials(plan: "Plan", text: str, cwd: str) -> "list[Denial]":
     """Find in what a command has printed which of its attempts the plan has refused.
 
     A path counts as `confirmed` when it stands in a line with the system's
-    word for a refusal, the plan forbids to write there, and without the plan
-    it would have been allowed; as `likely`, if that word may as well be about
-    reading or running what is there. Words about the network are `likely`,
-    when there is none.
+    word for a refusal, the plan hides it or forbids to write there, and
+    without the plan it would have been allowed; as `likely`, if that word may
+    as well be about reading or running what is there, or about a file that
+    does not exist. Words about the network are `likely`, when there is none.
     """
     unique: list[Denial] = []
     for line in text[-_TEXT:].splitlines()[-_LINES:]:
         refusal = next((word for word in _REFUSALS if word in line), None)
         found: list[Denial] = []
         if refusal is not None:
-            found = _writes(plan, line, refusal, cwd)
+            found = _refused(plan, line, refusal, cwd)
         elif plan.profile.net != "on" and (word := next((one for one in _NETWORK if one in line), None)):
             found = [_network(plan, word)]
         unique += [denial for denial in found if denial not in unique]
@@ -163,24 +166,33 @@ def human(found: "Sequence[Denial]") -> str:
     A path is a command's own words: it is quoted if it is plainly one, and else left out.
     """
     told = [f"{_what(one)} ({one['rule']})" for one in found]
-    return f"[sandbox] blocked: {'; '.join(told[:3])}{' …' if len(told) > 3 else ''}" if told else ""
+    more = " …" if len(told) > 3 else ""
+    if any(one["kind"] == "fs.read" for one in found):
+        more += "; how to show it: agent-exec sandbox explain PATH"
+    return f"[sandbox] blocked: {'; '.join(told[:3])}{more}" if told else ""
 
 
 def _what(denial: "Denial") -> str:
-    if denial["kind"] == "fs.write":
-        what = f"write {_quoted(denial['path'])}"
+    if "path" in denial:
+        what = f"{denial['kind'].removeprefix('fs.')} {_quoted(denial['path'])}"
         return what if denial["evidence"] == "confirmed" else f"likely {what}"
     if denial.get("host") and is_plainly_a_name(str(denial["host"]).replace(":", "")):
         return f"connect {denial['host']}:{denial['port']}"
     return "network"
 
 
-def _writes(plan: "Plan", line: str, refusal: str, cwd: str) -> "list[Denial]":
+def _refused(plan: "Plan", line: str, refusal: str, cwd: str) -> "list[Denial]":
+    errno = _REFUSALS[refusal]
     for name in _names(line, refusal):
         if len(name) > _LONGEST:
             continue
         path = os.path.normpath(os.path.join(cwd, name))
         try:
+            if errno in _READING and (hidden := _reading(plan, path)) is not None:
+                evidence = "likely" if errno == "ENOENT" else "confirmed"
+                return [{"kind": "fs.read", "path": path, "errno": errno, "evidence": evidence, **hidden}]
+            if errno == "ENOENT":
+                continue
             rule = forbids(plan, path)
             counts = rule and _would_be_allowed(path)
             unsure = refusal in _UNSURE and os.path.lexists(path)
@@ -192,13 +204,27 @@ def _writes(plan: "Plan", line: str, refusal: str, cwd: str) -> "list[Denial]":
                 {
                     "kind": "fs.write",
                     "path": path,
-                    "errno": _REFUSALS[refusal],
+                    "errno": errno,
                     "evidence": evidence,
                     "rule": rule,
                     "remedy": _remedy(plan),
                 }
             ]
     return []
+
+
+def _reading(plan: "Plan", path: str) -> "Denial | None":
+    """Return the rule that hides a path that the system alone would let us read, and the remedy."""
+    from agent_exec.sandbox.plan.explain import hidden_by
+
+    if os.path.lexists(path) and not os.access(path, os.R_OK):
+        return None  # whether it exists is not told: what is not there counts as what is hidden
+    home = os.path.realpath(os.path.expanduser("~"))
+    for place in (path, os.path.realpath(path)):
+        if (hidden := hidden_by(plan, place, home)) is not None:
+            more = f"{hidden['remedy']}; see " if hidden["remedy"] else "see "
+            return {"rule": hidden["rule"], "remedy": f"{more}`agent-exec sandbox explain PATH`"}
+    return None
 
 
 def _names(line: str, refusal: str) -> list[str]:
