@@ -16,7 +16,7 @@ class MalformedPatch(PatchError):
 
 
 class UnfitPatch(PatchError):
-    """The files are not as the patch expects them."""
+    """The files are not as the patch expects them; details: `near`, lines of the file where it may belong."""
 
     code = "patch_unfit"
 

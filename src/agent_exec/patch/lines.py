@@ -24,6 +24,10 @@ _FOLDED = {
     0x2026: "...",
     0xFEFF: "",
 }
+_MOST_SHOWN, _LONGEST = 12, 200
+"""How many lines of a file, and characters of each, are shown where a patch does not fit."""
+_MOST_SEARCHED, _MOST_COMPARED = 100_000, 2000
+"""How many lines are searched for equal ones, and for one that is alike."""
 
 
 def rewritten(data: bytes, chunks: "Sequence[Chunk]", shown: str) -> bytes:
@@ -84,7 +88,8 @@ def _placed(texts: list[str], chunks: "Sequence[Chunk]", shown: str) -> "list[tu
         if chunk.context is not None:
             found = seeker.find((chunk.context,), at)
             if found is None:
-                raise UnfitPatch(f"Failed to find context '{chunk.context}' in {shown}")
+                problem = f"Failed to find context '{chunk.context}' in {shown}"
+                raise UnfitPatch(problem, near=_nearest(texts, (chunk.context,)))
             begun, at = found, found + 1
         edits: Sequence[Edit] = chunk.edits
         old = expected = chunk.old
@@ -96,7 +101,8 @@ def _placed(texts: list[str], chunks: "Sequence[Chunk]", shown: str) -> "list[tu
                 found = seeker.find(old, begun, chunk.at_end)
             if found is None:
                 if old[-1] or old is not expected:
-                    raise UnfitPatch(f"Failed to find expected lines in {shown}:\n" + "\n".join(expected))
+                    problem = f"Failed to find expected lines in {shown}:\n" + "\n".join(expected)
+                    raise UnfitPatch(problem, near=_nearest(texts, expected))
                 edits, old = _without_last(edits), old[:-1]
         if found is not None:
             placed.append((found, edits))
@@ -105,6 +111,30 @@ def _placed(texts: list[str], chunks: "Sequence[Chunk]", shown: str) -> "list[tu
             anchored = chunk.context is not None and not chunk.at_end
             placed.append((at if anchored else len(texts), edits))
     return sorted(placed, key=lambda place: place[0])
+
+
+def _nearest(texts: list[str], expected: "Sequence[str]") -> str:
+    """Return the lines of a file, numbered, where most of the expected ones are; "" if none is."""
+    folded = [fold(line) for line in texts[:_MOST_SEARCHED]]
+    offsets: dict[str, int] = {}
+    for offset, line in enumerate(map(fold, expected)):
+        offsets.setdefault(line, offset)
+    votes: dict[int, int] = {}  # where the place would begin, by how many lines say so
+    for at, line in enumerate(folded):
+        if line in offsets and line:
+            votes[at - offsets[line]] = votes.get(at - offsets[line], 0) + 1
+    if votes:
+        first = max(votes, key=lambda start: (votes[start], -start))
+    else:
+        from difflib import get_close_matches
+
+        offset, wanted = next(((at, fold(line)) for at, line in enumerate(expected) if fold(line)), (0, ""))
+        close = get_close_matches(wanted[:_LONGEST], [line[:_LONGEST] for line in folded[:_MOST_COMPARED]], 1)
+        if not close:
+            return ""
+        first = next(at for at, line in enumerate(folded) if line[:_LONGEST] == close[0]) - offset
+    start, end = max(0, first - 1), min(len(texts), first + len(expected) + 1, first + _MOST_SHOWN)
+    return "\n".join(f"{at + 1}: {texts[at][:_LONGEST]}" for at in range(start, end))
 
 
 def _without_last(edits: "Sequence[Edit]") -> "Sequence[Edit]":

@@ -197,3 +197,13 @@ def test_untrusted_asks_for_it_each_time(
     nobody = opened(gate=Gate(Policy(), approval="untrusted"))
     assert "no approver" in nobody.refused(tool, **way)
     assert not list(work.iterdir())
+
+
+def test_a_patch_that_does_not_fit_shows_the_lines_of_the_file(call: Caller, work: Path) -> None:
+    (work / "f.py").write_text("def a():\n    return 1\n\n\ndef b():\n    x = 2\n    return x\n")
+    patch = "*** Begin Patch\n*** Update File: f.py\n{}\n-    x = 3\n+    x = 4\n*** End Patch"
+    told = call.refused("apply_patch", input=patch.format(" def b():"))
+    assert "Failed to find expected lines in f.py:\ndef b():\n    x = 3\n" in told
+    assert "The file has:\n4: \n5: def b():\n6:     x = 2\n7:     return x" in told
+    assert "5: def b():" in call.refused("apply_patch", input=patch.format("@@ def bb():"))
+    assert "The file has" not in call.refused("apply_patch", input=patch.format("@@ zzzzzzzzzzzz"))

@@ -125,14 +125,20 @@ class Sessions:
     def patch(self, text: str, workdir: str | None) -> "Applied":
         """Apply a patch below a folder of the workspace, if it writes only where commands may."""
         from agent_exec.patch.apply import verify, verify_confined
+        from agent_exec.patch.errors import UnfitPatch
 
         cwd = self._folder(workdir)
         guard = self._dispatcher.guard(self._engine.spawner)
-        if guard is not None and guard.plan.backend:
-            changes = verify_confined(text, cwd=cwd, plan=guard.plan)
-        else:
-            roots = self._roots.roots if self._roots is not None else (self.workspace,)
-            changes = verify(text, cwd=cwd, inside=None if guard and self._roots is None else list(roots))
+        try:
+            if guard is not None and guard.plan.backend:
+                changes = verify_confined(text, cwd=cwd, plan=guard.plan)
+            else:
+                roots = self._roots.roots if self._roots is not None else (self.workspace,)
+                changes = verify(text, cwd=cwd, inside=None if guard and self._roots is None else list(roots))
+        except UnfitPatch as error:
+            if not (near := error.details.get("near")):
+                raise
+            raise UnfitPatch(f"{error.message}\nThe file has:\n{near}", **error.details) from None
         stdin = text.encode("utf-8", "surrogateescape")
         self._gate.admit(("apply_patch",), cwd, stdin=stdin, writes=changes.paths)
         return changes.apply()
