@@ -184,10 +184,10 @@ def test_no_text_takes_long_to_look_at(plan: Plan, piece: str) -> None:
 @pytest.fixture
 def hiding(shared: Plan, tmp_path: Path) -> Plan:
     """The same with a file that is hidden, and a folder of which only some is shown."""
-    for name in ("keys", "home"):
+    for name in ("keys", "people"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "id").write_text("secret")
-    return shared.replace(masks=(str(tmp_path / "keys"),), view=(("cover", str(tmp_path / "home"), ""),))
+    return shared.replace(masks=(str(tmp_path / "keys"),), view=(("cover", str(tmp_path / "people"), ""),))
 
 
 def test_a_read_of_what_is_hidden_is_named_as_a_read(hiding: Plan, tmp_path: Path) -> None:
@@ -203,9 +203,9 @@ def test_a_read_of_what_is_hidden_is_named_as_a_read(hiding: Plan, tmp_path: Pat
         assert "sandbox explain" in found["remedy"]
         assert human([found]).startswith(f'[sandbox] blocked: read "{tmp_path}/keys/id" (deny_read hides')
     for name in ("id", "none"):
-        (found,) = denials(hiding, f"cat: {tmp_path}/home/{name}: No such file or directory", "/")
+        (found,) = denials(hiding, f"cat: {tmp_path}/people/{name}: No such file or directory", "/")
         assert (found["kind"], found["evidence"]) == ("fs.read", "likely"), "whether it exists is not told"
         assert '"show"' in found["remedy"]
-    (found,) = denials(hiding, f"touch: cannot touch '{tmp_path}/home/id': Read-only file system", "/")
+    (found,) = denials(hiding, f"touch: cannot touch '{tmp_path}/people/id': Read-only file system", "/")
     assert found["kind"] == "fs.write"
     assert denials(hiding, f"cat: {tmp_path}/outside/none: No such file or directory", "/") == []
