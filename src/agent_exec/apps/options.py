@@ -46,9 +46,15 @@ _HTTP: "tuple[Option, ...]" = (
     ("idle-timeout", "s", "TIME", "http: close the session of a client that is silent for so long (30m)"),
 )
 _INSTALL: "tuple[Option, ...]" = (
-    ("client", "text", "NAME", "install: claude-code, claude-desktop, codex, cursor, gemini or vscode"),
+    (
+        "client",
+        "text",
+        "NAME",
+        "install: claude-code, codex, gemini, …; `mcp install` alone names all",
+    ),
     ("scope", "text", "user|project", "install: for all your projects (user), or for the current folder"),
     ("name", "text", "NAME", "install: the name of the server there (agent-exec)"),
+    ("allow", "flag", "", "install: let the client call the tools without asking (the sandbox stays)"),
     _DRY,
     ("yes", "flag", "", "install: do not ask for confirmation"),
 )

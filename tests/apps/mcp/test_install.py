@@ -25,15 +25,21 @@ USER = {
     "claude-code": ".claude.json",
     "claude-desktop": ".config/Claude/claude_desktop_config.json",
     "codex": ".codex/config.toml",
+    "copilot": ".copilot/mcp-config.json",
     "cursor": ".cursor/mcp.json",
     "gemini": ".gemini/settings.json",
+    "opencode": ".config/opencode/opencode.json",
+    "qwen": ".qwen/settings.json",
     "vscode": ".config/Code/User/mcp.json",
 }
 PROJECT = {
     "claude-code": ".mcp.json",
     "codex": ".codex/config.toml",
+    "copilot": ".mcp.json",
     "cursor": ".cursor/mcp.json",
     "gemini": ".gemini/settings.json",
+    "opencode": "opencode.json",
+    "qwen": ".qwen/settings.json",
     "vscode": ".vscode/mcp.json",
 }
 
@@ -44,7 +50,8 @@ class Home:
     def __init__(self, cli: Cli, folder: Path) -> None:
         self.cli = cli
         self.folder = folder
-        for name in ("AGENT_EXEC_ROOT", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME", "APPDATA"):
+        homes = [about.variable for about in CLIENTS.values() if about.variable]
+        for name in ("AGENT_EXEC_ROOT", "XDG_CONFIG_HOME", "APPDATA", *homes):
             cli.env.pop(name, None)
         cli.env["HOME"] = str(folder)
 
@@ -57,7 +64,10 @@ class Home:
 
     def own(self, client: str, *words: str) -> dict[str, Any]:
         """Return the entry that is to be there."""
-        kind = {"type": "stdio"} if client in ("claude-code", "vscode") else {}
+        if client == "opencode":
+            return {"type": "local", "command": [str(PROGRAM), "mcp", *words]}
+        kind: dict[str, Any] = {"type": "stdio"} if client in ("claude-code", "copilot", "vscode") else {}
+        kind |= {"tools": ["*"]} if client == "copilot" else {}
         return {**kind, "command": str(PROGRAM), "args": ["mcp", *words]}
 
 
@@ -178,6 +188,100 @@ def test_what_is_there_stays(home: Home, client: str, ends: str, mark: str) -> N
     assert sorted(path.name for path in file.parent.iterdir() if path.is_file()) == sorted(
         [file.name, f"{file.name}.bak", f"{file.name}.bak.1"]
     )
+
+
+ALLOWED: dict[str, dict[str, Any]] = {
+    "codex": {"default_tools_approval_mode": "approve", "required": True},
+    "gemini": {"trust": True},
+    "qwen": {"trust": True},
+    "opencode": {},
+}
+NEEDS = {
+    "claude-code": "`claude -p` needs `--allowedTools mcp__mine`",
+    "codex": '`codex exec` needs `-c mcp_servers.mine.default_tools_approval_mode="approve"`',
+    "copilot": "`copilot -p` needs `--allow-tool mine` (or `--allow-all-tools`)",
+    "gemini": '`gemini -p` needs `"trust": true` in the entry',
+    "qwen": "`qwen -p` needs `--yolo`",
+}
+SHARED = {
+    "claude-code": "its approval is pending until you run `claude` in this folder",
+    "codex": "it is read in trusted projects only",
+    "copilot": "it is read in trusted folders only",
+}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_the_next_step_names_the_switch_of_each_client(home: Home, client: str) -> None:
+    told = home.install(client, "--yes", "--name", "mine")
+    assert told["allowed"] is None
+    assert NEEDS.get(client, "") in told["next"]
+    assert ("mcp install --allow" in told["next"]) is (client in ("claude-code", "codex", "gemini", "qwen"))
+    if client in PROJECT:
+        told = home.install(client, "--yes", "--scope", "project")
+        assert SHARED.get(client, "") in told["next"]
+
+
+@pytest.mark.parametrize("client", ALLOWED)
+def test_the_switch_is_written_on_request(home: Home, client: str) -> None:
+    """A later call without the option leaves it as it is."""
+    told = home.install(client, "--yes", "--allow")
+    file = home.folder / USER[client]
+    assert told["allowed"] == str(file)
+    assert "needs" not in told["next"]
+    entry = home.own(client) | ALLOWED[client]
+    assert load(file) == {CLIENTS[client].key: {"agent-exec": entry}}
+    home.install(client, "--yes", "--toolset", "session")
+    assert load(file) == {
+        CLIENTS[client].key: {"agent-exec": entry | home.own(client, "--toolset", "session")}
+    }
+
+
+@pytest.mark.parametrize("scope", ["user", "project"])
+def test_the_permissions_of_claude_code(home: Home, scope: str) -> None:
+    """They are in a file of their own, of which everything else stays."""
+    folder, name = (
+        (home.folder, "settings.json") if scope == "user" else (home.cli.cwd, "settings.local.json")
+    )
+    file = folder / ".claude" / name
+    file.parent.mkdir()
+    file.write_text('{\n  "model": "x",\n  "permissions": {"deny": ["Read"], "allow": ["Bash(ls)"]}\n}\n')
+    words = ("--allow", "--scope", scope, "--name", "mine")
+    told = home.install("claude-code", "--dry-run", *words)
+    assert told.stderr.count("+++ ") == 2
+    assert "mcp__mine" not in file.read_text()
+    told = home.install("claude-code", "--yes", *words)
+    assert (told["allowed"], told["action"]) == (str(file), "created")
+    wanted = {"deny": ["Read"], "allow": ["Bash(ls)", "mcp__mine"]}
+    assert load(file) == {"model": "x", "permissions": wanted}
+    assert "needs" not in told["next"]
+    before = everything(folder)
+    assert home.install("claude-code", "--yes", *words)["action"] == "unchanged"
+    assert everything(folder) == before
+
+
+def test_new_permissions_of_claude_code(home: Home) -> None:
+    told = home.install("claude-code", "--yes", "--allow", env={"CLAUDE_CONFIG_DIR": str(home.folder / "c")})
+    assert told["allowed"] == str(home.folder / "c" / "settings.json")
+    assert load(home.folder / "c" / "settings.json") == {"permissions": {"allow": ["mcp__agent-exec"]}}
+
+
+@pytest.mark.parametrize("odd", ["[]", '{"permissions": 1}', '{"permissions": {"allow": "x"}}', "{ // no\n}"])
+def test_permissions_that_cannot_be_read_leave_all_as_it_is(home: Home, odd: str) -> None:
+    file = home.folder / ".claude" / "settings.json"
+    file.parent.mkdir()
+    file.write_text(odd)
+    told = home.install("claude-code", "--yes", "--allow")
+    assert (told["error"]["code"], told["error"]["details"]["file"]) == ("invalid_config", str(file))
+    assert '"mcp__agent-exec"' in told["error"]["message"]
+    assert everything(home.folder) == {str(file): odd.encode()}
+
+
+@pytest.mark.parametrize("client", sorted(set(CLIENTS) - set(ALLOWED) - {"claude-code"}))
+def test_a_client_without_a_switch_in_its_files(home: Home, client: str) -> None:
+    out = home.cli.raw("mcp", "install", "--client", client, *home.folders(client), "--allow", "--yes")
+    assert (out.returncode, out.stdout) == (2, b"")
+    assert b"leave out --allow: " in out.stderr
+    assert not list(home.folder.iterdir())
 
 
 def test_what_is_empty_counts_as_not_given(home: Home) -> None:
@@ -507,7 +611,7 @@ def test_a_person_is_asked(home: Home, typed: str, done: bool) -> None:
         ([], "install needs --client, one of claude-code,"),
         (
             ["--client", "emacs"],
-            "one of claude-code, claude-desktop, codex, cursor, gemini, vscode; got 'emacs'",
+            "one of claude-code, claude-desktop, codex, copilot, cursor, gemini, opencode, qwen, vscode; got",
         ),
         (["--client", "codex", "more"], "'more' is one word too many"),
         (["--client", "codex", "--scope", "all"], "--scope takes user or project"),
@@ -562,6 +666,21 @@ def test_where_each_keeps_its_files() -> None:
         "args": ["b"],
         "env": {"C": "d"},
     }
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_the_page_has_the_switch_of_each_client(client: str) -> None:
+    """The table in docs/mcp.md says what `next` says."""
+    page = (Path(__file__).parents[3] / "docs" / "mcp.md").read_text()
+    table = page.partition("## Calls without a person")[2].partition("\n## ")[0]
+    (row,) = [line for line in table.splitlines() if line.startswith(f"| {CLIENTS[client].title} |")]
+    about = CLIENTS[client]
+    for said in (about.unasked, about.shared, about.always):
+        assert said.format(name="agent-exec") in row
+    for field, value in (about.allow or {}).items():
+        assert field in row
+        assert json.dumps(value) in row
+    assert ("cannot write" in row) is not clients.can_allow(client)
 
 
 @pytest.mark.parametrize("client", CLIENTS)

@@ -23,7 +23,7 @@ _ADRIFT = (
 HTTP_OPTIONS = ("port", "host", "allow-remote", "token-file", "idle-timeout")
 """Options that are valid only with --http."""
 
-INSTALL_OPTIONS = ("client", "scope", "name", "dry-run", "yes")
+INSTALL_OPTIONS = ("client", "scope", "name", "allow", "dry-run", "yes")
 """Options that are valid only with `mcp install`."""
 
 _DESCRIPTORS = 16

@@ -30,8 +30,9 @@ def edited(text: str, client: "Client", name: str, entry: dict[str, Any]) -> tup
         elsewhere = isinstance(old, dict) and any(key in old for key in _ELSEWHERE)
         kept = old if isinstance(old, dict) and not elsewhere else {}
         merged = {**kept, **entry}
-        if "env" in entry and isinstance(kept.get("env"), dict):
-            merged["env"] = {**kept["env"], **entry["env"]}
+        for field, value in entry.items():
+            if isinstance(value, dict) and isinstance(kept.get(field), dict):
+                merged[field] = {**kept[field], **value}
         path = (client.key, name)
         if client.toml:
             if elsewhere:
@@ -46,6 +47,21 @@ def edited(text: str, client: "Client", name: str, entry: dict[str, Any]) -> tup
     except RecursionError:
         raise Mistake("it is nested too deeply") from None
     return new, old is not None
+
+
+def permitted(text: str, word: str) -> str:
+    """Return the text of JSON settings with this word in the list `permissions.allow`; raise Mistake."""
+    try:
+        settings = jsontext.read(text, strict=True) if text.strip() else {}
+        permissions = settings.get("permissions", {}) if isinstance(settings, dict) else None
+        known = permissions.get("allow", []) if isinstance(permissions, dict) else None
+        if not isinstance(known, list):
+            raise Mistake("permissions.allow is no list in an object")
+        if word in known:
+            return text
+        return jsontext.put(text, ("permissions", "allow"), [*known, word], strict=True)
+    except RecursionError:
+        raise Mistake("it is nested too deeply") from None
 
 
 def by_hand(client: "Client", name: str, entry: dict[str, Any]) -> str:

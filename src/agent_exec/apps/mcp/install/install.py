@@ -2,11 +2,21 @@
 
 import os
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from agent_exec.apps.mcp.install import config_file as installfile
-from agent_exec.apps.mcp.install.clients import CLIENTS, SCOPES, Here, entry, place
-from agent_exec.apps.mcp.install.config_text import by_hand, edited
+from agent_exec.apps.mcp.install.clients import (
+    CLIENTS,
+    SCOPES,
+    Here,
+    can_allow,
+    entry,
+    next_step,
+    permit_place,
+    place,
+)
+from agent_exec.apps.mcp.install.config_text import by_hand, edited, permitted
 from agent_exec.apps.mcp.install.json_text import Mistake
 from agent_exec.apps.options import GLOBAL, VERBS
 from agent_exec.apps.parse import UsageError
@@ -16,7 +26,7 @@ from agent_exec.model.errors import AgentExecError, ApprovalRequired, Interrupte
 from agent_exec.places import here
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from agent_exec.apps.mcp.install.config_file import Found
     from agent_exec.apps.parse import Parsed
@@ -37,6 +47,10 @@ def install(asked: "Parsed") -> dict[str, Any]:
     client, scope, name = _named(asked)
     _check_server(asked)
     about = CLIENTS[client]
+    allow = "allow" in options
+    if allow and not can_allow(client):
+        way = about.unasked.format(name=name)
+        raise UsageError(f"no file of {about.title} allows calls; leave out --allow: {way}", "mcp")
     if about.nowhere and not options.get("workspace"):
         raise UsageError(f"{about.title} has no working directory: name one with --workspace DIR", "mcp")
     command = [*program(), *words(asked)]
@@ -48,27 +62,33 @@ def install(asked: "Parsed") -> dict[str, Any]:
     path = place(client, scope, around)
     if path is None:
         raise UsageError(f"{about.title} has no configuration of projects; say --scope user", "mcp")
-    found = installfile.find(path, project=around.folder if scope == "project" else None)
-    wanted = entry(client, command, variables)
-    try:
+    inside = around.folder if scope == "project" else None
+    found = installfile.find(path, project=inside)
+    wanted = entry(client, command, variables, allow=allow)
+    with _in(found, client, by_hand(about, name, wanted)):
         text, known = edited(found.text, about, name, wanted)
-    except Mistake as mistake:
-        line = {} if mistake.line is None else {"line": mistake.line}
-        where = f"{found.path}, line {mistake.line}" if line else found.path
-        shown = by_hand(about, name, wanted)
-        message = f"{where}: {mistake.message}. It was left as it is; mend it, or add yourself:\n{shown}"
-        raise InvalidConfig(message, file=found.path, client=client, **line) from None
     action = "created" if found.state is None else "changed" if known else "added"
-    backup = None
+    changes = [(found, text)]
+    allowed = found.path if allow else None
+    other = permit_place(client, scope, around) if allow else None
+    if other is not None:
+        permits = installfile.find(other, project=inside)
+        allowed = permits.path
+        with _in(permits, client, permitted("", f"mcp__{name}")):
+            changes.insert(0, (permits, permitted(permits.text, f"mcp__{name}")))
     if found.state is not None and text == found.text:
         action = "unchanged"
+    changes = [(old, new) for old, new in changes if old.state is None or new != old.text]
+    for old, new in changes:
+        _say(difference(old, new))
+    backups = {}
+    if not changes:
         _say(f"agent-exec: {found.path} has it already; nothing to do\n")
-    else:
-        _say(difference(found, text))
-        if "dry-run" not in options:
-            if "yes" not in options:
-                _ask(found)
-            backup = installfile.replace(found, text)
+    elif "dry-run" not in options:
+        if "yes" not in options:
+            _ask(" and ".join(old.path for old, _ in changes))
+        for old, new in changes:  # the entry last: a permission without a server allows nothing
+            backups[old.path] = installfile.replace(old, new)
     return answer(
         "mcp_install",
         {
@@ -80,10 +100,23 @@ def install(asked: "Parsed") -> dict[str, Any]:
             "dry_run": "dry-run" in options,
             "command": command,
             "env": variables,
-            "backup": backup,
-            "next": f"{about.title}: {about.then}",
+            "backup": backups.get(found.path),
+            "allowed": allowed,
+            "next": next_step(client, scope, name, allow=allow),
         },
     )
+
+
+@contextmanager
+def _in(found: "Found", client: str, shown: str) -> "Iterator[None]":
+    """Raise InvalidConfig for a Mistake in a file, with the text that a person could add to it."""
+    try:
+        yield
+    except Mistake as mistake:
+        line = {} if mistake.line is None else {"line": mistake.line}
+        where = f"{found.path}, line {mistake.line}" if line else found.path
+        message = f"{where}: {mistake.message}. It was left as it is; mend it, or add yourself:\n{shown}"
+        raise InvalidConfig(message, file=found.path, client=client, **line) from None
 
 
 def program() -> list[str]:
@@ -178,24 +211,22 @@ def _check_server(asked: "Parsed") -> None:
         raise UsageError(MISSING, "mcp")
 
 
-def _ask(found: "Found") -> None:
+def _ask(paths: str) -> None:
     """Ask for confirmation; raise ApprovalRequired without one, or without a terminal."""
     if not (sys.stdin is not None and sys.stdin.isatty() and os.isatty(2)):
         raise ApprovalRequired(
-            f"{found.path} was not changed: no terminal to ask on; check the change, then use --yes"
+            f"{paths} was not changed: no terminal to ask on; check the change, then use --yes"
         )
     try:
-        _say(f"Change {found.path}? [y/N] ")
+        _say(f"Change {paths}? [y/N] ")
         said = sys.stdin.readline()
     except KeyboardInterrupt:
         _say("\n")
-        raise Interrupted(f"{found.path} was not changed: you interrupted; call it again") from None
+        raise Interrupted(f"{paths} was not changed: you interrupted; call it again") from None
     if not said.endswith("\n"):
         _say("\n")  # what comes next begins a line
     if said.strip().lower() not in ("y", "yes"):
-        raise ApprovalRequired(
-            f"{found.path} was not changed: you did not say yes; call it again to be asked"
-        )
+        raise ApprovalRequired(f"{paths} was not changed: you did not say yes; call it again to be asked")
 
 
 def _say(text: str) -> None:
