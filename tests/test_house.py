@@ -45,7 +45,6 @@ OPENERS = {  # who opens files, and why no path of a model, a client or a comman
     "apps/mcp/transport/stdio_fds.py": "the null device",
     "requests/rulefile.py": "the operator's rules",
     "faces/jobtools/definitions.py": "a file of this package",
-    "faces/session/shelling.py": "names of ours, in our own folder",
     "faces/slash/history.py": "the user's own history",
     "faces/slash/permission.py": "the user's own settings",
     "faces/verbs.py": "a file of this package",
@@ -539,7 +538,7 @@ def test_there_are_no_stray_files() -> None:
     for file in project_files():
         assert not re.search(r"\.sw[a-z]$|~$|\.(orig|rej|bak|tmp|pyc|log)$|^\.DS_Store$", file.name), file
         if SOURCE in file.parents:
-            assert file.suffix in {".css", ".html", ".js", ".json", ".py", ".typed"}, file
+            assert file.suffix in {".css", ".html", ".js", ".json", ".py", ".typed", ".bash"}, file
             assert not file.name.startswith("."), file
 
 

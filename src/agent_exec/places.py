@@ -4,6 +4,8 @@ import os
 import sys
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__))
+PIPELINE = os.path.join(PACKAGE, "requests", "pipeline.bash")
+"""What bash reads so that it reports a failure which a pipeline masks."""
 """Where our own code is."""
 
 TYPE_CHECKING = False

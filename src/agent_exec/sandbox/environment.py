@@ -3,6 +3,7 @@
 import os
 
 from agent_exec.model.secret import HARMLESS, is_secret
+from agent_exec.places import PIPELINE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def scrub(
 def withheld(name: str, value: str = "") -> bool:
     """True if a variable is withheld even if the caller sets it: it looks like a secret, or loads code."""
     upper = name.upper()
-    if upper in _FINE:
+    if upper in _FINE or (name == "BASH_ENV" and value == PIPELINE):
         return False
     return upper in _LOADERS or upper.startswith(_LOADER_HEADS) or is_secret(name, value)
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from agent_exec.host.ports import Gaze
     from agent_exec.model.choices import Sink, Stream
     from agent_exec.model.command import Command, Outcome
+    from agent_exec.requests.pipeline import Pipeline
     from agent_exec.sandbox.report.guard import Guard
     from agent_exec.sessions.matcher import Matcher
     from agent_exec.sessions.transcript import Taken, Transcript
@@ -64,6 +65,12 @@ class Ending(Value):
     echo: bool = True
 
 
+def _pipeline() -> "Pipeline":
+    from agent_exec.requests.pipeline import Pipeline
+
+    return Pipeline()
+
+
 class Session:
     """One command and all that it prints; any thread may use it, one exchange at a time."""
 
@@ -91,6 +98,7 @@ class Session:
         self.seen_to_end = False  # whether an answer has reported the end
         self._reported: list[dict[str, str]] = []
         self._streams = {name: HeadTail(WINDOW, WINDOW) for name in _STREAMS} if separate else None
+        self.pipeline = _pipeline() if "|" in text else None
         self._turn = Condition()
         self._in_turn = False
         self._changed = Condition()
@@ -403,6 +411,13 @@ class Session:
     # What follows is called by the engine's thread, or by the one that reads in its place.
 
     def _print(self, stream: "Stream", chunk: bytes) -> None:
+        if self.pipeline is not None and (stream == "stderr" or self.command.tty):
+            chunk = self.pipeline.strip(chunk)
+            if not chunk:
+                return
+        self._keep(stream, chunk)
+
+    def _keep(self, stream: "Stream", chunk: bytes) -> None:
         with self._changed:
             if self._streams is not None:
                 self._streams[stream].feed(chunk)
@@ -436,6 +451,8 @@ class Session:
             gaze, self._gaze = self._gaze, None
         if gaze is not None:
             gaze.close()
+        if self.pipeline is not None and (held := self.pipeline.rest()):
+            self._keep("stdout" if self.command.tty else "stderr", held)
         error = future.exception()
         with self._changed:
             if error is None:

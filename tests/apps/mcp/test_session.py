@@ -155,3 +155,14 @@ def test_only_what_was_detached_survives_the_server(
     (cli.cwd / "go").touch()
     found = cli("wait", job_id)
     assert (found["exit_code"], found["stdout"]) == (7, "before\nafter\n")
+
+
+@pytest.mark.parametrize("sandbox", ["full-access", "workspace-write"])
+def test_a_failure_that_a_pipeline_masks_is_told(tmp_path: Path, sandbox: str) -> None:
+    async def work(client: Client) -> None:
+        asked = {"cmd": "(echo broken; exit 2) | tail -1", "login": False, "shell": "bash"}
+        result = await client.call_tool("exec_command", asked)
+        assert "others failed: 2 | 0" in text(result)
+        assert "agent-exec;pipeline" not in text(result)
+
+    talk(work, *session("--workspace", tmp_path, "--sandbox", sandbox))

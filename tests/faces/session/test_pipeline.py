@@ -1,9 +1,13 @@
-"""Issue 6, better 6: a masked failure is pointed out."""
+"""A failure that a pipeline masks is pointed out, in boxes too, and nothing else of the command changes."""
 
 import shutil
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from agent_exec.requests.pipeline import Pipeline
+from agent_exec.sandbox.profile import Profile
 from faces.session.calling import Caller
 
 pytestmark = pytest.mark.skipif(not shutil.which("bash"), reason="only bash tells")
@@ -35,6 +39,33 @@ def test_a_first_part_that_failed_is_reported(call: Caller, login: bool, tty: bo
 )
 def test_what_did_not_fail_or_is_no_secret_is_not_reported(call: Caller, cmd: str) -> None:
     assert notes(call, cmd) == []
+
+
+@pytest.mark.parametrize(
+    "profile", [Profile("full-access"), Profile("workspace-write")], ids=lambda one: one.name
+)
+@pytest.mark.parametrize("tty", [False, True])
+def test_a_first_part_that_failed_in_a_box_is_reported(
+    opened: Callable[..., Caller], work: Path, profile: Profile, tty: bool
+) -> None:
+    call = opened(sandbox=profile.replace(roots=(str(work),)))
+    told = call.run("(exit 3) | cat; (echo out; echo err >&2; exit 2) | tail -1", shell="bash", tty=tty)
+    assert [note for note in told["notes"] if note.endswith("others failed: 2 | 0")]
+    assert told["exit_code"] == 0
+    assert sorted(told["output"].split()) == ["err", "out"], "what reports it is no output"
+
+
+def test_a_report_is_taken_out_of_any_chunks() -> None:
+    said = b"before\x1b]0;title\x07\x1b]agent-exec;pipeline;3;0\x07after\x1b]"
+    for size in range(1, len(said)):
+        pipeline = Pipeline()
+        pieces = [pipeline.strip(said[at : at + size]) for at in range(0, len(said), size)]
+        assert b"".join([*pieces, pipeline.rest()]) == b"before\x1b]0;title\x07after\x1b]"
+        assert pipeline.statuses == (3, 0)
+    for other in (b"\x1b]agent-exec;pipeline;x\x07", b"\x1b]agent-exec;pipeline;" + b"1" * 400):
+        pipeline = Pipeline()
+        assert pipeline.strip(other) + pipeline.rest() == other
+        assert pipeline.notes(0) == []
 
 
 def test_nothing_of_it_reaches_further_shells(call: Caller) -> None:

@@ -38,15 +38,14 @@ _MOST_SHELLS = 100
 class Sessions:
     """The sessions of one server, and the terms on which they run; any thread may call.
 
-    Their output goes to `folder`. `dispatcher` judges and confines their commands. `jobs` is the
-    folder of the jobs that sessions can become. Nothing starts outside of `roots`, if there are
+    `dispatcher` judges and confines their commands. `jobs` is the folder of the jobs that sessions
+    can become. Nothing starts outside of `roots`, if there are
     any. No call waits longer than `longest` seconds.
     """
 
     def __init__(
         self,
         workspace: str,
-        folder: str,
         terms: "Terms",
         dispatcher: "Dispatcher",
         registry: "Registry",
@@ -62,7 +61,6 @@ class Sessions:
         self.registry = registry
         self._roots = Workspace(workspace, *roots) if roots else None
         self._longest = longest
-        self._pipelines = os.path.join(folder, "pipelines")
         self._shells: dict[str | None, shells.Shell] = {}
         self._built: dict[bool, tuple[Mapping[str, str], Variables]] = {}
         self._dispatcher = dispatcher
@@ -231,7 +229,7 @@ class Sessions:
         command = Command(
             argv,
             cwd=cwd,
-            env=self._variables(number, asked, shell, environ, confined=confined),
+            env=self._variables(number, asked, shell, environ),
             tty=asked.tty,
             size=Terminal(asked.rows, asked.columns),
             keep=Head(0),
@@ -261,8 +259,6 @@ class Sessions:
         asked: ExecArguments,
         shell: shells.Shell,
         environ: "Mapping[str, str]",
-        *,
-        confined: bool,
     ) -> Variables:
         screen = asked.tty and asked.render == "screen"
         known = self._built.get(screen)
@@ -271,11 +267,10 @@ class Sessions:
             encoded = Variables({os.fsencode(name): os.fsencode(value) for name, value in built.items()})
             known = self._built[screen] = environ, encoded
         more = {variables.SESSION_ID.encode(): b"%d" % number}
-        boxed = confined and self.sandbox is not None  # a box can write nothing for us
-        if "|" in asked.cmd and shell.kind == "bash" and not boxed and b"BASH_ENV" not in known[1]:
-            from agent_exec.faces.session.shelling import pipeline_trap
+        if "|" in asked.cmd:
+            from agent_exec.requests.pipeline import asked_for
 
-            more |= pipeline_trap(self._pipelines)
+            more |= asked_for(shell.kind, asked.cmd, known[1])
         return known[1].plus(more)
 
     def _logged_in(self, shell: shells.Shell) -> dict[str, str]:
@@ -385,10 +380,8 @@ class Sessions:
         notes = []
         if again:
             notes.append("this session had ended already; its last output is shown again")
-        elif "|" in session.text:
-            from agent_exec.faces.session.shelling import masked_failures
-
-            notes += masked_failures(self._pipelines, session.number, exit_code)
+        elif session.pipeline is not None:
+            notes += session.pipeline.notes(exit_code)
         if session.guard is not None and session.guard.plan.backend:
             from agent_exec.sandbox.report.report import denials, human
 

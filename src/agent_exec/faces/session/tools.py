@@ -247,7 +247,6 @@ def open_tools(
         )
         sessions = Sessions(
             os.path.realpath(workspace or here()),
-            storage.folder,
             terms or USUAL,
             dispatcher,
             registry,
