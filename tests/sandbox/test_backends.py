@@ -323,6 +323,19 @@ def test_bwrap_is_refused(places: Callable[..., None], tmp_path: Path) -> None:
     assert "lies in a root" in BWRAP.refuses(plan)
 
 
+def test_bwrap_says_that_its_boxes_share_no_loopback(tmp_path: Path) -> None:
+    shared = Profile("workspace-write", [str(tmp_path)], loopback="one")
+    for profile, told in (
+        (shared, True),
+        (shared.replace(loopback=""), False),
+        (shared.replace(net="on"), False),
+    ):
+        plan = Plan(profile, backend="bwrap")
+        assert any(gap.startswith("loopback: ") for gap in BWRAP.gaps(plan)) is told
+        assert plan.loopback == ("" if profile.net == "off" else None)
+        assert NS.gaps(plan) == ()
+
+
 def test_bwrap_is_not_looked_for_where_others_may_write(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -91,7 +91,7 @@ def _examine(one: "Backend") -> "Answer":
         "available": not reason,
         "strength": one.strength,
         "reason": reason or None,
-        "unenforced": list(one.gaps(Plan(Profile("workspace-write")))) if usable else [],
+        "unenforced": list(one.gaps(Plan(Profile("workspace-write", loopback="any")))) if usable else [],
         "spawn_ratio": _ratio(one) if not reason else None,
     }
 

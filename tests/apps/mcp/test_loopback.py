@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from agent_exec.apps.mcp.toolset import Settings, Trial
+from agent_exec.host import close_loopback
+from agent_exec.sandbox.profile import Profile
 from apps.mcp.talking import Bare, Client, bare, talk, text
 from apps.mcp.talking_http import over_http, served
 from apps.mcp.talking_http import talk as over_time
@@ -194,6 +197,21 @@ def test_other_workspaces_and_servers_do_not_share_it(place: Path, tmp_path: Pat
         assert await visit(client) == HELLO
 
     talk(work, *mcp(place))
+
+
+def test_no_two_clients_get_the_same_settings(tmp_path: Path) -> None:
+    """Also where the workspace changes; and where boxes share none, none is promised."""
+    trial = Trial(Settings(Profile("workspace-write", [str(tmp_path)])))
+    trial.start()
+    settings = [trial.settings() for _ in range(3)]
+    settings.append(settings[0].at((str(tmp_path),)))
+    assert all(one.sandbox.loopback for one in settings)
+    assert len({one.sandbox.loopback for one in settings}) == 4
+    for one in settings:
+        close_loopback(one.sandbox.network or "")
+    alone = settings[0].with_loopback("")
+    assert alone.apart() == alone
+    assert alone.at((str(tmp_path),)).sandbox.loopback == ""
 
 
 def answer(server: Bare) -> dict[str, Any]:

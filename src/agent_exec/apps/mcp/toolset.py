@@ -38,6 +38,10 @@ def is_wide(folder: str) -> bool:
     return inside(os.path.realpath(os.path.expanduser("~")), os.path.realpath(folder))
 
 
+def _new_loopback() -> str:
+    return os.urandom(16).hex()
+
+
 class Settings(NamedTuple):
     """The settings of a toolset."""
 
@@ -61,9 +65,13 @@ class Settings(NamedTuple):
     until: float | None = None
     """The default wait of `run` and `wait`; None is their own."""
 
+    def with_loopback(self, name: str) -> "Settings":
+        """Return the same whose boxes share this loopback network."""
+        return self._replace(sandbox=self.sandbox.replace(loopback=name))
+
     def apart(self) -> "Settings":
-        """Return the same with another loopback network, for the boxes of another client or workspace."""
-        return self._replace(sandbox=self.sandbox.replace(loopback=os.urandom(16).hex()))
+        """Return the same for another client or workspace: with another loopback, if boxes share one."""
+        return self.with_loopback(_new_loopback()) if self.sandbox.loopback else self
 
     @property
     def hidden(self) -> tuple[str, ...]:
@@ -278,7 +286,7 @@ class Trial(threading.Thread):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(name="agent-exec sandbox", daemon=True)
-        self._settings = settings.apart()
+        self._settings = settings.with_loopback(_new_loopback())
         self._given = threading.Lock()
 
     def settings(self) -> Settings:
@@ -287,9 +295,7 @@ class Trial(threading.Thread):
         No two have the same loopback; the first has that of the box that was made.
         """
         self.join()
-        if not self._settings.sandbox.loopback or self._given.acquire(blocking=False):
-            return self._settings
-        return self._settings.apart()
+        return self._settings if self._given.acquire(blocking=False) else self._settings.apart()
 
     def run(self) -> None:
         """Make a box."""
@@ -303,7 +309,7 @@ class Trial(threading.Thread):
         try:
             known = ours(settings.own, settings.hidden)
             if not shared_sandbox().plan(settings.sandbox, shared_spawner(), known).loopback:
-                self._settings = settings._replace(sandbox=settings.sandbox.replace(loopback=""))
+                self._settings = settings.with_loopback("")
             return
         except NothingConfines as error:
             warning = _NONE.format(name=name, why=error.details["reasons"], way=UNAVAILABLE)
