@@ -13,6 +13,7 @@ from agent_exec.model.value import Value
 from agent_exec.views.reader import PIECE
 from agent_exec.views.shapes import (
     COLOUR,
+    ERROR,
     WEAK,
     Row,
     counts,
@@ -31,6 +32,7 @@ _LINES = bytes.maketrans(b"\r", b"\n")
 _MOST_KINDS = 20_000
 _MOST_MARKS = 4_000
 _TITLE = 400
+_LONG_LINE, _AROUND = 1000, 400
 _OFTEN, _WORD = 40, 12
 _ALIKE = 16
 
@@ -179,6 +181,8 @@ class Scan:
                 if starts[title] != self._title:
                     self._title = starts[title]
                     self._add(self._span(starts, title, title + 1, row.weight))
+            if len(lines[at]) > _LONG_LINE:
+                self._add_middle(self._span(starts, at, at + 1, row.weight), lines[at])
             behind = end if row.weight > WEAK else behind
             alike = b"\n".join(kinds[at:end]) if row.folds else b""
             for number, (first, last) in enumerate(own_parts(lines, at, end)):
@@ -204,12 +208,24 @@ class Scan:
 
     def _row(self, kind: bytes, line: bytes) -> "Row | None":
         """Return the row of a line; lines that are alike have the same, unless it depends on a number."""
-        row, numbered = self._rows.get(kind, (None, True))
-        return row_of(COLOUR.sub(b"", line)) if numbered else row
+        if kind not in self._rows:
+            return row_of(COLOUR.sub(b"", line))
+        row, numbered = self._rows[kind]
+        if numbered:
+            line = COLOUR.sub(b"", line)
+            if counts(line) or (row is not None and row.weight > ERROR):
+                return row_of(line)
+        return row
 
     def _is_common(self, kind: bytes) -> bool:
         """True if a line is of a kind that has come so often that it belongs to no block."""
         return len(kind) > _WORD and kind not in self._watched and self.counts[kind] > _OFTEN
+
+    def _add_middle(self, line: Span, text: bytes) -> None:
+        """Add what is around the first word of failures in a long line, of which else the ends are shown."""
+        place = min(likely(text), default=0)
+        start, end = line.start + max(0, place - _AROUND // 4), line.start + place + _AROUND
+        self._add(line.replace(start=start, end=min(end, line.end), line_end=min(end, line.end)))
 
     def _add(self, mark: Span) -> None:
         alike = self._marks.setdefault(mark.kind, [])

@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from re import Pattern
     from typing import Any
 
-WEAK, ERROR, BLOCK, VERDICT = 1, 2, 3, 4
-"""A word that may be harmless; an error; a part of the report of a failure; the failure itself."""
+WEAK, PLACE, ERROR, BLOCK, VERDICT = 1, 2, 3, 4, 5
+"""A word that may be harmless; a place or a word of failures; an error; a part of a report; a failure."""
 
 WORDS = (
     *"err fail panic fatal xcept traceb warn assert expect undefined cannot can't unable denied".split(),
     *"refused killed abort dumped fault critical severe goroutine differ conflict *** problem".split(),
-    *"incomplete missing invalid unused reject timeout .py: .go: dockerfile: returned thread".split(),
+    *"incomplete missing invalid unused reject timeout .py: .go: http/ dockerfile: returned thread".split(),
     *("not found", "no such", "caused by", "did not", "timed out", "stdout ----", "not ok"),
     *(mark.encode().decode("latin-1").lower() for mark in "\u2715\u2717\u2716\u00d7\u25cf"),
 )
 _COMMON = (*WORDS[:8], "denied", "no such", "not found", "killed", "abort", "***")
-"""In lower case: a line with none of these, and without a PLACE, matches no row."""
-PLACE = re.compile(rb"\s*\d+:\d+ |[A-Z]{1,4}\d+ |[^\s:]+:\d+:\d+: [A-Z]|[>E]\s|_{3,} |-{4} |\s+\d+\) ")
+"""In lower case: a line with none of these, and without a _BEGIN, matches no row."""
+_BEGIN = re.compile(rb"\s*\d+:\d+ |[A-Z]{1,4}\d+ |[^\s:]+:\d+:\d+: [A-Z]|[>E]\s|_{3,} |-{4} |\s+\d+\) ")
 _FILE = re.compile(rb"\.[A-Za-z]{1,5}(?:\", line |:|\()\d")
 FOREIGN = re.compile(
     rb"\s+(?:File |at |\S*:)?.*(?:site-packages|node_modules|node:internal|/lib/python\d|/rustc/|java\.base/)"
@@ -104,9 +104,9 @@ _BLANK = rb"\s*$"
 _COUNTED = [
     re.compile(
         rb"[\s,(\[=]%s (?:failed|failures?|errors?|failing)\b|"
-        rb"(?:[Ff]ailures|[Ee]rrors|[Ff]ailed)[:=] *%s|\bfail %s" % (number, number, number)
+        rb"(?:[Ff]ailures|[Ee]rrors|[Ff]ailed)[:=] *%s|\bfail %s|HTTP/[\d.]+\" %s" % (*[number] * 3, status)
     )
-    for number in (rb"[1-9]\d*", rb"\d+")
+    for number, status in ((rb"[1-9]\d*", rb"5\d\d"), (rb"\d+", rb"\d"))
 ]
 
 MARKS = (
@@ -136,7 +136,7 @@ MARKS = (
     _row(ERROR, rb"\s+[\w.$]*(?:Error|Exception)\b", more=rb"\s+\S|\s*$", most=40),
     # go
     _row(VERDICT, rb"\s*--- FAIL: ", more=rb"\s+(?![-=]{3}|\s)"),
-    _row(ERROR, rb"\s+\S+\.go:\d+: "),
+    _row(PLACE, rb"\s+\S+\.go:\d+: "),
     _row(VERDICT, rb"FAIL$"),
     _row(VERDICT, rb"panic: |fatal error: |runtime: ", stop=_BLANK),
     _row(ERROR, rb"goroutine \d+ \[", stop=_BLANK, most=16),
@@ -176,11 +176,11 @@ MARKS = (
     _row(ERROR, rb".*\b(?:ERROR|FATAL|CRITICAL|SEVERE|PANIC)\b"),
     _row(ERROR, rb""".*\blevel["']?[=:]\s*["']?(?i:error|fatal|critical)"""),
     _row(ERROR, rb".*(?:[Ss]egmentation fault|core dumped|command not found|No such file|Permission denied)"),
-    _row(ERROR, rb".*\b(?:[Ee]rror|FAIL(?:ED|URE)?|[Ff]ail(?:ed|ure)|[Ff]atal|[Pp]anic|Killed|Aborted)\b"),
-    _row(ERROR, rb".*" + _FILE.pattern),
+    _row(PLACE, rb".*\b(?:[Ee]rror|FAIL(?:ED|URE)?|[Ff]ail(?:ed|ure)|[Ff]atal|[Pp]anic|Killed|Aborted)\b"),
+    _row(PLACE, rb".*" + _FILE.pattern),
     _row(WEAK, rb".*\b(?i:warn(?:ing)?|cannot|unable|denied|refused|timed out|differ|missing|invalid)\b"),
 )
-_COUNT = _row(VERDICT, b"")
+_COUNT = _row(VERDICT, b"", is_id=False)
 _MARK = re.compile(b"|".join(b"(?P<r%d>%s)" % (place, row.pattern) for place, row in enumerate(MARKS)))
 
 
@@ -190,11 +190,11 @@ def may_match(line: bytes) -> bool:
     for word in WORDS:
         if word in low:
             return True
-    return PLACE.match(line) is not None or _FILE.search(line) is not None
+    return _BEGIN.match(line) is not None or _FILE.search(line) is not None
 
 
 def counts(line: bytes, *, zero: bool = False) -> bool:
-    """True if a line reports failures by a number; that number is not 0, unless 0 will do, too."""
+    """True if a line reports failures by a number; with `zero`, also if that is their absence."""
     return _COUNTED[zero].search(b" " + line) is not None
 
 

@@ -86,9 +86,10 @@ def _auto(page: "_Page", exit_code: int | None) -> Shown:
         must = [*last[-3:], *_by_importance([mark for mark in marks if mark.weight > WEAK])]
         may = [*first, *reversed(last), *weak, *rare]
         return page.best(must, may, min(4000, len(source) // 3))
-    errors = _ends_first([mark for mark in marks if mark.weight == ERROR])
-    may = [*reversed(last[-8:]), *first[:2], *errors, *weak, *rare]
-    return page.best([], may, min(1500, max(400, len(source) // 6)))
+    errors = [mark for mark in marks if mark.weight == ERROR]
+    weak = _ends_first([mark for mark in marks if mark.weight < ERROR])
+    may = [*reversed(last[-8:]), *first[:2], *weak, *rare]
+    return page.best(_ends_first(errors), may, min(1500, max(400, len(source) // 6)))
 
 
 def _by_importance(marks: "Sequence[Span]") -> list[Span]:
