@@ -245,7 +245,12 @@ VERBS: dict[str, Verb] = {
         "serve tools to an agent over the Model Context Protocol, or install the server in an agent",
         "[install]",
         (
-            ("toolset", "many", "NAME", "jobs (the default), session, oneshot, executor; jobs and another"),
+            (
+                "toolset",
+                "many",
+                "NAME",
+                "lean (the default), jobs, session, oneshot, executor; jobs and another",
+            ),
             (
                 "workspace",
                 "many",
@@ -261,12 +266,13 @@ VERBS: dict[str, Verb] = {
             _UNPROTECT,
             _RULES,
             ("max-wait", "s", "TIME", "no call waits longer than this (55s)"),
+            ("output-schemas", "flag", "", "for programs: output schemas, and answers as objects too"),
             *_HTTP,
             *_INSTALL,
         ),
         (
             "agent-exec mcp --workspace .",
-            "agent-exec mcp --toolset jobs,session --workspace . --policy ~/.config/agent-exec/rules.toml",
+            "agent-exec mcp --toolset jobs,session --workspace . --rules ~/.config/agent-exec/rules.toml",
             "agent-exec mcp --http --port 8765",
             "agent-exec mcp install --client claude-code --sandbox workspace-write",
         ),

@@ -331,9 +331,10 @@ class Jobs:
         fields["skipped"] = skipped
         return answers.answer("list", fields)
 
-    def cwd_of(self, job_id: str) -> str:
-        """Return the working directory of a job."""
-        return str(self._store.find(job_id).facts.get("cwd", ""))
+    def locate(self, job_id: str) -> "tuple[str, str]":
+        """Return the whole id of a job, and its working directory."""
+        job = self._store.find(job_id)
+        return job.id, str(job.facts.get("cwd", ""))
 
     def read(self, job_id: str, stream: "Stream", start: int | None, size: int) -> "Excerpt":
         """Return some of a stream from an offset on, whole characters; None gives its end."""

@@ -12,6 +12,21 @@ if TYPE_CHECKING:
     Schema = dict[str, Any]
     Definition = dict[str, Any]
 
+_BOUNDS = ("default", "minLength", "minItems", "minimum", "maximum")
+_OBVIOUS = frozenset(
+    """
+    args cmd columns command cwd env from idle_timeout_ms job_id justification limit lines login max_bytes
+    max_output_chars max_output_tokens patch render rows session_id shell state stdin stdin_file tag
+    timeout_ms workdir yield_time_ms
+    """.split()
+)
+_RARE = {  # fields that are not listed, by tool; a call may have them nevertheless
+    "exec_command": ("shell", "login", "idle_timeout_ms", "separate_streams", "rows", "columns"),
+    "run": ("stdin_file",),
+    "list": ("cwd", "state", "tag"),
+    "tail": ("max_bytes",),
+    "write_stdin": ("render",),
+}
 _HINTS = {
     "title": "title",
     "read_only_hint": "readOnlyHint",
@@ -100,6 +115,56 @@ def reads_only(sandbox: "Profile | None") -> bool:
 def open_world(sandbox: "Profile | None") -> bool:
     """True if a command may reach a network."""
     return sandbox is None or sandbox.name == "full-access" or sandbox.net != "off"
+
+
+def confined(sandbox: "Profile | None", *, escalates: bool = False) -> str:
+    """Return what commands are kept from, for the instructions of a server."""
+    if sandbox is None:
+        return "they are not confined."
+    if sandbox.name == "full-access":
+        return "they are not confined: the sandbox profile is full-access."
+    said = [f"they are confined by the sandbox profile {sandbox.name}."]
+    if sandbox.name == "workspace-write" and sandbox.roots:
+        said.append(f"They may write to {', '.join(sandbox.roots)}, but not to any .git.")
+    else:
+        said.append("They may write nothing but temporary files.")
+    if isinstance(sandbox.net, str):
+        said.append(f"The network is {sandbox.net}.")
+    else:
+        said.append(f"Of the network, they reach only {', '.join(sandbox.net)}.")
+    if sandbox.network:
+        said.append("A server that one command starts is reached by the next, at 127.0.0.1.")
+    elif sandbox.network is not None:
+        said.append("Each command has a loopback of its own: start a server and use it in one command.")
+    if escalates:
+        said.append("Where a tool takes sandbox_permissions, require_escalated asks the user to let it out.")
+    return " ".join(said)
+
+
+def listed(definition: "Definition") -> "Definition":
+    """Return a definition as models need it, in few tokens; calls are validated by the whole schema.
+
+    It has no schema of the answer, no bounds and no defaults, no descriptions of fields whose names
+    say it, and no fields that are rarely used.
+    """
+    schema = definition["parameters"]
+    rare = _RARE.get(definition["name"], ())
+    fields = {name: _listed(name, field) for name, field in schema["properties"].items() if name not in rare}
+    brief = {"type": "object", "properties": fields}
+    if required := schema.get("required"):
+        brief["required"] = required
+    rest = {key: value for key, value in definition.items() if key != "output_schema"}
+    return {**rest, "parameters": brief}
+
+
+def _listed(name: str, field: "Schema") -> "Schema":
+    if "anyOf" in field:  # one text or many: a list says both
+        field = {**field["anyOf"][-1], "description": field["description"]}
+    dropped = ("description", *_BOUNDS) if name in _OBVIOUS else _BOUNDS
+    brief = {key: value for key, value in field.items() if key not in dropped}
+    if "items" in brief:
+        brief["items"] = _listed("", brief["items"])
+    return brief
 
 
 def export(definitions: "Iterable[Definition]", provider: str) -> "list[Definition]":

@@ -78,6 +78,20 @@ def check(
         raise wording.wrong(tool, name, expected) from None
 
 
+def present(schema: "Schema", given: "Any", ignored: "Container[str]" = ()) -> "Any":
+    """Return the arguments of a call without fields that are null, and without `ignored` ones.
+
+    Strict modes of providers send every field, null for those that are absent.
+    """
+    if not isinstance(given, dict):
+        return given
+    return {
+        name: value
+        for name, value in given.items()
+        if name not in schema["properties"] or (value is not None and name not in ignored)
+    }
+
+
 class _Unfit(Exception):
     """A value does not match: its name; its schema, or the problem as text; the value."""
 

@@ -1,7 +1,6 @@
 """A set of tools as a server sees it: definitions, calls, results."""
 
 from agent_exec.model.cancel import Cancel
-from agent_exec.model.jsonline import dump
 from agent_exec.model.value import Value
 
 TYPE_CHECKING = False
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
 class Call(Cancel):
     """A call that runs: set when its caller cancels; it can learn what the call waits for."""
 
-    __slots__ = ("printed", "what")
+    __slots__ = ("printed", "shows_progress", "what")
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,16 +50,23 @@ class Call(Cancel):
         """The name of the work."""
         self.printed: Callable[[], tuple[int, str]] | None = None
         """Returns how many bytes it has printed, and its newest line."""
+        self.shows_progress = False
+        """True if the client hears meanwhile that the call goes on."""
 
 
 def watch(cancel: Cancel | None, what: str, printed: "Callable[[], tuple[int, str]]") -> None:
-    """Tell a caller that shows progress what its call waits for."""
+    """Note what a call waits for, for a caller that shows progress."""
     if isinstance(cancel, Call):
         cancel.what, cancel.printed = what, printed
 
 
+def shows_progress(cancel: Cancel | None) -> bool:
+    """True if the caller hears meanwhile that its call goes on, and so can wait for longer."""
+    return isinstance(cancel, Call) and cancel.shows_progress
+
+
 class Result(Value):
-    """What a call returns: a text, the same as an object if there is one, and whether it is an error.
+    """What a call returns: a text for a model, an object for a program, and whether it is an error.
 
     The object must match the tool's `output_schema`, in an error too.
     """
@@ -68,8 +74,3 @@ class Result(Value):
     text: str
     structured: "dict[str, Any] | None" = None
     is_error: bool = False
-
-
-def json_result(answer: "dict[str, Any]", *, is_error: bool) -> Result:
-    """Return a result whose text is the object as JSON."""
-    return Result(dump(answer), answer, is_error)

@@ -20,7 +20,20 @@ from mcp_types import CallToolResult, TextContent
 
 from support import wait_until
 
-__all__ = ["ERAS", "FAKE", "Bare", "Client", "anyio", "bare", "jobs", "oneshot", "talk", "text", "until"]
+__all__ = [
+    "ERAS",
+    "FAKE",
+    "Bare",
+    "Client",
+    "anyio",
+    "bare",
+    "jobs",
+    "lean",
+    "oneshot",
+    "talk",
+    "text",
+    "until",
+]
 
 Value = TypeVar("Value")
 ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
@@ -45,12 +58,18 @@ def python(*words: object) -> list[str]:
 
 
 def oneshot(*words: object) -> tuple[str, ...]:
-    """Return the words after `python` that serve the toolset oneshot."""
-    return ("-m", "agent_exec", "mcp", "--toolset", "oneshot", *map(str, words))
+    """Return the words after `python` that serve the toolset oneshot to a program."""
+    return jobs("--toolset", "oneshot", *words)
 
 
 def jobs(*words: object) -> tuple[str, ...]:
-    """Return the words after `python` that serve the toolset jobs, which is the default."""
+    """Return the words after `python` that serve a toolset, or jobs, to a program: with objects beside texts."""
+    toolset = () if "--toolset" in words else ("--toolset", "jobs")
+    return lean("--output-schemas", *toolset, *words)
+
+
+def lean(*words: object) -> tuple[str, ...]:
+    """Return the words after `python` that serve the default toolset to a model."""
     return ("-m", "agent_exec", "mcp", *map(str, words))
 
 

@@ -122,7 +122,7 @@ def served(*words: object, cwd: Path | None = None, env: Mapping[str, str] | Non
 
 def over_http(*words: object) -> tuple[str, ...]:
     """Return the words after `python` that serve over HTTP at any port."""
-    return ("-m", "agent_exec", "mcp", "--http", "--port", "0", *map(str, words))
+    return ("-m", "agent_exec", "mcp", "--output-schemas", "--http", "--port", "0", *map(str, words))
 
 
 def talk(work: Any, *, seconds: float = 60) -> Any:

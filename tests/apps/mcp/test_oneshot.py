@@ -1,6 +1,6 @@
 """The toolset oneshot from end to end: the program, a client, real commands."""
 
-import json
+import re
 from pathlib import Path
 
 import pytest
@@ -38,7 +38,7 @@ def test_a_command_and_its_refusals(tmp_path: Path, mode: str) -> None:
             "exec_command", {"cwd": ".", "command": ["sh", "-c", "echo hé; exit 3"]}
         )
         assert not result.is_error
-        assert result.structured_content == json.loads(text(result))
+        assert re.fullmatch(r"exit 3, [0-9.]+ s\nhé", text(result))
         data = result.structured_content["data"]
         assert (data["cwd"], data["stdout"], data["exit_code"]) == (str(tmp_path), "hé\n", 3)
         for arguments, code, word in (
@@ -88,6 +88,7 @@ def test_a_sandbox_confines(tmp_path: Path) -> None:
     async def work(client: Client) -> None:
         assert client.instructions is not None
         assert "read-only" in client.instructions
+        assert "They may write nothing but temporary files. The network is off." in client.instructions
         tools = (await client.list_tools()).tools
         assert all(tool.annotations is not None and tool.annotations.read_only_hint for tool in tools)
         result = await client.call_tool("exec_command", {"cwd": ".", "command": ["touch", "x"]})

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.mcp.talking import Client, talk, text
+from apps.mcp.talking import Client, jobs, talk, text
 
 RULES = """\
 [[rule]]
@@ -48,5 +48,4 @@ def test_a_repl_and_rules_go_together(tmp_path: Path, sandbox: str) -> None:
         assert (doors(rules, line)["mcp"], doors(rules, line)["cli"]) == ("ask", "refuse")
         assert "approv" in text(await client.call_tool("exec_command", {"cmd": line, "login": False}))
 
-    words = ("-m", "agent_exec", "mcp", "--toolset", "session", "--sandbox", sandbox, "--rules", rules)
-    talk(work, *words, "--workspace", place)
+    talk(work, *jobs("--toolset", "session", "--sandbox", sandbox, "--rules", rules, "--workspace", place))

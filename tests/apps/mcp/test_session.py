@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from apps.mcp.talking import Client, bare, talk, text
+from apps.mcp.talking import Client, bare, jobs, talk, text
 from cli import Cli
 from support import exists, processes_marked, wait_until
 
 
 def session(*words: object) -> tuple[str, ...]:
-    """Return the words after `python` that serve the toolset session."""
-    return ("-m", "agent_exec", "mcp", "--toolset", "session", *map(str, words))
+    """Return the words after `python` that serve the toolset session to a program."""
+    return jobs("--toolset", "session", *words)
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])

@@ -81,7 +81,10 @@ def test_a_server_over_stdio_loads_nothing_that_is_slow(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--toolset", "none"], "there is no toolset 'none'; there are jobs, session, oneshot, executor"),
+        (
+            ["--toolset", "none"],
+            "there is no toolset 'none'; there are lean, jobs, session, oneshot, executor",
+        ),
         (["--workspace", "nowhere"], "--workspace takes a folder that exists; got 'nowhere'"),
         (["--toolset", "session", "--toolset", "oneshot"], "session and oneshot cannot be served together"),
         (["--toolset", "jobs,executor,oneshot"], "executor and oneshot cannot be served together"),

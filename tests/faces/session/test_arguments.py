@@ -21,7 +21,7 @@ from agent_exec.model.errors import InvalidArgument
 from agent_exec.sessions.session import NOTHING, Wanted
 
 EXEC_FIELDS = (
-    *("cmd", "workdir", "shell", "login", "tty", "yield_time_ms", "max_output_tokens"),
+    *("cmd", "workdir", "shell", "login", "tty", "input", "yield_time_ms", "max_output_tokens"),
     *("sandbox_permissions", "justification", "prefix_rule"),
     *("wait_for", "render", "timeout_ms", "idle_timeout_ms", "separate_streams", "rows", "columns"),
 )
@@ -90,6 +90,7 @@ def test_every_field_is_taken() -> None:
         "shell": "/bin/zsh",
         "login": False,
         "tty": True,
+        "input": ["yes\n", "no\n"],
         "yield_time_ms": 1500,
         "max_output_tokens": 7,
         "sandbox_permissions": "require_escalated",
@@ -110,6 +111,7 @@ def test_every_field_is_taken() -> None:
         shell="/bin/zsh",
         login=False,
         tty=True,
+        input=("yes\n", "no\n"),
         yield_seconds=1.5,
         max_output_tokens=7,
         sandbox_permissions="require_escalated",
@@ -418,3 +420,31 @@ def test_terms_are_checked(wrong: Any) -> None:
             Terms(**{name: wrong})
     assert Terms(background_max_ms=1).background_max_ms == 5000
     assert Terms().replace(allow_login=False) == Terms(allow_login=False)
+
+
+def test_input_is_typed_on_a_terminal() -> None:
+    asked = parse_exec({"cmd": "x", "input": "yes\n"})
+    assert (asked.tty, asked.input) == (True, ("yes\n",))
+    assert parse_exec({"cmd": "x", "input": ""}).tty is False
+    for wrong, said in (
+        ({"input": "y", "tty": False}, "only a terminal can be typed on"),
+        ({"input": [5]}, "`input` must be a string or an array of strings; got 5"),
+        ({"input": ["\ud800"]}, "`input` has half of a surrogate pair at character 0"),
+    ):
+        with pytest.raises(ToolFailure) as caught:
+            parse_exec({"cmd": "x", **wrong})
+        assert said in caught.value.message
+
+
+@pytest.mark.parametrize("patient", [False, True])
+def test_a_client_without_progress_hears_within_the_patience_of_the_terms(patient: bool) -> None:
+    terms = Terms(patience_ms=4000)
+    assert parse_exec({"cmd": "x"}, terms, patient=patient).yield_seconds == (10.0 if patient else 4.0)
+    assert parse_write({"session_id": 1}, terms, patient=patient).yield_seconds == (5.0 if patient else 4.0)
+    typed = {"session_id": 1, "chars": "x"}
+    assert (
+        parse_write(typed, terms, patient=patient).yield_seconds == 4.0
+    )  # less, if it waits for input again
+    longer = {"session_id": 1, "yield_time_ms": 20_000}
+    assert parse_write(longer, terms, patient=patient).yield_seconds == 20.0
+    assert parse_exec({"cmd": "x", "yield_time_ms": 9000}, terms, patient=patient).yield_seconds == 9.0

@@ -137,9 +137,9 @@ def _where(asked: "Parsed") -> Where | None:
 
 def toolsets(asked: "Parsed") -> list[str]:
     """Return the names of the toolsets that are asked for; refuse those that there are not."""
-    from agent_exec.apps.mcp.toolset import TOOLSETS, check_names
+    from agent_exec.apps.mcp.toolset import LEAN, check_names
 
-    asked_for = asked.options.get("toolset", [next(iter(TOOLSETS))])
+    asked_for = asked.options.get("toolset", [LEAN])
     names = [name for words in asked_for for name in words.split(",")]
     check_names(names)
     return names
@@ -183,6 +183,7 @@ def settings_of(
         jobs=jobs_root(options.get("root")),
         max_wait=max_wait,
         until=until,
+        output_schemas="output-schemas" in options,
     ).checked()
     if profile.name == "full-access":
         return lambda: settings, None

@@ -50,7 +50,7 @@ class Server:
     def __init__(self, toolset: "Toolset") -> None:
         self._toolset = toolset
         self._listed: dict[bool, Message] = {}
-        self._names: list[str] = []
+        self._names: dict[str, bool] = {}  # each tool, and whether it has an output schema
         self._calls = 0
         self._lock = Lock()
         self._settling = Lock()
@@ -109,7 +109,7 @@ class Server:
         name = field(request.params, "name", str)
         arguments = field(request.params, "arguments", dict, {})
         if not self._names:
-            self._names = [one["name"] for one in self._toolset.definitions()]
+            self._names = {one["name"]: "output_schema" in one for one in self._toolset.definitions()}
         if name not in self._names:
             there = ", ".join(self._names)
             return _shown(_error("tool_not_found", f"there is no tool {name!r}; there are {there}"))
@@ -156,6 +156,7 @@ class Server:
         current.set(call)
         ticking = None
         if request.meta.get("progressToken") is not None:
+            call.shows_progress = True
             ticking = self._clock.every(PROGRESS_EVERY, lambda: _tell_progress(request, name, call))
         try:
             with request.cancel.calling(call.set):
@@ -167,7 +168,7 @@ class Server:
             self._clock.stop(ticking)
         self._notices.look(name, answer)
         self._notices.deliver(request)
-        return _shown(answer)
+        return _shown(answer, structured=self._names[name])
 
     def _settle(self, request: "Request") -> bool:
         """Move the toolset to the client's roots; return False if the client must call again with them."""
@@ -203,8 +204,9 @@ def _error(code: str, message: str) -> Result:
     return Result(f"{code}: {message}", None, True)
 
 
-def _shown(answer: Result) -> "Message":
+def _shown(answer: Result, *, structured: bool = False) -> "Message":
+    """Return the result of a call: its text, and for a program that has a schema its object."""
     shown = {"content": [{"type": "text", "text": clean(answer.text)}], "isError": answer.is_error}
-    if answer.structured is not None:
+    if structured and answer.structured is not None:
         shown["structuredContent"] = clean(answer.structured)
     return shown

@@ -8,6 +8,7 @@ from agent_exec.host import close_loopback
 from agent_exec.model.errors import AgentExecError, InvalidArgument, NothingConfines
 from agent_exec.places import here
 from agent_exec.requests.opening import IN_FORCE
+from agent_exec.tools.define import confined, listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -63,7 +64,9 @@ class Settings(NamedTuple):
     """The folder of jobs."""
     max_wait: float = MAX_WAIT
     until: float | None = None
-    """The default wait of `run` and `wait`; None is their own."""
+    """How long a call waits by default, in seconds; None is each tool's own default."""
+    output_schemas: bool = False
+    """True if tools have output schemas, and so answers objects beside their texts."""
 
     def with_loopback(self, name: str) -> "Settings":
         """Return the same whose boxes share this loopback network."""
@@ -122,13 +125,18 @@ def _jobs(settings: Settings) -> "Toolset":
 def _session(settings: Settings) -> "Toolset":
     from agent_exec.faces.session.definitions import MOST_POLL_MS, Terms
     from agent_exec.faces.session.tools import open_tools
+    from agent_exec.tools.retries import PATIENCE
 
     return open_tools(
         workspace=settings.roots[0],
         roots=settings.roots,
         sandbox=settings.sandbox,
         gate=settings.gate(),
-        terms=Terms(background_max_ms=min(MOST_POLL_MS, int(settings.max_wait * 1000))),
+        terms=Terms(
+            background_max_ms=min(MOST_POLL_MS, int(settings.max_wait * 1000)),
+            brief=True,
+            patience_ms=int((PATIENCE if settings.until is None else settings.until) * 1000),
+        ),
         own=settings.own,
         jobs=settings.jobs,
         longest=settings.max_wait,
@@ -173,7 +181,12 @@ TOOLSETS: "dict[str, Callable[[Settings], Toolset]]" = {
     "oneshot": _oneshot,
     "executor": _executor,
 }
-"""How each is opened; the first is the default."""
+"""How each is opened."""
+
+LEAN = "lean"
+"""The default: the tools of `LEAN_PARTS` that nothing else can stand in for."""
+LEAN_PARTS = ("session", "jobs")
+_LEFT_OUT = ("status", "list_sessions", "resize", "close_stdin", "detach")
 
 SHARES = "jobs"
 """The one that may be there together with another."""
@@ -181,9 +194,13 @@ SHARES = "jobs"
 
 def check_names(names: "Sequence[str]") -> None:
     """Refuse a name that no toolset has, and toolsets that cannot be there together."""
+    if list(names) == [LEAN]:
+        return
     for name in names:
+        if name == LEAN:
+            raise InvalidArgument(f"{LEAN} cannot be joined by others; it has tools of jobs and of session")
         if name not in TOOLSETS:
-            raise InvalidArgument(f"there is no toolset {name!r}; there are {', '.join(TOOLSETS)}")
+            raise InvalidArgument(f"there is no toolset {name!r}; there are {LEAN}, {', '.join(TOOLSETS)}")
     if len(set(names)) < len(names):
         raise InvalidArgument(f"the toolset {max(names, key=names.count)!r} is named twice; name it once")
     others = [name for name in names if name != SHARES]
@@ -204,7 +221,8 @@ class Offer:
     def __init__(self, names: "Sequence[str]", settings: Settings) -> None:
         check_names(names)
         self.name = "+".join(names)
-        self._names = tuple(names)
+        self._lean = LEAN in names
+        self._names = LEAN_PARTS if self._lean else tuple(names)
         self._settings = settings
         self.wants_roots = not settings.workspaces
         """True if the client's roots must be asked for before the first call."""
@@ -227,11 +245,21 @@ class Offer:
 
     def definitions(self) -> list[dict[str, Any]]:
         """Return the definition of each tool, in order."""
-        return [tool for part in self.parts for tool in part.definitions()]
+        tools = [tool for part in self.parts for tool in part.definitions()]
+        if self._lean:
+            tools = [tool for tool in tools if tool["name"] not in _LEFT_OUT]
+        return tools if self._settings.output_schemas else [listed(tool) for tool in tools]
 
     def call(self, name: str, arguments: dict[str, Any], call: "Call") -> "Result":
-        """Call a tool."""
-        return self._by_tool[name].call(name, arguments, call)
+        """Call a tool; the lean `list` has the sessions too."""
+        answer = self._by_tool[name].call(name, arguments, call)
+        if not self._lean or name != "list" or answer.is_error:
+            return answer
+        sessions = self._by_tool["list_sessions"].call("list_sessions", {}, call)
+        listed = (
+            f"{answer.text}\n{sessions.text}" if (sessions.structured or {}).get("sessions") else answer.text
+        )
+        return answer.replace(text=listed)
 
     def settle(self, roots: "Sequence[str]") -> None:
         """Work in the client's roots from now on, those that are folders; nothing runs yet.
@@ -270,8 +298,6 @@ def _open(names: "Sequence[str]", settings: Settings) -> "tuple[list[Toolset], d
 
 
 def _where(settings: Settings) -> str:
-    from agent_exec.faces.session.definitions import confined
-
     first, *others = settings.roots
     more = f" (or {', '.join(others)}, where that is named)" if others else ""
     return f"Commands run in the workspace {first}{more}, and nowhere else; {confined(settings.sandbox)}"

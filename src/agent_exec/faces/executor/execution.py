@@ -14,6 +14,7 @@ from agent_exec.faces.executor.result import CommandExecutionResult, CommandMeta
 from agent_exec.model.command import Command, Limits
 from agent_exec.model.errors import Broken, InvalidArgument, Missing
 from agent_exec.model.output import Head, Text, text
+from agent_exec.places import here
 from agent_exec.tools.codes import executor_code
 
 TYPE_CHECKING = False
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from agent_exec.faces.executor.config import CommandExecutorConfig
     from agent_exec.model.choices import Logger, OnOutput, Status, Stream
     from agent_exec.model.command import Outcome
+    from agent_exec.sandbox.plan.plan import Plan
+    from agent_exec.sandbox.report.guard import Guard
 
 _DEBUG = 10  # the number of that level in the standard library
 _LINES = {
@@ -158,8 +161,8 @@ class Execution:
             self._journal.write("expired", self.command)
         self._journal.write("signalled", "SIGTERM" if event == "terminate" else "SIGKILL")
 
-    def end(self, outcome: "Outcome") -> None:
-        """Take the outcome of a command that ran, however it ended."""
+    def end(self, outcome: "Outcome", guard: "Guard | None") -> None:
+        """Make the result of a command that ran, however it ended, from its outcome and what confined it."""
         duration = round(outcome.duration * 1000)
         exit_code = outcome.exit_code if outcome.signal is None else None
         status: Status = "error"
@@ -185,7 +188,14 @@ class Execution:
             code,
             outcome.signal,
             outcome.changes,
+            "" if status == "success" or guard is None else self._denied(outcome, guard.plan),
         )
+
+    def _denied(self, outcome: "Outcome", plan: "Plan") -> str:
+        from agent_exec.sandbox.report.report import denials, human
+
+        printed = f"{outcome.stdout_text}\n{outcome.stderr_text}"
+        return human(denials(plan, printed, str(self.asked.cwd or here()))) if plan.backend else ""
 
 
 def _text(data: bytes, observed: int) -> str:

@@ -122,8 +122,7 @@ class CommandExecutor:
             if (turn := execution.queue(on_limit)) is not None:
                 _wait(turn, cancelled, deadline)
             self._dispatcher.check_open()
-            outcome, _ = self._dispatcher.run(execution.begin(), cancelled, deadline - monotonic())
-            execution.end(outcome)
+            execution.end(*self._dispatcher.run(execution.begin(), cancelled, deadline - monotonic()))
         return execution.result
 
     async def execute_command_async(
@@ -147,8 +146,8 @@ class CommandExecutor:
         with execution:
             if (turn := execution.queue(on_limit)) is not None:
                 await finished(turn)
-            engine = self._dispatcher.engine
-            execution.end(await engine.arun(execution.begin(), sandbox=self._dispatcher.guard()))
+            engine, guard = self._dispatcher.engine, self._dispatcher.guard()
+            execution.end(await engine.arun(execution.begin(), sandbox=guard), guard)
         return execution.result
 
     def close(self) -> None:

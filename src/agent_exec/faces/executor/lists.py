@@ -222,6 +222,16 @@ DEFAULT_LISTS = CommandLists()
 """The lists of the contract."""
 
 
+def allowed(policy: Policy) -> str:
+    """Return the commands that the lists allow, in one line; a blank within one is a +."""
+    rules = [rule.prefix for rule in policy.rules if rule.verdict == "allow" and rule.prefix]
+    return " ".join(
+        "+".join(word if isinstance(word, str) else "/".join(word) for word in (first, *rest))
+        for one, *rest in rules
+        for first in ([one] if isinstance(one, str) else one)
+    )
+
+
 def checked(command: object, args: "Iterable[str] | None") -> "tuple[str, tuple[str, ...]]":
     """Return the command and its arguments; raise InvalidArgument unless all are text."""
     if not isinstance(command, str):

@@ -28,7 +28,8 @@ class CommandExecutionResult:
     or why it could not be started. `exit_code` is None when its time ran out
     or a signal ended it, which `signal` then names. `code` is one of the
     contract's codes when there is more to say than an exit code does.
-    `protected_changes` is what became of paths that a sandbox protects.
+    `protected_changes` is what became of paths that a sandbox protects, and
+    `denied` a line about what it refused.
     """
 
     status: "Status"
@@ -39,6 +40,7 @@ class CommandExecutionResult:
     code: str | None = None
     signal: str | None = None
     protected_changes: "tuple[Mapping[str, object], ...]" = ()
+    denied: str = ""
 
     def to_wire(self) -> "dict[str, Any]":
         """Return it in the contract's own names; `code`, `signal` and `sandbox` only if there is one."""

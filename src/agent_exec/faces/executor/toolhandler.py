@@ -10,12 +10,15 @@ from agent_exec.faces.executor.errors import (
     CommandExecutionError,
     ToolTypeError,
 )
+from agent_exec.faces.executor.lists import DEFAULT_LISTS, allowed
 from agent_exec.model.errors import AgentExecError, InvalidState
 from agent_exec.requests.folders import Workspace
+from agent_exec.sandbox.report.report import said
 from agent_exec.tools.codes import executor_code
 from agent_exec.tools.define import command_hints, define, integer, record, string, strings
-from agent_exec.tools.schema import check
-from agent_exec.tools.tool import json_result
+from agent_exec.tools.schema import check, present
+from agent_exec.tools.text import answer_text, ending, seconds
+from agent_exec.tools.tool import Result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,16 +28,13 @@ if TYPE_CHECKING:
     from agent_exec.faces.executor.executor import CommandExecutor
     from agent_exec.faces.executor.result import CommandExecutionResult
     from agent_exec.model.cancel import Cancel
+    from agent_exec.policy.policy import Policy
     from agent_exec.sandbox.profile import Profile
-    from agent_exec.tools.tool import Result
 
 TOOLS = ("execute_command",)
 MARGIN = 1.0
 """Seconds that a call may take beyond the time of its command, which may wait for a slot."""
-_ABOUT = """\
-Runs an allowed program with its arguments, to its end; no shell reads them. One that is not on the list of \
-allowed programs is refused."""
-
+_ABOUT = "Run one of these programs to its end, without a shell: {}."
 
 _RESULT = record(
     {
@@ -55,20 +55,21 @@ _RESULT = record(
 )
 
 
-def definition(*, longest_ms: float = TIMEOUT_MS, sandbox: "Profile | None" = None) -> "dict[str, Any]":
+def definition(
+    *, longest_ms: float = TIMEOUT_MS, sandbox: "Profile | None" = None, policy: "Policy" = DEFAULT_LISTS
+) -> "dict[str, Any]":
     """Return the tool: `name`, `description`, `annotations`, and `parameters` and `output_schema`.
 
-    `longest_ms` is how long a command may run; `sandbox` confines it.
+    `longest_ms` is how long a command may run; `sandbox` confines it; `policy` are the lists.
     """
     fields = {
-        "command": string("The name of the program, such as git."),
-        "args": strings('Its arguments, such as ["status", "--short"].'),
-        "timeout": integer(
-            f"End it after so many milliseconds (at most {longest_ms:.0f}, the default; more is lowered).", 0
-        ),
-        "cwd": string("Folder to run it in; by default the workspace."),
+        "command": string("The program."),
+        "args": strings("Its arguments."),
+        "timeout": integer(f"Milliseconds to live (at most {longest_ms:.0f}).", 0),
+        "cwd": string("Folder (default: the workspace)."),
     }
-    return define("execute_command", _ABOUT, fields, ("command",), _RESULT, command_hints(sandbox))
+    about = _ABOUT.format(allowed(policy))
+    return define("execute_command", about, fields, ("command",), _RESULT, command_hints(sandbox))
 
 
 _SCHEMA = definition()["parameters"]
@@ -97,7 +98,10 @@ class ToolHandler:
         self._executor = executor
         self.command_timeout_ms = milliseconds("command_timeout_ms", command_timeout_ms) or TIMEOUT_MS
         self._roots = Workspace(*roots) if roots else None
-        self._tool = definition(longest_ms=self.command_timeout_ms, sandbox=executor.config.sandbox)
+        config = executor.config
+        self._tool = definition(
+            longest_ms=self.command_timeout_ms, sandbox=config.sandbox, policy=config.policy
+        )
 
     @property
     def instructions(self) -> str:
@@ -117,21 +121,22 @@ class ToolHandler:
         longest = self.command_timeout_ms
         within, began = longest / 1000 + MARGIN, monotonic()
         try:
-            asked = check(name, self._tool["parameters"], arguments)
+            asked = check(name, self._tool["parameters"], present(self._tool["parameters"], arguments))
             if self._roots is not None:
                 asked["cwd"] = self._roots.resolve(asked.get("cwd") or ".", "cwd")
             asked["timeout"] = min(asked.get("timeout") or longest, longest)
-            result = self.handle(name, asked, call, within).to_wire()
+            done = self.handle(name, asked, call, within)
         except CommandExecutionError as error:
-            return _refused(error.code or "", f"{error.message}{_reason(error)}")
+            return _refused(error.code or "", f"{error.message}{self._reason(error)}")
         except AgentExecError as error:
             if isinstance(error, InvalidState) and monotonic() - began >= within:
                 return _refused(
                     CONCURRENT_LIMIT_EXCEEDED, "others run, and its turn did not come; try again later"
                 )
             return _refused(executor_code(error), error.message)
-        never_ran = result.get("code") == EXECUTION_FAILED and "signal" not in result
-        return json_result(result, is_error=never_ran)
+        if done.code == EXECUTION_FAILED and done.signal is None:
+            return Result(f"{done.code}: {done.error}", done.to_wire(), is_error=True)
+        return Result(_text(done), done.to_wire())
 
     def close(self) -> None:
         """End all that runs, and wait until it is gone; harmless when repeated."""
@@ -164,20 +169,30 @@ class ToolHandler:
         if tool not in TOOLS:
             known = ", ".join(TOOLS)
             raise ToolTypeError(f"Unknown tool: {tool!r}; there is {known}", TOOL_NOT_FOUND, {"tool": tool})
-        if hasattr(args, "items"):
-            args = {name: value for name, value in args.items() if value is not None}
-        asked = check(tool, _SCHEMA, args)
+        given = dict(args) if hasattr(args, "items") else args
+        asked = check(tool, _SCHEMA, present(_SCHEMA, given))
         asked["timeout"] = asked.get("timeout") or self.command_timeout_ms
         return {**asked, "on_limit": "queue"}
 
+    def _reason(self, error: CommandExecutionError) -> str:
+        """Return why a command is not allowed, and the next step."""
+        details = error.details if isinstance(error.details, dict) else {}
+        reason = details.get("reason") or details.get("error")
+        programs = allowed(self._executor.config.policy)
+        return f": {reason}; use a program that is on the list: {programs}" if reason else ""
 
-def _reason(error: CommandExecutionError) -> str:
-    """Return why a command is not allowed, and the next step."""
-    details = error.details if isinstance(error.details, dict) else {}
-    reason = details.get("reason") or details.get("error")
-    return f": {reason}; use a program that is on the list" if reason else ""
+
+def _text(done: "CommandExecutionResult") -> str:
+    """Return a result as a model reads it."""
+    status = "timed out" if done.status == "timeout" else ending(done.exit_code, done.signal)
+    return answer_text(
+        f"{status}, {seconds(done.metadata.duration_ms)}",
+        done.output,
+        done.error,
+        notes=(done.denied, said(done.protected_changes)),
+    )
 
 
 def _refused(code: str, message: str) -> "Result":
     told = {"status": "error", "output": "", "error": message, "exitCode": None, "code": code}
-    return json_result(told, is_error=True)
+    return Result(f"{code}: {message}", told, is_error=True)

@@ -5,6 +5,7 @@ import os
 from agent_exec.faces import defaults
 from agent_exec.jobs.record import STATES
 from agent_exec.tools.define import choice, command_hints, define, hints, integer, string
+from agent_exec.tools.retries import PATIENCE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,43 +17,47 @@ if TYPE_CHECKING:
 
 TOOLS = ("run", "status", "tail", "wait", "kill", "list")
 UNTIL = 10
-"""How long `run` waits by default, in seconds."""
+"""How long `run` waits for a client that shows progress, in seconds."""
+NEW = "new"
+"""The cursor that means the last answer."""
 
-_RUN = """\
-Starts a command as a durable job and watches it for a while. Answers when the command has ended, or after \
-`until` seconds; the job goes on then, even without this server. No shell reads the command: for a shell \
-line, give ["sh", "-c", LINE]."""
-
+_ABOUT = {
+    "run": "Run a command as a background job (build, test, server) that outlives this server; go on with "
+    'wait, tail, kill. A shell line is ["sh", "-c", LINE].',
+    "status": "Show all about a background job of run but its output.",
+    "tail": "Show the end of the log of a background job of run, or what is new in it.",
+    "wait": "Wait for the end of a background job of run, and show the end of its log.",
+    "kill": "End a background job of run with all its processes.",
+    "list": "List the background jobs of run, the newest first, to find one again.",
+}
 _RUN_FIELDS: "Schema" = {
     "command": {
         "type": "array",
         "items": {"type": "string", "minLength": 1},
         "minItems": 1,
-        "description": 'The program and its arguments, such as ["make", "-j8"].',
+        "description": "Program and arguments.",
     },
-    "cwd": string("Folder to run it in; by default the workspace."),
+    "cwd": string("Folder (default: the workspace)."),
     "env": {
         "type": "object",
         "additionalProperties": {"type": "string"},
-        "description": "Variables to set, by name; only their names are kept.",
+        "description": "Variables to set.",
     },
-    "timeout": integer("End the job after so many seconds (0: never, the default).", 0),
+    "timeout": integer("Seconds to live.", 0),
     "until": {},  # depends on the server
-    "stdin": string("Its input, as text; - is a dash."),
-    "stdin_file": string("A file of the workspace that is its input; not together with stdin."),
+    "stdin": string("Its input."),
+    "stdin_file": string("Or a file of input."),
 }
 _TAIL_FIELDS: "Schema" = {
-    "lines": integer(
-        f"At most so many lines of each stream ({defaults.TAIL_LINES}; since a cursor, and for 0: all).", 0
-    ),
-    "max_bytes": integer(f"At most so many bytes of each stream ({defaults.MAX_BYTES}).", 1),
-    "cursor": string("Only what came since the answer that had this cursor."),
+    "lines": integer(f"Most lines ({defaults.TAIL_LINES}; 0: all).", 0),
+    "max_bytes": integer(f"Most bytes ({defaults.MAX_BYTES}).", 1),
+    "cursor": string(f'Only what came since; "{NEW}": since the last answer.'),
 }
 _LIST_FIELDS: "Schema" = {
-    "cwd": string("Only jobs of this folder; by default those of the whole workspace."),
-    "state": choice("Only jobs in this state.", STATES),
-    "tag": string("Only jobs with this tag; ns.* is ns and all below it."),
-    "limit": integer(f"At most so many jobs ({defaults.LIST_LIMIT}; 0: all).", 0),
+    "cwd": string("Only of this folder."),
+    "state": choice("Only in this state.", STATES),
+    "tag": string("Only with this tag."),
+    "limit": integer(f"Most jobs ({defaults.LIST_LIMIT}; 0: all).", 0),
 }
 
 
@@ -65,33 +70,23 @@ def definitions(
     by default. `sandbox` confines the commands.
     """
     answers = _answers()
-    job = {"job_id": string("The id of the job, or the last 8 characters of it.") | {"minLength": 1}}
+    job = {"job_id": string("The job's ID.") | {"minLength": 1}}
     looks = hints(reads=True, repeats=True)
-
-    def until(default: float) -> "Schema":
-        most = min(default if usual is None else usual, longest)
-        bounds = f"(default {most:g}, at most {longest:g}; more is cut)"
-        return {"until": integer(f"Answer after so many seconds at the latest {bounds}.", 0)}
-
+    default = min(PATIENCE if usual is None else usual, longest)
+    until = {"until": integer(f"Seconds to wait ({default:g}, most {longest:g}).", 0)}
     told = {
-        "run": (_RUN, _RUN_FIELDS | until(UNTIL), command_hints(sandbox)),
-        "status": ("Tells all about a job but its output.", job, looks),
-        "tail": ("Shows the end of a job's output, or what came since a cursor.", job | _TAIL_FIELDS, looks),
-        "wait": (
-            "Waits for the end of a job, and shows the end of its output.",
-            job | until(defaults.WAIT),
-            looks,
-        ),
-        "kill": (
-            "Ends a job with all its processes: politely, then by force.",
-            job,
-            hints(destroys=True, repeats=True),
-        ),
-        "list": ("Lists jobs, the newest first.", _LIST_FIELDS, looks),
+        "run": (_RUN_FIELDS | until, command_hints(sandbox)),
+        "status": (job, looks),
+        "tail": (job | _TAIL_FIELDS, looks),
+        "wait": (job | until, looks),
+        "kill": (job, hints(destroys=True, repeats=True)),
+        "list": (_LIST_FIELDS, looks),
     }
     return [
-        define(name, about, fields, [*{"command", "job_id"} & fields.keys()], answers[name], dict(hints))
-        for name, (about, fields, hints) in told.items()
+        define(
+            name, _ABOUT[name], fields, [*{"command", "job_id"} & fields.keys()], answers[name], dict(hints)
+        )
+        for name, (fields, hints) in told.items()
     ]
 
 

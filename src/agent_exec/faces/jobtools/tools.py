@@ -3,11 +3,14 @@
 import os
 
 from agent_exec.faces import answers, defaults
-from agent_exec.faces.jobtools.definitions import TOOLS, UNTIL, definitions
+from agent_exec.faces.jobtools.answer import text_of
+from agent_exec.faces.jobtools.definitions import NEW, TOOLS, UNTIL, definitions
+from agent_exec.jobs.record import OVER
 from agent_exec.model.errors import AgentExecError, JobNotFound
 from agent_exec.requests.folders import Workspace
-from agent_exec.tools.schema import check
-from agent_exec.tools.tool import json_result, watch
+from agent_exec.tools.retries import PATIENCE, Retries, key_of
+from agent_exec.tools.schema import check, present
+from agent_exec.tools.tool import Result, shows_progress, watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +22,15 @@ if TYPE_CHECKING:
     from agent_exec.model.cancel import Cancel
     from agent_exec.model.choices import Stream
     from agent_exec.sandbox.profile import Profile
-    from agent_exec.tools.tool import Result
+
+_ENDING = ("exit_code", "signal", "timed_out", "reason", "message", "duration_ms")
+_SAID = "said"
+"""The key of fields that only the text has."""
+_REMEMBERED = 1000
+"""Of how many jobs it is known what was shown last."""
+_AGAIN = (
+    "the same call has started this job before, and its answer was not delivered; nothing was started again"
+)
 
 
 class JobTools:
@@ -28,7 +39,8 @@ class JobTools:
     Jobs run below the folders `roots`, in the first of them if nothing is
     said, confined by `sandbox` if there is one; those that run elsewhere are
     out of reach. No call waits longer than `longest` seconds; `usual` is how
-    long one waits that does not say.
+    long one waits that does not say, by default `PATIENCE`, and longer if the
+    client shows progress.
     """
 
     name = "jobs"
@@ -49,6 +61,8 @@ class JobTools:
         self._longest = longest
         self._usual = usual
         self._told: list[dict[str, Any]] = []
+        self._retries = Retries()
+        self._seen: dict[str, str] = {}  # the cursor of the last answer about each job
         self._tools: dict[str, Callable[[dict[str, Any], Cancel], dict[str, Any]]] = {
             "run": self._run,
             "status": lambda asked, _: self.jobs.status(self._known(asked)),
@@ -67,9 +81,8 @@ class JobTools:
     def instructions(self) -> str:
         """The text about all tools for a model."""
         return (
-            "run starts a command as a durable job and gives its job_id at once or when it has ended; wait "
-            "waits for a job, tail shows its output, kill ends it, list finds it again. Jobs outlive this "
-            f"server. No call waits longer than {self._longest:g} s: call wait again for a longer one."
+            "run starts a command as a background job, which outlives this server; wait waits for it, tail "
+            "shows its log, kill ends it, list finds it again."
         )
 
     def definitions(self) -> "list[dict[str, Any]]":
@@ -82,12 +95,17 @@ class JobTools:
         """Call a tool; what goes wrong is an answer too."""
         try:
             schema = next(tool["parameters"] for tool in self.definitions() if tool["name"] == name)
-            answer = self._tools[name](check(name, schema, arguments), call)
+            answer = self._tools[name](check(name, schema, present(schema, arguments)), call)
         except AgentExecError as error:
             answer = answers.refusal(error)
         except OSError as error:
             answer = answers.refusal(answers.of_the_system(error))
-        return json_result(answer, is_error=not answer["ok"])
+        if "cursor" in answer:
+            self._seen[answer["job_id"]] = answer["cursor"]
+            while len(self._seen) > _REMEMBERED:
+                del self._seen[next(iter(self._seen))]
+        said = answer.pop(_SAID, {})
+        return Result(text_of({**answer, **said}, self.workspaces.root), answer, not answer["ok"])
 
     def read(self, job_id: str, stream: "Stream", start: int | None, size: int) -> "Excerpt":
         """Return part of a job's output from an offset on; None returns its end."""
@@ -106,6 +124,27 @@ class JobTools:
         """Do nothing: jobs go on."""
 
     def _run(self, asked: "dict[str, Any]", call: "Cancel") -> "dict[str, Any]":
+        """Start a job, or go on with one that an equal call has started whose answer was not delivered."""
+        key = key_of("run", asked)
+        known = self._retries.find(key)
+        try:
+            if isinstance(known, str) and self.jobs.status(known)["state"] not in OVER:
+                self._begin(key, known, call)
+                patience = self._patience(asked, UNTIL, call)
+                return {
+                    **self.jobs.wait(known, seconds=patience, cancel=call),
+                    "type": "run",
+                    _SAID: {"note": _AGAIN},
+                }
+            return self._start(key, asked, call)
+        finally:
+            self._retries.answered(key, call)
+
+    def _begin(self, key: str, job_id: str, call: "Cancel") -> None:
+        self._retries.began(key, job_id, call)
+        self._watch(job_id, call)
+
+    def _start(self, key: str, asked: "dict[str, Any]", call: "Cancel") -> "dict[str, Any]":
         stdin, file = asked.get("stdin"), asked.get("stdin_file")
         cwd = self.workspaces.resolve(asked.get("cwd") or ".", "cwd")
         real, fd = (None, -1) if file is None else self._input(file)
@@ -118,27 +157,32 @@ class JobTools:
                 stdin_file=real,
                 stdin_fd=fd,
                 timeout=asked.get("timeout") or None,
-                observe=self._patience(asked, UNTIL),
+                observe=self._patience(asked, UNTIL, call),
                 sandbox=None if self._free else self._sandbox,
                 cancel=call,
-                on_begin=lambda job_id: self._watch(job_id, call),
+                on_begin=lambda job_id: self._begin(key, job_id, call),
             )
         finally:
             if fd >= 0:
                 os.close(fd)
 
     def _tail(self, asked: "dict[str, Any]", _call: "Cancel") -> "dict[str, Any]":
-        return self.jobs.tail(
-            self._known(asked),
+        job_id, cursor = self._known(asked), asked.get("cursor")
+        told = self.jobs.tail(
+            job_id,
             tail_lines=asked.get("lines"),
             max_bytes=asked.get("max_bytes", defaults.MAX_BYTES),
-            cursor=asked.get("cursor"),
+            cursor=self._seen.get(job_id) if cursor == NEW else cursor,
         )
+        if told["state"] in OVER:  # how it has ended, so that no other call is needed
+            status = self.jobs.status(job_id)
+            told[_SAID] = {name: status[name] for name in _ENDING if name in status}
+        return told
 
     def _wait(self, asked: "dict[str, Any]", call: "Cancel") -> "dict[str, Any]":
         job_id = self._known(asked)
         self._watch(job_id, call)
-        seconds = self._patience(asked, defaults.WAIT)
+        seconds = self._patience(asked, defaults.WAIT, call)
         return self.jobs.wait(job_id, seconds=seconds, cancel=call)
 
     def _kill(self, asked: "dict[str, Any]", call: "Cancel") -> "dict[str, Any]":
@@ -159,24 +203,26 @@ class JobTools:
     def _watch(self, job_id: str, call: "Cancel") -> None:
         watch(call, f"job {job_id}", lambda: self.jobs.printed(job_id))
 
-    def _patience(self, asked: "dict[str, Any]", usual: float) -> float:
-        """Return how long a call waits, at most as long as it may."""
-        default = usual if self._usual is None else self._usual
+    def _patience(self, asked: "dict[str, Any]", shown: float, call: "Cancel") -> float:
+        """Return how long a call waits: `shown` seconds by default if the client shows progress."""
+        default = self._usual
+        if default is None:
+            default = shown if shows_progress(call) else PATIENCE
         return float(min(asked.get("until", default), self._longest))
 
     def _known(self, asked: "dict[str, Any]") -> str:
         return self._reachable(asked["job_id"])
 
     def _reachable(self, job_id: str) -> str:
-        """Return the id of a job; raise JobNotFound if it does not run in the workspace."""
-        cwd = self.jobs.cwd_of(job_id)
+        """Return the whole id of a job; raise JobNotFound if it does not run in the workspace."""
+        whole, cwd = self.jobs.locate(job_id)
         if not self.workspaces.holds(cwd):
             raise JobNotFound(
                 f"job {job_id} runs in {cwd}, outside of the workspace {', '.join(self.workspaces.roots)}; "
                 "have the server started with --workspace for that folder",
                 job_id=job_id,
             )
-        return job_id
+        return whole
 
     def _input(self, file: str) -> tuple[str, int]:
         """Open a file of input, below the workspace; what a command could not read, we do not read for it.

@@ -12,15 +12,16 @@ from agent_exec.faces.oneshot.definitions import (
 from agent_exec.faces.oneshot.exec_command import EXEC_COMMAND
 from agent_exec.faces.oneshot.git_status import GIT_STATUS_SUMMARY
 from agent_exec.faces.oneshot.secure import PERMISSIONS, WRITE_SCOPES, Context, Tool, refusal
+from agent_exec.faces.oneshot.text import text_of
 from agent_exec.model.cancel import check_cancel
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.requests.dispatch import Dispatcher
 from agent_exec.requests.folders import Workspace
 from agent_exec.requests.opening import IN_FORCE
 from agent_exec.requests.shells import POSIX_SHELLS, POWERSHELLS, shell_for, shell_name
-from agent_exec.tools.define import copied, export
-from agent_exec.tools.schema import shown
-from agent_exec.tools.tool import json_result
+from agent_exec.tools.define import confined, copied, export
+from agent_exec.tools.schema import present, shown
+from agent_exec.tools.tool import Result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from agent_exec.requests.arguments import Approver, Rules
     from agent_exec.requests.gate import Gate
     from agent_exec.sandbox.profile import Profile
-    from agent_exec.tools.tool import Result
 
 ToolCatalog: "Mapping[str, Tool]" = {tool.name: tool for tool in (EXEC_COMMAND, GIT_STATUS_SUMMARY)}
 """The tools that every kit has, in their order."""
@@ -73,12 +73,9 @@ class Toolkit:
         """The text about all tools for a model."""
         context, (first, *others) = self._context, self._context.workspace.roots
         more = f" (or {', '.join(others)}, where cwd says so)" if others else ""
-        box = "full-access" if context.sandbox is None else context.sandbox.name
-        confined = "not confined" if box == "full-access" else f"confined by the sandbox profile {box}"
         return (
             f"Runs commands in the workspace {first}{more}, each to its end, for at most "
-            f"{context.longest_ms / 1000:g} s; they are {confined}. "
-            "A command that fails is no error: see exit_code."
+            f"{context.longest_ms / 1000:g} s; {confined(context.sandbox)}"
         )
 
     def exec_command(
@@ -130,8 +127,11 @@ class Toolkit:
 
     def call(self, name: str, arguments: "dict[str, Any]", call: "Cancel") -> "Result":
         """Call a tool for a server; it answers soon if the call is cancelled."""
+        tool = self._tools.get(name)
+        if tool is not None:
+            arguments = present(tool.definition["parameters"], arguments)
         answer = self.invoke(name, arguments, call)
-        return json_result(answer, is_error=answer["status"] != "success")
+        return Result(text_of(name, answer), answer, answer["status"] != "success")
 
     def close(self) -> None:
         """End what runs for calls that can be cancelled, wait until it is gone, and take no more of them."""

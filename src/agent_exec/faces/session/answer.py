@@ -6,6 +6,7 @@ transcript.
 
 from agent_exec.model.value import Value
 from agent_exec.sessions.transcript import omission
+from agent_exec.tools.text import answer_text, seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Answer(Value):
     were too much to hold; the range that was `cut` out to fit into the budget, and whether that
     range is exact; which of these were `dropped`, and cannot be read any more; the number `of` the
     session; `notes`; its two `streams` apart; the `cursor` behind the last byte seen; the `changes`
-    of paths that the sandbox protects, each reported once.
+    of paths that the sandbox protects, each reported once. `brief` is about the text.
     """
 
     output: str
@@ -55,9 +56,12 @@ class Answer(Value):
     streams: dict[str, str] | None = None
     cursor: int | None = None
     changes: "Sequence[Mapping[str, object]]" = ()
+    brief: bool = False
 
     def text(self) -> str:
         """Return the answer as a model reads it."""
+        if self.brief:
+            return self._brief()
         lines = [f"Chunk ID: {self.chunk_id}"] if self.chunk_id else []
         lines.append(f"Wall time: {self.wall_time_seconds:.4f} seconds")
         if self.exit_code is not None:
@@ -74,6 +78,24 @@ class Answer(Value):
         lines += ["Output:", self.streams.get("stdout", "")]
         errors = self.streams.get("stderr", "")
         return "\n".join([*lines, "Standard error:", errors] if errors else lines)
+
+    def _brief(self) -> str:
+        """Return the text with the lines of the contract, in its order, that say something."""
+        status = f"Wall time: {seconds(self.wall_time_seconds * 1000)}"
+        if self.exit_code is not None:
+            status += f", exit code {self.exit_code}"
+        if self.session_id is not None:
+            status += f", session ID {self.session_id} {'waits for input' if self.awaiting_input else 'runs'}"
+        streams = {"stdout": self.output} if self.streams is None else self.streams
+        left_out = [_call(**one) for one in self._located()] + [gone(*one) for one in self.dropped]
+        return answer_text(
+            status,
+            streams.get("stdout", ""),
+            streams.get("stderr", ""),
+            notes=(f"Note: {note}" for note in self._state_notes()),
+            left_out=left_out,
+            heading="Output:",
+        )
 
     def structured(self) -> "dict[str, Any]":
         """Return the answer as an object of JSON: the contract's fields, then those of ours that are set."""
@@ -107,6 +129,14 @@ class Answer(Value):
         return [of | {"from": start, "to": end} | inexact for start, end in _without(ranges, self.dropped)]
 
     def _all_notes(self) -> list[str]:
+        notes = self._state_notes()
+        notes += [
+            f"bytes {start} to {end} of the output are not shown; read_output can give them"
+            for start, end in _without(self.omitted, self.dropped)
+        ]
+        return notes + [gone(start, end) for start, end in self.dropped]
+
+    def _state_notes(self) -> list[str]:
         notes = list(self.notes)
         if self.changes:
             from agent_exec.sandbox.report.report import said
@@ -118,11 +148,7 @@ class Answer(Value):
             notes.append("the command was ended because its time was over")
         if self.signal is not None:
             notes.append(f"the command was ended by {self.signal}")
-        notes += [
-            f"bytes {start} to {end} of the output are not shown; read_output can give them"
-            for start, end in _without(self.omitted, self.dropped)
-        ]
-        return notes + [gone(start, end) for start, end in self.dropped]
+        return notes
 
 
 def fit(
@@ -166,6 +192,13 @@ def fit(
         notes = [cut_middle(note, room // BYTES_A_TOKEN // 4) for note in bare.notes[:1]]
         return bare.replace(notes=notes)
     return cut(left // BYTES_A_TOKEN // (1 if bare.streams is None else 2), brief=brief)
+
+
+def _call(session_id: int | None = None, exact: bool = True, **place: int) -> str:
+    """Return what is left out of an answer, and the call that shows it."""
+    start, end = place["from"], place["to"]
+    shows = f"read_output session_id={session_id} from={start} max_bytes={end - start} shows them"
+    return f"{'bytes' if exact else 'some of the bytes'} {start} to {end} are left out; {shows}"
 
 
 def gone(start: int, end: int) -> str:

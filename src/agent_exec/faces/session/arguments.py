@@ -22,7 +22,7 @@ from agent_exec.faces.session.failures import ToolFailure, failure
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.value import Value
 from agent_exec.sessions.session import NOTHING, Wanted
-from agent_exec.tools.schema import Wording, check, shown
+from agent_exec.tools.schema import Wording, check, present, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ class ExecArguments(Value):
     shell: str | None = None
     login: bool = True
     tty: bool = False
+    input: tuple[str, ...] = ()
     yield_seconds: float = YIELD_MS / 1000
     max_output_tokens: int = MAX_OUTPUT_TOKENS
     sandbox_permissions: str = PERMISSIONS[0]
@@ -105,17 +106,23 @@ class WriteArguments(Value):
         return translate(self.chars, application)
 
 
-def parse_exec(arguments: object, terms: "Terms" = USUAL) -> ExecArguments:
-    """Return the arguments of exec_command; raise a ToolFailure that says what is wrong with them."""
+def parse_exec(arguments: object, terms: "Terms" = USUAL, *, patient: bool = True) -> ExecArguments:
+    """Return the arguments of exec_command; raise a ToolFailure that says what is wrong with them.
+
+    A client that is not `patient` gets an answer within the time of the terms by default.
+    """
     given = parse("exec_command", arguments, () if terms.request_rule else ("prefix_rule",))
     permissions = given.get("sandbox_permissions")
+    typed = _typed(given)
+    usual = YIELD_MS if patient or terms.patience_ms is None else terms.patience_ms
     parsed = ExecArguments(
         cmd=given["cmd"],
         workdir=given.get("workdir") or None,
         shell=given.get("shell") or None,
         login=given.get("login", terms.allow_login),
-        tty=given.get("tty", False),
-        yield_seconds=_clamped(given.get("yield_time_ms", YIELD_MS), LEAST_YIELD_MS, MOST_YIELD_MS),
+        tty=given.get("tty", bool(typed)),
+        input=typed,
+        yield_seconds=_clamped(given.get("yield_time_ms", usual), LEAST_YIELD_MS, MOST_YIELD_MS),
         max_output_tokens=_tokens(given, terms),
         sandbox_permissions=permissions or PERMISSIONS[0],
         justification=given.get("justification") or None,
@@ -138,17 +145,25 @@ def parse_exec(arguments: object, terms: "Terms" = USUAL) -> ExecArguments:
     check_size(parsed.rows, parsed.columns)
     if parsed.separate_streams and parsed.tty:
         raise ToolFailure("a terminal has one stream; set `tty` or `separate_streams`, not both")
+    if parsed.input and not parsed.tty:
+        raise ToolFailure("only a terminal can be typed on; set `tty` to true, or leave `input` out")
     if parsed.render == "screen" and not parsed.tty:
         raise ToolFailure('only a terminal has a screen; set `tty` to true, or leave `render` at "text"')
     return parsed
 
 
-def parse_write(arguments: object, terms: "Terms" = USUAL) -> WriteArguments:
-    """Return the arguments of write_stdin; without `chars` it is a poll, and waits longer."""
+def parse_write(arguments: object, terms: "Terms" = USUAL, *, patient: bool = True) -> WriteArguments:
+    """Return the arguments of write_stdin; without `chars` it is a poll, and waits longer.
+
+    A client that is not `patient` gets an answer within the time of the terms by default.
+    """
     given = parse("write_stdin", arguments)
     chars = given.get("chars", "")
-    waited = max(given.get("yield_time_ms", WRITE_YIELD_MS), LEAST_YIELD_MS)
+    usual = WRITE_YIELD_MS if terms.patience_ms is None else terms.patience_ms
+    waited = max(given.get("yield_time_ms", usual), LEAST_YIELD_MS)
     least, most = (LEAST_YIELD_MS, MOST_YIELD_MS) if chars else (LEAST_POLL_MS, terms.background_max_ms)
+    if "yield_time_ms" not in given and terms.patience_ms is not None and not patient:
+        least = LEAST_YIELD_MS
     parsed = WriteArguments(
         session_id=given["session_id"],
         chars=chars,
@@ -189,14 +204,7 @@ def parse(tool: str, arguments: object, ignored: "Sequence[str]" = ()) -> "dict[
     """Return the fields of a call, valid by the tool's schema; null is the same as absent."""
     schema = _SCHEMAS[tool]
     fields = _loaded(arguments) if isinstance(arguments, str | bytes) else arguments
-    if fields is None:
-        fields = {}
-    elif isinstance(fields, dict):
-        fields = {
-            name: value
-            for name, value in fields.items()
-            if name not in schema["properties"] or (value is not None and name not in ignored)
-        }
+    fields = present(schema, {} if fields is None else fields, ignored)
     return check(tool, schema, fields, _WORDING)
 
 
@@ -209,6 +217,22 @@ def _loaded(text: str | bytes) -> object:
         return load(written.strip()) if written.strip() else {}
     except (ValueError, RecursionError) as error:
         raise failure("misread", problem=f"expected an object of JSON; {error}") from None
+
+
+def _typed(given: "dict[str, Any]") -> tuple[str, ...]:
+    """Return what is to be typed, one text for each time that the program waits for input."""
+    value = given.get("input", [])
+    texts = value if isinstance(value, list | tuple) else [value]
+    for text in texts:
+        if not isinstance(text, str):
+            raise _misread(f"`input` must be a string or an array of strings; got {shown(text)}", "input")
+        try:
+            text.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError as error:
+            raise _misread(
+                f"`input` has half of a surrogate pair at character {error.start}", "input"
+            ) from None
+    return tuple(text for text in texts if text)
 
 
 def _clamped(milliseconds: int, least: int, most: int) -> float:

@@ -7,6 +7,7 @@ from agent_exec.tools.define import (
     boolean,
     choice,
     command_hints,
+    confined,
     define,
     hints,
     integer,
@@ -34,38 +35,35 @@ LARGEST_SIDE, MOST_CELLS = 2_000, 250_000
 LONGEST_MS = int(LONGEST * 1000)
 
 PERMISSIONS = ("use_default", "require_escalated")
+ASKING = ("sandbox_permissions", "justification", "prefix_rule")
+"""Fields that need a person who can be asked."""
 RENDERS = ("text", "screen", "raw")
 
 _EXEC = """\
-Runs a command in a shell. Answers when it ends, when it waits for input, or after yield_time_ms; \
-if it still runs then, the answer has a session ID for write_stdin and the other tools. \
-Set tty for programs that talk to a terminal."""
+Run a shell command: build, test, server, REPL or other terminal program. Answers at its end, when it waits \
+for input, or after yield_time_ms ({yield_ms}); what still runs has a session ID for write_stdin."""
 
 _WRITE = """\
-Types into a running session and answers with what it printed since; without chars it only waits for more. \
-In a tty, \\u0003 is Ctrl-C and \\u0004 is Ctrl-D; without one, exactly \\u0003 interrupts."""
+Type into a REPL, terminal program or server that exec_command started, and read its answer; without chars, \
+wait for more of its log. \\u0003 is Ctrl-C, \\u0004 Ctrl-D."""
 
-_READ = "Reads any part of what a session has printed, also after its end; consumes nothing."
-_LIST = "Lists the sessions: running ones, and ended ones that can be read."
-_KILL = "Ends a session with all processes that it started: politely, then by force."
-_RESIZE = "Changes the size of a session's terminal."
-_CLOSE = "Ends the input of a session, as Ctrl-D does, so that a program that reads to the end can go on."
-
-_DETACH = """\
-Makes a durable job of a running session: it goes on even when this server ends, and takes no more input. \
-The answer has a job ID; `agent-exec tail`, `wait` and `kill` with it go on from there."""
+_READ = "Read any part of the log of a session of exec_command again, also after its end."
+_LIST = "List the sessions of exec_command, running and ended."
+_KILL = "End a session of exec_command with all its processes."
+_RESIZE = "Change the size of the terminal of a session."
+_CLOSE = "End the input of a session, as Ctrl-D does."
+_DETACH = (
+    "Make a running session a background job, without input, that outlives this server; see tail, wait, kill."
+)
 
 _PATCH = """\
-Changes files by a patch, all of them or none. The patch goes from `*** Begin Patch` to `*** End Patch`; \
-in between: `*** Add File: PATH` and lines that begin with +; `*** Delete File: PATH`; \
-`*** Update File: PATH` (then perhaps `*** Move to: PATH`) and for each place `@@`, perhaps with a line \
-above it that tells where, and lines that begin with a space (unchanged), - (old) or + (new)."""
+Edit files, all or none, by `*** Begin Patch`, hunks, `*** End Patch`. A hunk: `*** Add File: PATH` and + \
+lines; `*** Delete File: PATH`; or `*** Update File: PATH` (`*** Move to: PATH`), `@@ LINE ABOVE` and \
+lines that begin with space, - or +."""
 
 _ALL = """\
-exec_command runs a shell command and answers when it ends, when it waits for input, or after yield_time_ms; \
-what still runs has a session id. write_stdin types into a session started with tty=true, or waits for it if \
-chars is empty. read_output reads any part of a session's output again; list_sessions and kill_session see \
-to what runs."""
+exec_command runs a shell command; what still runs then has a session ID: write_stdin types into it or waits \
+for it, read_output shows its log again, kill_session ends it."""
 
 
 class Terms(Value):
@@ -75,6 +73,8 @@ class Terms(Value):
     user agrees that a login environment is taken once and used again (see `shelling`).
     `request_rule`: a model may propose a rule. `background_max_ms`: how long an empty write_stdin
     may wait. `max_output_tokens`: how much is shown by default, and `most_output_tokens` at most.
+    `brief`: texts have only what says something. `patience_ms`: how long a call waits by default if
+    its client does not show progress; a call that was cut off is gone on with by an equal one then.
     """
 
     allow_login: bool = True
@@ -83,11 +83,13 @@ class Terms(Value):
     background_max_ms: int = MOST_POLL_MS
     max_output_tokens: int = MAX_OUTPUT_TOKENS
     most_output_tokens: int | None = None
+    brief: bool = False
+    patience_ms: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("background_max_ms", "max_output_tokens", "most_output_tokens"):
+        for name in ("background_max_ms", "max_output_tokens", "most_output_tokens", "patience_ms"):
             count = getattr(self, name)
-            if name == "most_output_tokens" and count is None:
+            if name in ("most_output_tokens", "patience_ms") and count is None:
                 continue
             if isinstance(count, bool) or not isinstance(count, int) or count < 0:
                 raise InvalidArgument(f"{name} must be a whole number, 0 or more; got {count!r}")
@@ -106,7 +108,7 @@ def definitions(
     """
     reading, commands = hints(reads=True, repeats=True), command_hints(sandbox)
     tools = [
-        define("exec_command", _EXEC, _exec(terms), ("cmd",), _answer(), commands),
+        define("exec_command", _about(_EXEC, terms), _exec(terms), ("cmd",), _answer(), commands),
         define("write_stdin", _WRITE, _write(terms), ("session_id",), _answer(), dict(commands)),
         define("read_output", _READ, _read(), ("session_id",), _transcript(), reading),
         define("list_sessions", _LIST, {}, (), _list(), dict(reading)),
@@ -120,37 +122,34 @@ def definitions(
     return {tool["name"]: tool for tool in tools}
 
 
+def _about(text: str, terms: Terms) -> str:
+    return text.format(yield_ms=terms.patience_ms or YIELD_MS)
+
+
 def _exec(terms: Terms) -> "Schema":
     fields = {
-        "cmd": string("The command, as it would be typed into the shell."),
-        "workdir": string("Folder to run it in; by default the workspace."),
-        "shell": string(
-            "Which shell reads it: bash, zsh, sh, pwsh, powershell or cmd; by default the user's."
-        ),
-        "login": boolean("Let the shell read the user's profile (default true)."),
-        "tty": boolean("Give it a terminal and keep its input open (default false: no input)."),
+        "cmd": string("The shell command."),
+        "workdir": string("Folder (default: the workspace)."),
+        "shell": string("bash, zsh, sh, pwsh, powershell or cmd."),
+        "login": boolean("Read the user's profile (default true)."),
+        "tty": boolean("Give it a terminal and input."),
+        "input": {**_texts(), "description": "Type these, one each time it waits for input; needs \\n."},
         "yield_time_ms": integer(
-            f"How long to wait for it (default {YIELD_MS}; from {LEAST_YIELD_MS} to {MOST_YIELD_MS}).",
+            f"How long to wait (default {terms.patience_ms or YIELD_MS}; "
+            f"from {LEAST_YIELD_MS} to {MOST_YIELD_MS}).",
             0,
         ),
         "max_output_tokens": _tokens(terms),
-        "sandbox_permissions": choice(
-            "require_escalated asks the user to run it outside of the sandbox.", PERMISSIONS
-        ),
-        "justification": string(
-            "With sandbox_permissions: one short question to the user that says why it is needed."
-        ),
-        "prefix_rule": strings(
-            "First words of the command that the user may allow for good, such as "
-            '["npm", "install"], no wider than needed; in the sandbox, never out of it.'
-        ),
+        "sandbox_permissions": choice("require_escalated asks the user for no sandbox.", PERMISSIONS),
+        "justification": string("With require_escalated: why, as a question to the user."),
+        "prefix_rule": strings("First words of a rule that the user may allow for good."),
         "wait_for": _conditions(),
         "render": _render("text"),
-        "timeout_ms": integer("End the command after so long; by default never.", 1, LONGEST_MS),
-        "idle_timeout_ms": integer("End the command when it has printed nothing for so long.", 1, LONGEST_MS),
-        "separate_streams": boolean("Tell stdout and stderr apart; not with tty (default false)."),
-        "rows": _side(f"Rows of the terminal (default {ROWS})."),
-        "columns": _side(f"Columns of the terminal (default {COLUMNS})."),
+        "timeout_ms": integer("End it after this time.", 1, LONGEST_MS),
+        "idle_timeout_ms": integer("End it when silent for this time.", 1, LONGEST_MS),
+        "separate_streams": boolean("Show stderr apart; not with tty."),
+        "rows": _side("Rows."),
+        "columns": _side("Columns."),
     }
     if not terms.allow_login:
         del fields["login"]
@@ -160,26 +159,27 @@ def _exec(terms: Terms) -> "Schema":
 
 
 def _write(terms: Terms) -> "Schema":
+    usual = terms.patience_ms or WRITE_YIELD_MS
     return {
         "session_id": _session(),
-        "chars": string("What to type, as it is; a line needs its \\n. Empty to wait only."),
+        "chars": string("What to type; end a line by \\n."),
         "yield_time_ms": integer(
-            f"How long to wait (default {WRITE_YIELD_MS}; from {LEAST_YIELD_MS} to {MOST_YIELD_MS}, "
-            f"without chars from {LEAST_POLL_MS} to {terms.background_max_ms}).",
+            f"How long to wait (default {usual}; without chars from {LEAST_POLL_MS} "
+            f"to {terms.background_max_ms}).",
             0,
         ),
         "max_output_tokens": _tokens(terms),
-        "wait_for": _conditions(),
+        "wait_for": _conditions(brief=True),
         "render": _render("as the session was started"),
-        "keys": boolean("Read names in chars as keys: <C-c> <Up> <Enter> <F5>; <lt> is < (default false)."),
+        "keys": boolean("Read <C-c> <Up> <F5> in chars as keys."),
     }
 
 
 def _read() -> "Schema":
     return {
         "session_id": _session(),
-        "from": integer("Offset of the first byte (default 0).", 0),
-        "max_bytes": integer(f"How many bytes at most (default {MAX_BYTES}, at most {MOST_BYTES}).", 1),
+        "from": integer("First byte (default 0).", 0),
+        "max_bytes": integer(f"Most bytes (default {MAX_BYTES}).", 1),
     }
 
 
@@ -192,7 +192,7 @@ def _resize() -> "Schema":
 
 
 def _patch() -> "Schema":
-    return {"input": string("The whole patch."), "workdir": string("Folder that its paths start from.")}
+    return {"input": string("The patch."), "workdir": string("Folder of its paths.")}
 
 
 def _side(description: str) -> "Schema":
@@ -200,30 +200,27 @@ def _side(description: str) -> "Schema":
 
 
 def _session() -> "Schema":
-    return integer("The session ID from exec_command.", 0)
+    return integer("Session ID.", 0)
 
 
 def _tokens(terms: Terms) -> "Schema":
-    return integer(
-        f"How much output to show, in tokens (default {terms.max_output_tokens}); the middle of more is cut.",
-        0,
+    return integer(f"Most tokens of output (default {terms.max_output_tokens}).", 0)
+
+
+def _texts() -> "Schema":
+    return {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+
+
+def _conditions(*, brief: bool = False) -> "Schema":
+    words = (
+        "exit, output, idle:MS, match:REGEX, port:N (on this machine or in the network that commands share)"
     )
-
-
-def _conditions() -> "Schema":
-    return {
-        "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
-        "description": "Answer earlier, as soon as one of these holds: exit, output (anything new), "
-        "idle:MS (quiet for so long), match:REGEX (in the new output), port:N (something listens there, on "
-        "this machine or in the network that commands share).",
-    }
+    said = "See exec_command." if brief else f"Answer once one holds: {words}."
+    return {**_texts(), "description": said}
 
 
 def _render(default: str) -> "Schema":
-    return choice(
-        f"text: readable lines; screen: what the terminal shows now; raw: every byte (default: {default}).",
-        RENDERS,
-    )
+    return choice(f"screen: what the terminal shows; raw: all bytes (default: {default}).", RENDERS)
 
 
 def _range() -> "Schema":
@@ -324,27 +321,3 @@ def _patched() -> "Schema":
 def instructions(workspace: str, sandbox: "Profile | None", *, escalates: bool) -> str:
     """Return the text about all tools; `escalates` says that a command can be let out of the sandbox."""
     return f"{_ALL} Commands start in the workspace {workspace}; {confined(sandbox, escalates=escalates)}"
-
-
-def confined(sandbox: "Profile | None", *, escalates: bool = False) -> str:
-    """Return what commands are kept from."""
-    if sandbox is None:
-        return "they are not confined."
-    if sandbox.name == "full-access":
-        return "they are not confined: the sandbox profile is full-access."
-    said = [f"they are confined by the sandbox profile {sandbox.name}."]
-    if sandbox.name == "workspace-write" and sandbox.roots:
-        said.append(f"They may write to {', '.join(sandbox.roots)}, but not to any .git.")
-    else:
-        said.append("They may write nothing but temporary files.")
-    if isinstance(sandbox.net, str):
-        said.append(f"The network is {sandbox.net}.")
-    else:
-        said.append(f"Of the network, they reach only {', '.join(sandbox.net)}.")
-    if sandbox.network:
-        said.append("A server that one command starts is reached by the next, at 127.0.0.1.")
-    elif sandbox.network is not None:
-        said.append("Each command has a loopback of its own: start a server and use it in one command.")
-    if escalates:
-        said.append("Where a tool takes sandbox_permissions, require_escalated asks the user to let it out.")
-    return " ".join(said)

@@ -11,8 +11,9 @@ from agent_exec.model.errors import AgentExecError, ApprovalRequired, CommandDen
 from agent_exec.model.output import Head
 from agent_exec.requests import shells, variables
 from agent_exec.requests.folders import Workspace
-from agent_exec.sessions.session import Session
+from agent_exec.sessions.session import NOTHING, Session
 from agent_exec.sessions.transcript import Taken, Transcript
+from agent_exec.tools.retries import Retries
 from agent_exec.tools.tool import watch
 
 TYPE_CHECKING = False
@@ -33,6 +34,9 @@ _REJECTED = 'CreateProcess { message: "Rejected(\\"rejected by user\\")" }'
 _LOOKS = ("read_output", "record", "picture")
 _LAST_SEEN = 4000
 _MOST_SHELLS = 100
+_AGAIN = (
+    "the same call has started this session before, and its answer was not delivered; nothing was started"
+)
 
 
 class Sessions:
@@ -68,9 +72,18 @@ class Sessions:
         self._environ = dict(os.environ)
         self._engine = dispatcher.engine
         self._login: dict[shells.Shell, dict[str, str]] = {}
+        self._retries = Retries()
 
     def execute(self, asked: ExecArguments, cancelled: "Cancel | None" = None) -> Answer:
-        """Run a command; answer when it has ended, when there is something to say, or when time is up."""
+        """Run a command; answer when it has ended, when there is something to say, or when time is up.
+
+        A session that an equal call has started, whose answer was not delivered, is gone on with.
+        """
+        key = "" if cancelled is None or self.terms.patience_ms is None else repr(asked)
+        known = self._retries.find(key)
+        if isinstance(known, Session) and not known.ended and not known.job:
+            rest = asked.replace(input=())
+            return self._exchange(known, rest, monotonic(), cancelled, key=key, notes=[_AGAIN])
         shell = self._shell(asked.shell)
         argv = shells.argv(shell, asked.cmd, asked.login)
         cwd = self._folder(asked.workdir)
@@ -92,7 +105,7 @@ class Sessions:
         except BaseException:
             self.registry.free(number)
             raise
-        return self._exchange(session, asked, began, cancelled)
+        return self._exchange(session, asked, began, cancelled, key=key)
 
     def write(self, asked: WriteArguments, cancelled: "Cancel | None" = None) -> Answer:
         """Type into a session, or only look at it; answer as `execute` does."""
@@ -191,6 +204,8 @@ class Sessions:
             text = self.patch(found.patch, found.directory(cwd)).text
         except PatchError as error:
             raise ToolFailure(error.message) from None
+        if self.terms.brief:
+            return Answer(text, wall_time_seconds=0.0, exit_code=0, brief=True)
         return Answer(f"Exit code: 0\nWall time: 0 seconds\nOutput:\n{text}", wall_time_seconds=0.0)
 
     def _let_out(self, asked: ExecArguments, shell: shells.Shell, argv: "list[str]", cwd: str) -> None:
@@ -291,9 +306,17 @@ class Sessions:
         asked: ExecArguments | WriteArguments,
         began: float,
         cancelled: "Cancel | None",
+        *,
+        key: str = "",
+        notes: "Sequence[str]" = (),
     ) -> Answer:
-        """Type and wait, in turn with other calls for this session, and answer with what is new."""
+        """Type and wait, in turn with other calls for this session, and answer with what is new.
+
+        `key` is that of a call which may be repeated if its answer is not delivered.
+        """
         first = isinstance(asked, ExecArguments)
+        if key and cancelled is not None:
+            self._retries.began(key, session, cancelled)
         aborted = "aborted_exec" if first else "aborted_write"
         if not session.take_turn(self._longest, cancelled):
             if cancelled is None or not cancelled.is_set():
@@ -306,6 +329,8 @@ class Sessions:
             seconds = (
                 asked.yield_seconds if self._longest is None else min(asked.yield_seconds, self._longest)
             )
+            if isinstance(asked, ExecArguments) and asked.input:
+                notes = [*notes, *_answer_prompts(session, asked.input, began + seconds, cancelled)]
             ending = session.wait(began + seconds - monotonic(), asked.wait_for, cancelled)
             if cancelled is not None and cancelled.is_set() and ending.cause == "deadline":
                 raise failure(aborted, seconds=monotonic() - began)  # the output is left for the next answer
@@ -314,8 +339,10 @@ class Sessions:
                 raise failure("detached", session_id=session.number, job_id=session.job, tool=tool)
             if session.error is not None:
                 raise self._broken(session)
-            return self._answer(session, asked, ending, began)
+            return self._answer(session, asked, ending, began, notes)
         finally:
+            if key and cancelled is not None:
+                self._retries.answered(key, cancelled)
             session.leave()
             session.give_turn()
 
@@ -340,7 +367,12 @@ class Sessions:
         return failure("process_failed", tool="write_stdin", problem=str(session.error))
 
     def _answer(
-        self, session: Session, asked: ExecArguments | WriteArguments, ending: "Ending", began: float
+        self,
+        session: Session,
+        asked: ExecArguments | WriteArguments,
+        ending: "Ending",
+        began: float,
+        notes: "Sequence[str]",
     ) -> Answer:
         """Take what is new, and retire the session if it has ended."""
         outcome = session.outcome  # before the output: what comes in between is for the next answer
@@ -352,10 +384,10 @@ class Sessions:
             start, data = session.read(max(0, session.transcript.total - _LAST_SEEN), _LAST_SEEN)
             text, render = session.view.again(data), None
             covered = Taken(start, start + len(data), data, 0, b"")
-        state: dict[str, Any] = {"session_id": session.number}
+        state: dict[str, Any] = {"session_id": session.number, "notes": list(notes)}
         if outcome is not None:
             state = {"exit_code": outcome.exit_code, "signal": outcome.signal, "timed_out": outcome.timed_out}
-            state["notes"] = self._notes(session, text, outcome.exit_code, again=again)
+            state["notes"] = [*notes, *self._notes(session, text, outcome.exit_code, again=again)]
             session.seen_to_end = True
             self.registry.retire(session)
         elif ending.cause == "input":
@@ -371,6 +403,7 @@ class Sessions:
             streams=session.take_streams(final=outcome is not None),
             cursor=taken.end,
             changes=session.changes(),
+            brief=self.terms.brief,
             **state,
         )
         exact = session.view.is_exact(render)
@@ -388,3 +421,17 @@ class Sessions:
             found = denials(session.guard.plan, text, str(session.command.cwd))
             notes += [human(found)] if found else []
         return notes
+
+
+def _answer_prompts(
+    session: Session, texts: "Sequence[str]", deadline: float, cancelled: "Cancel | None"
+) -> list[str]:
+    """Type each text when the program waits for input; return a note if some could not be typed."""
+    for place, text in enumerate(texts):
+        if session.wait(deadline - monotonic(), NOTHING, cancelled).cause != "input":
+            return [f"{len(texts) - place} of {len(texts)} inputs were not typed; it did not wait for them"]
+        try:
+            session.type(text.encode("utf-8", "surrogateescape"), attentive=True)
+        except InputClosed:  # it has ended meanwhile
+            return [f"{len(texts) - place} of {len(texts)} inputs were not typed; it has ended"]
+    return []

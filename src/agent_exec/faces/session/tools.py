@@ -12,7 +12,7 @@ from agent_exec.faces.session.arguments import (
     parse_read,
     parse_write,
 )
-from agent_exec.faces.session.definitions import USUAL, definitions, instructions
+from agent_exec.faces.session.definitions import ASKING, USUAL, definitions, instructions
 from agent_exec.faces.session.failures import ToolFailure, failure
 from agent_exec.faces.session.running import Sessions
 from agent_exec.faces.session.storage import Storage
@@ -25,7 +25,7 @@ from agent_exec.places import here
 from agent_exec.requests.dispatch import Dispatcher
 from agent_exec.requests.opening import IN_FORCE
 from agent_exec.sessions.registry import Registry
-from agent_exec.tools.tool import Call, Result
+from agent_exec.tools.tool import Call, Result, shows_progress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,11 +64,15 @@ class SessionTools:
 
     def definitions(self) -> "list[dict[str, Any]]":
         """Return the definition of each tool."""
+        escalates = self.sessions.can_escalate
         told = definitions(
             self.sessions.terms,
-            sandbox=None if self.sessions.can_escalate else self.sessions.sandbox,
+            sandbox=None if escalates else self.sessions.sandbox,
             detaches=self.sessions.jobs is not None,
         )
+        if self.sessions.terms.brief and not escalates:  # they would be refused
+            for name in ASKING:
+                told["exec_command"]["parameters"]["properties"].pop(name, None)
         return list(told.values())
 
     @property
@@ -130,10 +134,12 @@ class SessionTools:
         self.close()
 
     def _exec(self, given: object, cancelled: "Cancel | None") -> Result:
-        return _result(self.sessions.execute(parse_exec(given, self.sessions.terms), cancelled))
+        asked = parse_exec(given, self.sessions.terms, patient=shows_progress(cancelled))
+        return _result(self.sessions.execute(asked, cancelled))
 
     def _write(self, given: object, cancelled: "Cancel | None") -> Result:
-        return _result(self.sessions.write(parse_write(given, self.sessions.terms), cancelled))
+        asked = parse_write(given, self.sessions.terms, patient=shows_progress(cancelled))
+        return _result(self.sessions.write(asked, cancelled))
 
     def _kill(self, given: object, cancelled: "Cancel | None") -> Result:
         return _result(self.sessions.kill(parse_id(given), cancelled))
