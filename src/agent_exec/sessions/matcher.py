@@ -3,6 +3,7 @@
 import sys
 from _thread import RLock
 from collections import deque
+from time import monotonic, sleep
 
 from agent_exec.model.command import Command
 from agent_exec.model.output import Head
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from agent_exec.engine.engine import Engine
     from agent_exec.model.choices import Stream
 
+_PAUSE = 0.002
 _AHEAD = 1 << 20
 """How many bytes may be on their way to the matching process."""
 
@@ -23,23 +25,40 @@ _MOST_WAITING = 1 << 22
 _PROGRAM = """
 import os, re, sys
 patterns = [re.compile(os.fsencode(word)) for word in sys.argv[1:]]
-text = b""
+text, total = b"", 0
 while data := os.read(0, 1 << 16):
-    text = (text + data)[-(1 << 17):]
-    if any(pattern.search(text) for pattern in patterns):
-        os.write(1, b"found")
+    text, total = (text + data)[-(1 << 17):], total + len(data)
+    found = [match.start() for pattern in patterns if (match := pattern.search(text))]
+    if found:
+        os.write(1, b"found %d " % (total - len(text) + min(found)))
         break
     os.write(1, b"%d " % len(data))
 """
 
 
 class Matcher:
-    """Looks for patterns in what it is fed, and calls `found` when one of them is there; to be closed."""
+    """Looks for patterns in what it is fed, and calls `found` when one of them is there; to be closed.
 
-    __slots__ = ("_ahead", "_found", "_heard", "_late", "_lock", "_run", "_waiting", "matched")
+    `place` is how many bytes came before the match; None if there is none yet, or too much came too fast.
+    """
+
+    __slots__ = (
+        "_ahead",
+        "_found",
+        "_heard",
+        "_late",
+        "_lock",
+        "_run",
+        "_skipped",
+        "_waiting",
+        "matched",
+        "place",
+    )
 
     def __init__(self, engine: "Engine", regexes: "Sequence[str]", found: "Callable[[], object]") -> None:
         self.matched = False
+        self.place: int | None = None
+        self._skipped = False
         self._found = found
         self._lock = RLock()
         self._late: deque[bytes] = deque()
@@ -65,6 +84,7 @@ class Matcher:
             self._waiting += len(data)
             while self._waiting > _MOST_WAITING and len(self._late) > 1:
                 self._waiting -= len(self._late.popleft())
+                self._skipped = True
             self._send()
 
     def _send(self) -> None:
@@ -75,6 +95,12 @@ class Matcher:
             self._ahead += len(data)
             self._run.write(data)
 
+    def finish(self, seconds: float) -> None:
+        """Wait, at most so long, until all that it was fed has been looked at."""
+        deadline = monotonic() + seconds
+        while (self._late or self._ahead) and not (self.matched or self._run.done) and monotonic() < deadline:
+            sleep(_PAUSE)
+
     def close(self) -> None:
         """Look no further, and wait until nothing of it is left."""
         self._run.kill()
@@ -84,9 +110,15 @@ class Matcher:
         if stream == "stderr":
             return
         *done, self._heard = (self._heard + chunk).split(b" ")
+        if b"found" in done:
+            place = done[done.index(b"found") + 1 :]
+            if not place:  # it comes with the next chunk
+                self._heard = b"found " + self._heard
+                return
+            self.place = None if self._skipped else int(place[0])
+            self.matched = True
+            self._found()
+            return
         with self._lock:
             self._ahead -= sum(map(int, done))
             self._send()
-        if self._heard == b"found":
-            self.matched = True
-            self._found()

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _STREAMS: "tuple[Stream, Stream]" = ("stdout", "stderr")
 _PIECE = 1 << 20
 _LINE = 500
+_CATCH_UP = 2.0
 _FIRST_LOOK, _AFTER_TYPING, _LAST_LOOK = 0.0002, 0.001, 0.05
 """When a look follows whether the program waits: after a whole line, after typing, and how often at last."""
 
@@ -57,12 +58,14 @@ NOTHING = Wanted()
 class Ending(Value):
     """Why a wait has ended: "exit", "deadline", "output", "idle", "match", "port" or "input".
 
-    With "input", `evidence` is how sure that is, and `echo` whether what is typed is shown.
+    With "input", `evidence` is how sure that is, and `echo` whether what is typed is shown. `place`
+    is the offset of the first match of a pattern, if it is known.
     """
 
     cause: str
     evidence: str = ""
     echo: bool = True
+    place: int | None = None
 
 
 def _pipeline() -> "Pipeline":
@@ -254,8 +257,13 @@ class Session:
         deadline = monotonic() + seconds
         with cancel.calling(self._wake):
             try:
-                self._look_for(wanted.regexes)
-                return self._wait(deadline, wanted, cancel)
+                start = self._look_for(wanted.regexes)
+                ending = self._wait(deadline, wanted, cancel)
+                if self._matcher is None or start is None or ending.cause not in ("match", "exit"):
+                    return ending
+                self._matcher.finish(_CATCH_UP)  # a command may end before its last lines are looked at
+                place = self._matcher.place
+                return ending if place is None else ending.replace(place=start + place)
             finally:
                 if wanted.regexes and self._matcher is not None:
                     former, self._matcher = self._matcher, None
@@ -302,17 +310,23 @@ class Session:
             if eyes is not None:
                 eyes.leave()
 
-    def _look_for(self, regexes: tuple[str, ...]) -> None:
-        """Start to look for patterns in what is new, if there are any and it has not ended."""
+    def _look_for(self, regexes: tuple[str, ...]) -> int | None:
+        """Start to look for patterns in what is new; return from where on, None if some was left out."""
+        start = None
         if regexes and not self.ended:
             from agent_exec.sessions.matcher import Matcher
 
             assert self._engine is not None
             matcher = Matcher(self._engine, regexes, self._wake)
             with self._changed:
-                for piece in self.transcript.peek():
+                pieces = self.transcript.peek()
+                size = sum(map(len, pieces))
+                if size >= self.transcript.waiting:
+                    start = self.transcript.total - size
+                for piece in pieces:
                     matcher.feed(piece)
                 self._matcher = matcher
+        return start
 
     def take(self, *, final: bool = True) -> "Taken":
         """Return what has come since the last time; if more may come, only whole characters."""

@@ -132,3 +132,19 @@ def test_lines_are_wrapped_where_the_terminal_is(opened: Callable[..., Caller], 
     call.told("resize", session_id=number, rows=24, columns=40)
     told = call.type(number, "\n", wait_for="match:end", yield_time_ms=20_000)
     assert ">>" + "0" * 48 in told["output"], told["output"]
+
+
+@pytest.mark.parametrize("after", ["cat", "true"])
+def test_a_match_is_shown_with_its_offset_however_small_the_answer(call: Caller, after: str) -> None:
+    line = "seq 1 30000; echo 'the test FAILED here'; seq 1 30000; "
+    told = call.run(line + after, tty=after == "cat", wait_for="match:FAILED", max_output_tokens=50)
+    (note,) = [note for note in told["notes"] if "matched" in note]
+    place, shown = note.removeprefix("matched at byte ").split(": ")
+    assert shown == "the test FAILED here"
+    number = told.get("session_id")
+    if number is None:
+        (number,) = call.listed()
+    again = call.told("read_output", session_id=number, **{"from": int(place), "max_bytes": 11})
+    assert again["output"] == "FAILED here"
+    if "session_id" in told:
+        call.told("kill_session", session_id=number)

@@ -33,6 +33,7 @@ GRACE = 2.0
 _REJECTED = 'CreateProcess { message: "Rejected(\\"rejected by user\\")" }'
 _LOOKS = ("read_output", "record", "picture")
 _LAST_SEEN = 4000
+_LINE = 300
 _MOST_SHELLS = 100
 _AGAIN = (
     "the same call has started this session before, and its answer was not delivered; nothing was started"
@@ -390,7 +391,9 @@ class Sessions:
             state["notes"] = [*notes, *self._notes(session, text, outcome.exit_code, again=again)]
             session.seen_to_end = True
             self.registry.retire(session)
-        elif ending.cause == "input":
+        if ending.place is not None:
+            state["notes"] = [self._matched(session, ending.place), *state.get("notes", [])]
+        if outcome is None and ending.cause == "input":
             state |= {"awaiting_input": True, "evidence": ending.evidence, "echo": ending.echo}
         missing = taken.start + len(taken.head)
         answer = Answer(
@@ -408,6 +411,14 @@ class Sessions:
         )
         exact = session.view.is_exact(render)
         return fit(answer, asked.max_output_tokens, taken.omitted, covered, session.gaps, exact=exact)
+
+    def _matched(self, session: Session, place: int) -> str:
+        """Return a note with the line that a wait has found, which the output may not show."""
+        start, data = session.read(max(0, place - _LINE), 2 * _LINE)
+        at = place - start
+        begin = data.rfind(b"\n", 0, max(0, at)) + 1
+        line = session.view.again(data[begin:].partition(b"\n")[0]).strip()
+        return f"matched at byte {place}: {line}"
 
     def _notes(self, session: Session, text: str, exit_code: int | None, *, again: bool) -> list[str]:
         notes = []
