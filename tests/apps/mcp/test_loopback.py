@@ -14,7 +14,7 @@ import pytest
 from agent_exec.apps.mcp.toolset import Settings, Trial
 from agent_exec.host import close_loopback
 from agent_exec.sandbox.profile import Profile
-from apps.mcp.talking import Bare, Client, bare, talk, text
+from apps.mcp.talking import Bare, Client, bare, jobs, talk, text
 from apps.mcp.talking_http import over_http, served
 from apps.mcp.talking_http import talk as over_time
 from cli import Cli
@@ -59,9 +59,8 @@ def put_programs(folder: Path) -> None:
 
 
 def mcp(place: Path, *words: object) -> tuple[str, ...]:
-    """Return the words after `python` that serve sessions and jobs."""
-    given = ("--toolset", "jobs,session", "--workspace", place, *words)
-    return ("-m", "agent_exec", "mcp", *map(str, given))
+    """Return the words after `python` that serve sessions and jobs to a program."""
+    return jobs("--toolset", "jobs,session", "--workspace", place, *words)
 
 
 async def start(client: Client, port: int = PORT, **more: object) -> dict[str, Any]:
@@ -136,8 +135,7 @@ def test_one_shots_share_it(place: Path) -> None:
         assert HELLO in text(found)
         await client.call_tool("kill", {"job_id": job})
 
-    words = ("--toolset", "jobs,oneshot", "--workspace", place)
-    talk(work, "-m", "agent_exec", "mcp", *words)
+    talk(work, *jobs("--toolset", "jobs,oneshot", "--workspace", place))
 
 
 def test_the_machine_is_apart(place: Path) -> None:
