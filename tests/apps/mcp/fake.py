@@ -31,6 +31,7 @@ class Fake:
     def definitions(self) -> list[dict[str, Any]]:
         names = ("crash", "leave", "meet", "noise", "odd", "refuse", "starve", "wait")
         others = [{"name": name, "description": f"To {name}.", "parameters": ANY} for name in names]
+        others[names.index("odd")]["output_schema"] = ANY
         text = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
         said = {
             "name": "say",

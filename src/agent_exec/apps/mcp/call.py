@@ -2,12 +2,12 @@
 
 from contextvars import ContextVar
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from agent_exec.model.errors import ApprovalRequired
 from agent_exec.model.visible import visible
 from agent_exec.tools.tool import Call as Cancellable
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_exec.apps.mcp.elicitation import Elicitation
     from agent_exec.apps.mcp.notices import Notices

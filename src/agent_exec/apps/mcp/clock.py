@@ -3,8 +3,8 @@
 import sys
 from threading import Condition, Thread
 from time import monotonic
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -7,7 +7,6 @@ it, and is answered with the question.
 
 import sys
 from threading import Event, Lock
-from typing import TYPE_CHECKING
 
 from agent_exec.apps.mcp.rpc import (
     INTERNAL_ERROR,
@@ -21,6 +20,7 @@ from agent_exec.apps.mcp.rpc import (
 from agent_exec.model.cancel import Cancel
 from agent_exec.version import __version__
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -8,13 +8,13 @@ done by then; the gate stands before all that is done.
 """
 
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from agent_exec.apps.mcp.rpc import RpcError, clean
 from agent_exec.model.errors import ApprovalRequired
 from agent_exec.model.visible import visible
 from agent_exec.requests.gate import ANSWERS, sentence
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

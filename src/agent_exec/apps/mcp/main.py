@@ -1,11 +1,12 @@
 """The verb `mcp`: serves a toolset over stdio or HTTP, or adds the server to a client's configuration."""
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
 
 from agent_exec.apps.parse import UsageError, end_after
+from agent_exec.model.value import Value
 from agent_exec.places import here, token_place
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
@@ -30,7 +31,7 @@ _DESCRIPTORS = 16
 """How many descriptors a server must be able to open at its start."""
 
 
-class Where(NamedTuple):
+class Where(Value):
     """An address of this machine, and which clients may connect."""
 
     token_file: str

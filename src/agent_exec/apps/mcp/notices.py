@@ -3,15 +3,16 @@
 import os
 import select
 import sys
-from typing import TYPE_CHECKING, Any
 
 from agent_exec.apps.mcp.connection import LEVELS, LOG_LEVEL
 from agent_exec.apps.mcp.rpc import INVALID_PARAMS, RpcError, clean
 from agent_exec.model.visible import visible
 from agent_exec.sandbox.sandbox import shared_sandbox
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
     from agent_exec.apps.mcp.connection import Request
     from agent_exec.apps.mcp.rpc import Message

@@ -1,17 +1,17 @@
 """The output of jobs and sessions as resources: `agent-exec://jobs/ID/stdout?from=0&max=65536`."""
 
 from codecs import getincrementaldecoder
-from shlex import join
-from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import parse_qsl, urlsplit
 
 from agent_exec.apps.mcp.rpc import INTERNAL_ERROR, INVALID_PARAMS, RpcError, clean, field
 from agent_exec.faces.session.failures import ToolFailure
 from agent_exec.model.errors import AgentExecError, InvalidArgument
+from agent_exec.model.value import Value
 from agent_exec.model.visible import visible
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
     from agent_exec.apps.mcp.connection import Request
     from agent_exec.apps.mcp.rpc import Message
@@ -33,7 +33,7 @@ _ABOUT = 200
 _PLAIN = "text/plain"
 
 
-class Piece(NamedTuple):
+class Piece(Value):
     """Part of an output: the offset of its first byte, its text, its end, and the size of the whole."""
 
     start: int
@@ -42,7 +42,7 @@ class Piece(NamedTuple):
     size: int
 
 
-class State(NamedTuple):
+class State(Value):
     """The size of an output, and whether it is final."""
 
     size: int
@@ -60,6 +60,8 @@ class JobLogs:
 
     def listed(self) -> "Listed":
         """Yield those of the newest jobs, the newest first."""
+        from shlex import join
+
         for job in self._tools.recent(_LISTED):
             for part in self.parts:
                 command = f"{job['state']}: {join(job['command'])}"
@@ -114,7 +116,7 @@ class Transcripts:
         )
 
 
-_KINDS: dict[str, tuple[str, Any]] = {"jobs": ("jobs", JobLogs), "session": ("sessions", Transcripts)}
+_KINDS: "dict[str, tuple[str, Any]]" = {"jobs": ("jobs", JobLogs), "session": ("sessions", Transcripts)}
 """By the names of toolsets: the kind in the URI of an output, and the class that reads it."""
 
 
@@ -125,7 +127,7 @@ class Resources:
         self._toolset = toolset
 
     @property
-    def _sources(self) -> dict[str, Any]:
+    def _sources(self) -> "dict[str, Any]":
         """The present sources: a toolset has others once it works in the client's roots."""
         parts = getattr(self._toolset, "parts", (self._toolset,))
         kinds = ((*_KINDS[part.name], part) for part in parts if part.name in _KINDS)
@@ -191,8 +193,10 @@ class Resources:
             return None
         return found
 
-    def _find(self, uri: str) -> tuple[Any, str, str, dict[str, int]]:
+    def _find(self, uri: str) -> "tuple[Any, str, str, dict[str, int]]":
         """Return the source, the id, the part and the range of a URI; raise InvalidArgument for others."""
+        from urllib.parse import parse_qsl, urlsplit
+
         try:
             found = urlsplit(uri)
             name, part = found.path.strip("/").split("/")

@@ -2,7 +2,6 @@
 
 import sys
 from threading import Lock, Thread
-from typing import TYPE_CHECKING
 
 from agent_exec.apps.mcp import elicitation as approving
 from agent_exec.apps.mcp.call import Call, current
@@ -16,6 +15,7 @@ from agent_exec.model.errors import SCARCE, AgentExecError, Busy
 from agent_exec.tools.define import for_mcp
 from agent_exec.tools.tool import Result
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

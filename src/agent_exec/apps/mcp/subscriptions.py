@@ -1,11 +1,11 @@
 """Notifies subscribers of outputs that grow; checks nothing while there are none."""
 
 from threading import Lock
-from typing import TYPE_CHECKING
 
 from agent_exec.apps.mcp.connection import SUBSCRIPTION
 from agent_exec.apps.mcp.rpc import INVALID_PARAMS, RpcError, field
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 

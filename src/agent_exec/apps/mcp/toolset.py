@@ -2,16 +2,18 @@
 
 import os
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent_exec.host import close_loopback
 from agent_exec.model.errors import AgentExecError, InvalidArgument, NothingConfines
+from agent_exec.model.value import Value
 from agent_exec.places import here
 from agent_exec.requests.opening import IN_FORCE
 from agent_exec.tools.define import confined, listed
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any
 
     from agent_exec.requests.arguments import Rules
     from agent_exec.requests.gate import Gate
@@ -43,7 +45,7 @@ def _new_loopback() -> str:
     return os.urandom(16).hex()
 
 
-class Settings(NamedTuple):
+class Settings(Value):
     """The settings of a toolset."""
 
     sandbox: "Profile"
@@ -70,7 +72,7 @@ class Settings(NamedTuple):
 
     def with_loopback(self, name: str) -> "Settings":
         """Return the same whose boxes share this loopback network."""
-        return self._replace(sandbox=self.sandbox.replace(loopback=name))
+        return self.replace(sandbox=self.sandbox.replace(loopback=name))
 
     def apart(self) -> "Settings":
         """Return the same for another client or workspace: with another loopback, if boxes share one."""
@@ -91,7 +93,7 @@ class Settings(NamedTuple):
         sandbox = self.sandbox
         if self.follows:
             sandbox = sandbox.replace(roots=[folder for folder in workspaces if not is_wide(folder)])
-        return self._replace(workspaces=workspaces, sandbox=sandbox).apart().checked()
+        return self.replace(workspaces=workspaces, sandbox=sandbox).apart().checked()
 
     def checked(self) -> "Settings":
         """Return the same, if no command may write to the files that say what it may do; raise otherwise."""
@@ -243,14 +245,14 @@ class Offer:
             told.append("If the client has roots, they are the workspace instead.")
         return " ".join((*told, self._settings.note)).rstrip()
 
-    def definitions(self) -> list[dict[str, Any]]:
+    def definitions(self) -> "list[dict[str, Any]]":
         """Return the definition of each tool, in order."""
         tools = [tool for part in self.parts for tool in part.definitions()]
         if self._lean:
             tools = [tool for tool in tools if tool["name"] not in _LEFT_OUT]
         return tools if self._settings.output_schemas else [listed(tool) for tool in tools]
 
-    def call(self, name: str, arguments: dict[str, Any], call: "Call") -> "Result":
+    def call(self, name: str, arguments: "dict[str, Any]", call: "Call") -> "Result":
         """Call a tool; the lean `list` has the sessions too."""
         answer = self._by_tool[name].call(name, arguments, call)
         if not self._lean or name != "list" or answer.is_error:
@@ -342,5 +344,5 @@ class Trial(threading.Thread):
             note = f"{note} {warning}".lstrip()
         except AgentExecError as error:
             warning = _FAILED.format(name=name, why=error.message)
-        self._settings = settings._replace(note=note, warning=warning)
+        self._settings = settings.replace(note=note, warning=warning)
         on_stderr(warning)

@@ -1,17 +1,17 @@
 """A server for one client over stdio: a message on each line, in both directions."""
 
 import gc
+from _queue import SimpleQueue
 from collections import deque
-from queue import SimpleQueue
 from threading import Condition, Thread
 from time import sleep
-from typing import TYPE_CHECKING
 
 from agent_exec.apps.mcp.connection import Connection
 from agent_exec.apps.mcp.rpc import INVALID_REQUEST, RpcError, parse, write
 from agent_exec.apps.mcp.server import Server
 from agent_exec.apps.signals import catch_signals
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
