@@ -1,4 +1,4 @@
-"""Servers are copies of one process that has loaded the SDK; see warmstart.py."""
+"""Servers are copies of one process that has loaded them; see warmstart.py."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Starts servers as copies of a process that has loaded the SDK, which takes most of a second each time.
+"""Starts servers as copies of a process that has loaded all they need, which saves the start of an interpreter each time.
 
 `python warmstart.py serve NAME` is that process: one for each worker of the tests. `python -IS warmstart.py
 NAME WORDS…` asks it for a copy that does what `python WORDS…` would do, and stands for it: it passes on the
@@ -52,7 +52,6 @@ def serve(name: str) -> NoReturn:
     from pkgutil import walk_packages
 
     import agent_exec
-    import agent_exec.apps.mcp.server  # which loads the SDK
 
     for module in walk_packages(agent_exec.__path__, "agent_exec."):
         if not module.name.startswith(OTHERS):
