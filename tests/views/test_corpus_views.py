@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_exec.views.show import ENOUGH
+from agent_exec.views.wanted import ENOUGH
 from outputs.corpus import Capture, captures
 from views.showing import LIMIT, NOTE, invented, view
 

@@ -6,8 +6,8 @@ import pytest
 
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.views.reader import PIECE, Source, of_bytes
-from agent_exec.views.show import ENOUGH, show
-from agent_exec.views.wanted import parse
+from agent_exec.views.show import show
+from agent_exec.views.wanted import ENOUGH, parse
 from views.showing import invented, view
 
 LINES = b"".join(b"step %d of the build took %d ms\n" % (n, n * 7 % 900) for n in range(5_000))

@@ -1,6 +1,7 @@
 """The definition of a tool: JSON schemas of its fields, hints, and the forms of providers."""
 
 from agent_exec.model.errors import InvalidArgument
+from agent_exec.views.wanted import SYNTAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,11 +22,13 @@ _OBVIOUS = frozenset(
     """.split()
 )
 _RARE = {  # fields that are not listed, by tool; a call may have them nevertheless
-    "exec_command": ("shell", "login", "idle_timeout_ms", "separate_streams", "rows", "columns"),
-    "run": ("stdin_file",),
+    "exec_command": ("shell", "login", "idle_timeout_ms", "separate_streams", "rows", "columns", "view"),
+    "run": ("stdin_file", "view"),
+    "wait": ("view",),
+    "read_output": ("from", "max_bytes"),
     "list": ("cwd", "state", "tag"),
-    "tail": ("max_bytes",),
-    "write_stdin": ("render",),
+    "tail": ("max_bytes", "view"),
+    "write_stdin": ("render", "view"),
 }
 _HINTS = {
     "title": "title",
@@ -62,6 +65,11 @@ def record(fields: "Schema", required: "Sequence[str]" = ()) -> "Schema":
 def string(description: str) -> "Schema":
     """Return the schema of a text."""
     return {"type": "string", "description": description}
+
+
+def view() -> "Schema":
+    """Return the field for the part of an output that is shown."""
+    return string(f"What to show: {SYNTAX}.")
 
 
 def strings(description: str) -> "Schema":

@@ -11,14 +11,12 @@ from agent_exec.model.value import Value
 from agent_exec.views.reader import PIECE, Source
 from agent_exec.views.scan import Scan, Span, kind_of, split
 from agent_exec.views.shapes import CONTENT, ERROR, VERDICT, WEAK, tool_of
-from agent_exec.views.wanted import AUTO, View
+from agent_exec.views.wanted import AUTO, ENOUGH, View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-ENOUGH = 2048
-"""So many bytes are shown as they are, without a look at them."""
 _NOTE = 80
 """More bytes than the line about a range that is left out takes, as a rule."""
 _LONG, _LONG_LINE = 2000, 1000

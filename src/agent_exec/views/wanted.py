@@ -11,6 +11,12 @@ KINDS = ("auto", "full", "head", "tail", "errors")
 SYNTAX = "auto, full, head, tail, errors, grep=REGEX[,LINES], since=CURSOR, range=A-B"
 
 
+USEFUL = "errors or grep=REGEX."
+"""What a model reads of them: an answer names ranges, and a refusal lists all."""
+ENOUGH = 2048
+"""So many bytes are shown as they are by default, without a look at them."""
+
+
 class View(Value):
     """Which part of an output is shown.
 

@@ -150,19 +150,51 @@ def test_jobs_in_few_words(tmp_path: Path) -> None:
 
 def test_what_was_left_out_is_shown_by_the_call_that_is_named(tmp_path: Path) -> None:
     with model(tmp_path) as it:
-        said = it.call("run", command=["seq", "1000"])
-        job_id, size = re.findall(r"\[bytes .* tail job_id=(\w+) lines=0 max_bytes=(\d+) shows them\]", said)[
-            0
-        ]
-        assert "\n500\n" not in said
+        for said, tool in (
+            (it.call("run", command=["seq", "1000"]), "tail"),
+            (it.call("exec_command", cmd="seq 1000", login=False), "read_output"),
+            (it.call("exec_command", cmd="seq 1000", login=False, max_output_tokens=100), "read_output"),
+        ):
+            name, number, view = re.findall(rf"{tool} (\w+)=(\w+) view=(range=\d+-\d+)", said)[0]
+            assert "\n500\n" not in said
+            assert "\n500\n" in it.call(tool, **{name: int(number) if tool != "tail" else number}, view=view)
+        job_id = re.findall(r"job (\w+)", it.call("run", command=["seq", "1000"]))[0]
+        said = it.call("tail", job_id=job_id, lines=3)
+        size = re.findall(rf"tail job_id={job_id} lines=0 max_bytes=(\d+) shows them", said)[0]
         assert "\n500\n" in it.call("tail", job_id=job_id, lines=0, max_bytes=int(size))
-        said = it.call("exec_command", cmd="seq 1000", login=False, max_output_tokens=100)
-        number, start, size = re.findall(
-            r"read_output session_id=(\d+) from=(\d+) max_bytes=(\d+) shows", said
-        )[0]
-        assert "\n500\n" not in said
-        whole = it.call("read_output", session_id=int(number), **{"from": int(start)}, max_bytes=int(size))
-        assert "\n500\n" in whole
+
+
+LOG = 'seq -f "step %g of the build" 2000; echo "src/shop.c:7:3: error: no till"; {}; seq -f "step %g of the build" 99'
+
+
+def test_a_failure_in_a_long_output_is_in_the_first_answer(tmp_path: Path) -> None:
+    with model(tmp_path) as it:
+        failing = f"{LOG.format('true')}; exit 3"
+        for said in (
+            it.call("exec_command", cmd=failing, login=False),
+            it.call("run", command=["sh", "-c", failing]),
+        ):
+            assert "src/shop.c:7:3: error: no till" in said
+            assert "like the one above" in said
+            assert tokens(said) < 400
+
+
+def test_a_call_may_say_which_view_it_wants(tmp_path: Path) -> None:
+    with model(tmp_path) as it:
+        said = it.call("exec_command", cmd=LOG.format("true"), login=False, view="grep=^step 77 ")
+        assert "step 77 of the build" in said
+        assert "step 78 of the build" not in said
+        number = int(re.findall(r"read_output session_id=(\d+)", said)[0])
+        assert "no till" in it.call("read_output", session_id=number, view="errors")
+        assert "step 78 of the build" in it.call("read_output", session_id=number, view="full")
+        said = it.call("run", command=["sh", "-c", LOG.format("true")], view="errors")
+        assert "no till" in said
+        assert "step" not in said
+        job_id = re.findall(r"job (\w+)", said)[0]
+        assert "step 78 " in it.call("tail", job_id=job_id, view="full")
+        assert "step 77 " in it.call("wait", job_id=job_id, view="grep=step 77 ")
+        for name, given in (("exec_command", {"cmd": "true"}), ("tail", {"job_id": job_id})):
+            assert "use auto, full, head" in it.call(name, **given, view="most")
 
 
 @pytest.mark.parametrize("toolset", ["jobs,session", "oneshot"])

@@ -19,13 +19,23 @@ from agent_exec.faces.session.definitions import Terms
 from agent_exec.faces.session.failures import ToolFailure
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.sessions.session import NOTHING, Wanted
+from agent_exec.views.wanted import View
 
 EXEC_FIELDS = (
     *("cmd", "workdir", "shell", "login", "tty", "input", "yield_time_ms", "max_output_tokens"),
     *("sandbox_permissions", "justification", "prefix_rule"),
-    *("wait_for", "render", "timeout_ms", "idle_timeout_ms", "separate_streams", "rows", "columns"),
+    *("view", "wait_for", "render", "timeout_ms", "idle_timeout_ms", "separate_streams", "rows", "columns"),
 )
-WRITE_FIELDS = ("session_id", "chars", "yield_time_ms", "max_output_tokens", "wait_for", "render", "keys")
+WRITE_FIELDS = (
+    "session_id",
+    "chars",
+    "yield_time_ms",
+    "max_output_tokens",
+    "view",
+    "wait_for",
+    "render",
+    "keys",
+)
 steady = settings(deadline=None, derandomize=True, max_examples=150)
 MISREAD = "failed to parse function arguments: "
 
@@ -96,6 +106,7 @@ def test_every_field_is_taken() -> None:
         "sandbox_permissions": "require_escalated",
         "justification": "May I?",
         "prefix_rule": ["make", "install"],
+        "view": "tail",
         "wait_for": ["exit", "port:80"],
         "render": "screen",
         "timeout_ms": 60_000,
@@ -117,6 +128,7 @@ def test_every_field_is_taken() -> None:
         sandbox_permissions="require_escalated",
         justification="May I?",
         prefix_rule=("make", "install"),
+        view=View("tail"),
         wait_for=Wanted(ports=(80,)),
         render="screen",
         timeout=60.0,
@@ -373,7 +385,7 @@ def test_the_further_tools() -> None:
         (parse_write, {}, "missing field `session_id`"),
         (parse_write, {"session_id": "7"}, "`session_id` must be a whole number, 0 or more; got '7'"),
         (parse_write, {"session_id": 7, "keys": "no"}, "`keys` must be a boolean; got 'no'"),
-        (parse_write, {"session_id": 7, "cmd": ""}, "unknown field 'cmd'; there are `session_id`, `chars`, `yield_time_ms`, `max_output_tokens`, `wait_for`, `render`, `keys`"),
+        (parse_write, {"session_id": 7, "cmd": ""}, "unknown field 'cmd'; there are `session_id`, `chars`, `yield_time_ms`, `max_output_tokens`, `view`, `wait_for`, `render`, `keys`"),
         (parse_read, {"session_id": 7, "max_bytes": 0}, "`max_bytes` must be a whole number, 1 or more; got 0"),
         (parse_read, {"session_id": 7, "from": -1}, "`from` must be a whole number, 0 or more; got -1"),
         (parse_list, {"all": True}, "unknown field 'all'; there are none"),

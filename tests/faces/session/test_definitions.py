@@ -14,7 +14,7 @@ from faces.session.test_arguments import EXEC_FIELDS, WRITE_FIELDS, parse_list, 
 TOOLS: dict[str, Any] = {
     "exec_command": (arguments.parse_exec, EXEC_FIELDS, ["cmd"]),
     "write_stdin": (arguments.parse_write, WRITE_FIELDS, ["session_id"]),
-    "read_output": (arguments.parse_read, ("session_id", "from", "max_bytes"), ["session_id"]),
+    "read_output": (arguments.parse_read, ("session_id", "from", "max_bytes", "view"), ["session_id"]),
     "list_sessions": (parse_list, (), []),
     "kill_session": (arguments.parse_id, ("session_id",), ["session_id"]),
     "resize": (parse_resize, ("session_id", "rows", "columns"), ["session_id", "rows", "columns"]),
@@ -57,6 +57,7 @@ def test_a_schema_matches_its_parser(name: str) -> None:
         assert kind["description"].endswith((".", ").")), field
         asked[field] = kind["enum"][0] if "enum" in kind else SAMPLES[kind.get("type", "string")]
     asked |= {"wait_for": ["exit"]} if "wait_for" in asked else {}
+    asked |= {"view": "tail"} if "view" in asked else {}
     asked |= {"columns": 80} if "columns" in asked else {}  # a thousand rows of a thousand are too many
     asked |= {"input": "text"} if name == "exec_command" else {}
     asked |= {"separate_streams": False} if "separate_streams" in asked else {}

@@ -4,8 +4,9 @@ import os
 
 from agent_exec.faces import defaults
 from agent_exec.jobs.record import STATES
-from agent_exec.tools.define import choice, command_hints, define, hints, integer, string
+from agent_exec.tools.define import choice, command_hints, define, hints, integer, string, view
 from agent_exec.tools.retries import PATIENCE
+from agent_exec.views.wanted import USEFUL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,10 +48,12 @@ _RUN_FIELDS: "Schema" = {
     "until": {},  # depends on the server
     "stdin": string("Its input."),
     "stdin_file": string("Or a file of input."),
+    "view": view(),
 }
 _TAIL_FIELDS: "Schema" = {
     "lines": integer(f"Most lines ({defaults.TAIL_LINES}; 0: all).", 0),
     "max_bytes": integer(f"Most bytes ({defaults.MAX_BYTES}).", 1),
+    "view": string(USEFUL),
     "cursor": string(f'Only what came since; "{NEW}": since the last answer.'),
 }
 _LIST_FIELDS: "Schema" = {
@@ -78,7 +81,7 @@ def definitions(
         "run": (_RUN_FIELDS | until, command_hints(sandbox)),
         "status": (job, looks),
         "tail": (job | _TAIL_FIELDS, looks),
-        "wait": (job | until, looks),
+        "wait": (job | until | {"view": view()}, looks),
         "kill": (job, hints(destroys=True, repeats=True)),
         "list": (_LIST_FIELDS, looks),
     }

@@ -6,11 +6,16 @@ from agent_exec.faces import answers, defaults
 from agent_exec.faces.jobtools.answer import text_of
 from agent_exec.faces.jobtools.definitions import NEW, TOOLS, UNTIL, definitions
 from agent_exec.jobs.record import OVER
+from agent_exec.jobs.store import short
+from agent_exec.logs.stream import STREAMS
 from agent_exec.model.errors import AgentExecError, JobNotFound
 from agent_exec.requests.folders import Workspace
 from agent_exec.tools.retries import PATIENCE, Retries, key_of
 from agent_exec.tools.schema import check, present
 from agent_exec.tools.tool import Result, shows_progress, watch
+from agent_exec.views.reader import Source
+from agent_exec.views.show import show
+from agent_exec.views.wanted import AUTO, ENOUGH, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,8 +27,13 @@ if TYPE_CHECKING:
     from agent_exec.model.cancel import Cancel
     from agent_exec.model.choices import Stream
     from agent_exec.sandbox.profile import Profile
+    from agent_exec.views.reader import Read
+    from agent_exec.views.wanted import View
 
 _ENDING = ("exit_code", "signal", "timed_out", "reason", "message", "duration_ms")
+_SHOWING = ("run", "tail", "wait")
+_VIEWED = 40_000
+"""How many bytes a view of a stream may take."""
 _SAID = "said"
 """The key of fields that only the text has."""
 _REMEMBERED = 1000
@@ -95,7 +105,11 @@ class JobTools:
         """Call a tool; what goes wrong is an answer too."""
         try:
             schema = next(tool["parameters"] for tool in self.definitions() if tool["name"] == name)
-            answer = self._tools[name](check(name, schema, present(schema, arguments)), call)
+            asked = check(name, schema, present(schema, arguments))
+            view = self._view(asked)
+            answer = self._tools[name](asked, call)
+            if view is not None and answer["ok"] and name in _SHOWING:
+                answer[_SAID] = {**answer.get(_SAID, {}), **self._viewed(answer, view)}
         except AgentExecError as error:
             answer = answers.refusal(error)
         except OSError as error:
@@ -199,6 +213,39 @@ class JobTools:
             limit=asked.get("limit", defaults.LIST_LIMIT),
             within=self.workspaces.holds,
         )
+
+    @staticmethod
+    def _view(asked: "dict[str, Any]") -> "View | None":
+        """Return the view of a call; one that says how much of the end it wants has none by default."""
+        if "view" in asked:
+            return parse(asked["view"])
+        return None if asked.keys() & {"lines", "max_bytes", "cursor"} else AUTO
+
+    def _viewed(self, answer: "dict[str, Any]", view: "View") -> "dict[str, Any]":
+        """Return the output of a job as a view shows it; nothing if the answer has all of it."""
+        from agent_exec.jobs.output import parse_cursor
+
+        said: dict[str, Any] = {}
+        job_id = answer["job_id"]
+        over = answer["state"] in OVER
+        code = {**answer, **answer.get(_SAID, {})}.get("exit_code", -1) if over else None
+        begin = parse_cursor(view.cursor, job_id) if view.kind == "since" else dict.fromkeys(STREAMS, 0)
+        for stream in STREAMS:
+            total = answer.get(f"{stream}_total_bytes", 0)
+            if view.kind == "auto" and total <= ENOUGH:
+                continue
+            call = f"tail job_id={short(job_id)} view=range={{start}}-{{end}}"
+            source = Source(self._reader(job_id, stream), min(begin[stream], total), total)
+            shown = show(source, view, limit=_VIEWED, exit_code=code, more=call)
+            said |= {stream: shown.text, f"{stream}_range": (0, total)}
+        return said
+
+    def _reader(self, job_id: str, stream: "Stream") -> "Read":
+        def read(start: int, most: int) -> tuple[int, bytes]:
+            part = self.jobs.read(job_id, stream, start, most)
+            return part.start, part.data
+
+        return read
 
     def _watch(self, job_id: str, call: "Cancel") -> None:
         watch(call, f"job {job_id}", lambda: self.jobs.printed(job_id))

@@ -7,13 +7,17 @@ transcript.
 from agent_exec.model.value import Value
 from agent_exec.sessions.transcript import omission
 from agent_exec.tools.text import answer_text, seconds
+from agent_exec.views.wanted import ENOUGH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
+    from agent_exec.sessions.session import Session
     from agent_exec.sessions.transcript import Taken
+    from agent_exec.views.show import Shown
+    from agent_exec.views.wanted import View
 
     Range = tuple[int, int]
 
@@ -34,7 +38,8 @@ class Answer(Value):
     were too much to hold; the range that was `cut` out to fit into the budget, and whether that
     range is exact; which of these were `dropped`, and cannot be read any more; the number `of` the
     session; `notes`; its two `streams` apart; the `cursor` behind the last byte seen; the `changes`
-    of paths that the sandbox protects, each reported once. `brief` is about the text.
+    of paths that the sandbox protects, each reported once. `brief` is about the text. `viewed`: `output` says
+    itself what is left out of it.
     """
 
     output: str
@@ -57,6 +62,7 @@ class Answer(Value):
     cursor: int | None = None
     changes: "Sequence[Mapping[str, object]]" = ()
     brief: bool = False
+    viewed: bool = False
 
     def text(self) -> str:
         """Return the answer as a model reads it."""
@@ -87,7 +93,8 @@ class Answer(Value):
         if self.session_id is not None:
             status += f", session ID {self.session_id} {'waits for input' if self.awaiting_input else 'runs'}"
         streams = {"stdout": self.output} if self.streams is None else self.streams
-        left_out = [_call(**one) for one in self._located()] + [gone(*one) for one in self.dropped]
+        located = [] if self.viewed else self._located()
+        left_out = [_call(**one) for one in located] + [gone(*one) for one in self.dropped]
         return answer_text(
             status,
             streams.get("stdout", ""),
@@ -132,7 +139,7 @@ class Answer(Value):
         notes = self._state_notes()
         notes += [
             f"bytes {start} to {end} of the output are not shown; read_output can give them"
-            for start, end in _without(self.omitted, self.dropped)
+            for start, end in _without(() if self.viewed else self.omitted, self.dropped)
         ]
         return notes + [gone(start, end) for start, end in self.dropped]
 
@@ -194,10 +201,40 @@ def fit(
     return cut(left // BYTES_A_TOKEN // (1 if bare.streams is None else 2), brief=brief)
 
 
+def excerpt(
+    whole: Answer, session: "Session", view: "View", covered: "Taken", tokens: int
+) -> "Answer | None":
+    """Return an answer with a view of what it covers; None if that is all of it, or if it has no room."""
+    start, end = covered.start, covered.end
+    if view.kind == "auto" and end - start <= ENOUGH:
+        return None
+    if view.kind == "range":
+        start = 0
+    elif view.kind == "since":
+        start = min(int(view.cursor), end)
+    shown = show_of(session, view, start, end, tokens * BYTES_A_TOKEN)
+    bounds = [start, *(place for kept in shown.kept for place in kept), end]
+    left_out = [(at, to) for at, to in zip(bounds[::2], bounds[1::2], strict=True) if at < to]
+    lost = _overlap(session.gaps(), start, end)
+    answer = whole.replace(output=shown.text, omitted=left_out, dropped=lost, viewed=True)
+    return answer if size_of(answer.text()) <= tokens * BYTES_A_TOKEN * 6 // 5 else None
+
+
+def show_of(session: "Session", view: "View", start: int, end: int, limit: int) -> "Shown":
+    """Return a view of a range of what a session has printed, in at most so many bytes."""
+    from agent_exec.views.reader import Source
+    from agent_exec.views.show import show
+
+    outcome = session.outcome
+    code = None if outcome is None else outcome.exit_code
+    more = f"read_output session_id={session.number} view=range={{start}}-{{end}}"
+    return show(Source(session.read, start, end), view, limit=limit, exit_code=code, more=more)
+
+
 def _call(session_id: int | None = None, exact: bool = True, **place: int) -> str:
     """Return what is left out of an answer, and the call that shows it."""
     start, end = place["from"], place["to"]
-    shows = f"read_output session_id={session_id} from={start} max_bytes={end - start} shows them"
+    shows = f"read_output session_id={session_id} view=range={start}-{end} shows them"
     return f"{'bytes' if exact else 'some of the bytes'} {start} to {end} are left out; {shows}"
 
 

@@ -23,6 +23,8 @@ from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.value import Value
 from agent_exec.sessions.session import NOTHING, Wanted
 from agent_exec.tools.schema import Wording, check, present, shown
+from agent_exec.views.wanted import AUTO
+from agent_exec.views.wanted import parse as view_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from agent_exec.faces.session.definitions import Terms
+    from agent_exec.views.wanted import View
 
 LONGEST_REGEX = 2_000
 CONDITIONS = 'one of "exit", "output", "idle:MS", "match:REGEX", "port:N", or a list of them'
@@ -72,6 +75,7 @@ class ExecArguments(Value):
     login: bool = True
     tty: bool = False
     input: tuple[str, ...] = ()
+    view: "View | None" = None
     yield_seconds: float = YIELD_MS / 1000
     max_output_tokens: int = MAX_OUTPUT_TOKENS
     sandbox_permissions: str = PERMISSIONS[0]
@@ -94,6 +98,7 @@ class WriteArguments(Value):
     yield_seconds: float = WRITE_YIELD_MS / 1000
     max_output_tokens: int = MAX_OUTPUT_TOKENS
     wait_for: Wanted = NOTHING
+    view: "View | None" = None
     render: str | None = None
     keys: bool = False
 
@@ -124,6 +129,7 @@ def parse_exec(arguments: object, terms: "Terms" = USUAL, *, patient: bool = Tru
         input=typed,
         yield_seconds=_clamped(given.get("yield_time_ms", usual), LEAST_YIELD_MS, MOST_YIELD_MS),
         max_output_tokens=_tokens(given, terms),
+        view=_view(given, terms),
         sandbox_permissions=permissions or PERMISSIONS[0],
         justification=given.get("justification") or None,
         prefix_rule=tuple(given.get("prefix_rule", ())) or None,
@@ -169,6 +175,7 @@ def parse_write(arguments: object, terms: "Terms" = USUAL, *, patient: bool = Tr
         chars=chars,
         yield_seconds=_clamped(waited, least, most),
         max_output_tokens=_tokens(given, terms),
+        view=_view(given, terms),
         wait_for=_wanted(given),
         render=given.get("render"),
         keys=given.get("keys", False),
@@ -184,6 +191,11 @@ def parse_read(arguments: object) -> tuple[int, int, int]:
     """Return the session of read_output, the offset of the first byte and the most bytes to read."""
     given = parse("read_output", arguments)
     return given["session_id"], given.get("from", 0), min(given.get("max_bytes", MAX_BYTES), MOST_BYTES)
+
+
+def parse_view(arguments: object) -> "View | None":
+    """Return the view of read_output, if there is one."""
+    return _view(parse("read_output", arguments), USUAL)
 
 
 def check_size(rows: int, columns: int) -> None:
@@ -246,6 +258,22 @@ def _seconds(given: "dict[str, Any]", name: str) -> float | None:
 def _tokens(given: "dict[str, Any]", terms: "Terms") -> int:
     tokens: int = given.get("max_output_tokens", terms.max_output_tokens)
     return tokens if terms.most_output_tokens is None else min(tokens, terms.most_output_tokens)
+
+
+def _view(given: "dict[str, Any]", terms: "Terms") -> "View | None":
+    """Return the view that is asked for; None cuts the middle out, as the contract has it.
+
+    That is the default of a call that states a budget, and of all calls unless the terms are brief.
+    """
+    if "view" not in given:
+        return AUTO if terms.brief and "max_output_tokens" not in given else None
+    try:
+        view = view_of(given["view"])
+    except InvalidArgument as error:
+        raise _misread(f"`view`: {error.message}", "view") from None
+    if view.kind == "since" and not view.cursor.isdecimal():
+        raise _misread(f"`view`: {view.cursor!r} is no cursor; use that of an earlier answer", "view")
+    return view
 
 
 def _wanted(given: "dict[str, Any]") -> Wanted:

@@ -14,7 +14,9 @@ from agent_exec.tools.define import (
     record,
     string,
     strings,
+    view,
 )
+from agent_exec.views.wanted import USEFUL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -143,6 +145,7 @@ def _exec(terms: Terms) -> "Schema":
         "sandbox_permissions": choice("require_escalated asks the user for no sandbox.", PERMISSIONS),
         "justification": string("With require_escalated: why, as a question to the user."),
         "prefix_rule": strings("First words of a rule that the user may allow for good."),
+        "view": view(),
         "wait_for": _conditions(),
         "render": _render("text"),
         "timeout_ms": integer("End it after this time.", 1, LONGEST_MS),
@@ -169,6 +172,7 @@ def _write(terms: Terms) -> "Schema":
             0,
         ),
         "max_output_tokens": _tokens(terms),
+        "view": view(),
         "wait_for": _conditions(brief=True),
         "render": _render("as the session was started"),
         "keys": boolean("Read <C-c> <Up> <F5> in chars as keys."),
@@ -180,6 +184,7 @@ def _read() -> "Schema":
         "session_id": _session(),
         "from": integer("First byte (default 0).", 0),
         "max_bytes": integer(f"Most bytes (default {MAX_BYTES}).", 1),
+        "view": string(USEFUL),
     }
 
 

@@ -3,7 +3,7 @@
 import os
 from time import monotonic
 
-from agent_exec.faces.session.answer import Answer, fit, token_count
+from agent_exec.faces.session.answer import Answer, excerpt, fit, token_count
 from agent_exec.faces.session.arguments import ExecArguments, WriteArguments
 from agent_exec.faces.session.failures import ToolFailure, failure, not_run
 from agent_exec.model.command import Command, Limits, Terminal, Variables
@@ -410,6 +410,10 @@ class Sessions:
             **state,
         )
         exact = session.view.is_exact(render)
+        if asked.view is not None and exact and not again and answer.streams is None:
+            viewed = excerpt(answer, session, asked.view, covered, asked.max_output_tokens)
+            if viewed is not None:
+                return viewed
         return fit(answer, asked.max_output_tokens, taken.omitted, covered, session.gaps, exact=exact)
 
     def _matched(self, session: Session, place: int) -> str:

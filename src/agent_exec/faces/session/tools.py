@@ -3,13 +3,14 @@
 import os
 from time import time
 
-from agent_exec.faces.session.answer import gone
+from agent_exec.faces.session.answer import gone, show_of
 from agent_exec.faces.session.arguments import (
     check_size,
     parse,
     parse_exec,
     parse_id,
     parse_read,
+    parse_view,
     parse_write,
 )
 from agent_exec.faces.session.definitions import ASKING, USUAL, definitions, instructions
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from agent_exec.requests.gate import Gate
     from agent_exec.sandbox.profile import Profile
     from agent_exec.sessions.session import Session
+    from agent_exec.views.wanted import View
 
 
 class SessionTools:
@@ -146,7 +148,10 @@ class SessionTools:
 
     def _read(self, given: object, _cancelled: "Cancel | None") -> Result:
         number, offset, most = parse_read(given)
+        view = parse_view(given)
         session = self.sessions.find(number, "read_output")
+        if view is not None:
+            return self._view(session, view, offset, most)
         start, data = session.read(offset, most)
         half = unfinished(data)
         if half < len(data) and not (session.ended and start + len(data) == session.transcript.total):
@@ -164,6 +169,13 @@ class SessionTools:
             told |= {"output_complete": False, "dropped": [{"from": at, "to": end} for at, end in gaps]}
             said += [f"Note: {gone(*gap)}" for gap in gaps]
         return Result("\n".join([*said, "Output:", str(told["output"])]), told)
+
+    def _view(self, session: "Session", view: "View", start: int, most: int) -> Result:
+        end = session.transcript.total
+        start = min(int(view.cursor) if view.kind == "since" else start, end)
+        output = show_of(session, view, start, end, most).text
+        told = {"session_id": session.number, "from": start, "to": end, "size": end, "output": output}
+        return Result(f"Bytes {start} to {end}\nOutput:\n{output}", told)
 
     def _list(self, given: object, _cancelled: "Cancel | None") -> Result:
         parse("list_sessions", given)
