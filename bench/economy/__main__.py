@@ -7,10 +7,9 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from bench.economy import ours
+from bench.economy import ours, peers
 from bench.economy.agent import Agent
 from bench.economy.ours import Task
-from bench.economy.peers import PEERS
 from bench.economy.tokens import counter
 from bench.table import table
 from bench.worker import ROOT
@@ -48,14 +47,11 @@ def main() -> int:
         wrong += sum(row[4] != "yes" for row in rows)
         parts += ["", f"## {title}", "", table(COLUMNS, [*rows, total_of(rows)])]
     parts += ["", f"The definitions of its tools cost {definitions} tokens, once."]
-    for title, peer in PEERS.items():
-        if (program := peer.words()) is None:
-            parts += ["", f"{title} is not installed."]
-            continue
-        rows, _ = run(
-            program, {k: v for k, v in peer.tasks().items() if asked.only in k}, count, peer.variables
-        )
-        parts += ["", f"## Plain, {title}", "", table(COLUMNS, [*rows, total_of(rows)])]
+    peer = peers.words()
+    parts += ["", f"## Plain, {peers.PROGRAM}{'' if peer else ': not installed'}"]
+    if peer:
+        rows, _ = run(peer, {k: v for k, v in peers.TASKS.items() if asked.only in k}, count)
+        parts += ["", table(COLUMNS, [*rows, total_of(rows)])]
     text = "\n".join(parts) + "\n"
     print(text)
     if not (asked.no_write or asked.only):
@@ -73,7 +69,6 @@ def run(
     words: list[str],
     tasks: Mapping[str, Task],
     count: Callable[[str], int],
-    variables: Mapping[str, str] | None = None,
 ) -> tuple[list[tuple[str, ...]], int]:
     """Do each task in a folder and by a server of its own; return the rows, and the cost of the tools."""
     rows: list[tuple[str, ...]] = []
@@ -82,7 +77,7 @@ def run(
         with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
             folder = Path(place).resolve()
             shutil.copytree(PROGRAMS, folder, dirs_exist_ok=True)
-            agent = Agent(words, folder, count, variables)
+            agent = Agent(words, folder, count)
             definitions = agent.definitions
             agent.forget()
             start = time.monotonic()

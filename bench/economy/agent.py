@@ -1,10 +1,9 @@
 """An agent without a model: calls the tools of a server, and counts what a model would read and write."""
 
 import json
-import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,7 @@ class Agent:
         words: Sequence[str],
         folder: Path,
         count: Callable[[str], int],
-        variables: Mapping[str, str] | None = None,
     ) -> None:
-        self._env = {**os.environ, **(variables or {})}
         self._words = [sys.executable, *words] if words[0] == "-m" else [*words]
         self.folder = folder
         self._count = count
@@ -33,7 +30,6 @@ class Agent:
         self._process = subprocess.Popen(
             self._words,
             cwd=self.folder,
-            env=self._env,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -59,15 +55,16 @@ class Agent:
     def call(self, tool: str, /, **arguments: object) -> str:
         """Call a tool; return what the model reads: the structured answer if there is one, else the text."""
         self.calls += 1
-        asked = json.dumps({"name": tool, "arguments": arguments})
-        found = self._ask("tools/call", {"name": tool, "arguments": arguments})
-        read = (
-            json.dumps(found["structuredContent"], ensure_ascii=False)
-            if found.get("structuredContent")
-            else "\n".join(part["text"] for part in found["content"] if part["type"] == "text")
-        )
-        self.tokens += self._count(asked) + self._count(read)
+        read = self.unseen(tool, **arguments)
+        self.tokens += self._count(json.dumps({"name": tool, "arguments": arguments})) + self._count(read)
         return read
+
+    def unseen(self, tool: str, /, **arguments: object) -> str:
+        """Call a tool without counting it: to clean up."""
+        found = self._ask("tools/call", {"name": tool, "arguments": arguments})
+        if found.get("structuredContent"):
+            return json.dumps(found["structuredContent"], ensure_ascii=False)
+        return "\n".join(part["text"] for part in found["content"] if part["type"] == "text")
 
     def _ask(self, method: str, params: object) -> dict[str, Any]:
         self._last += 1

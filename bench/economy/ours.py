@@ -48,7 +48,7 @@ def server(agent: Agent) -> bool:
     )
     used = agent.call("exec_command", cmd="curl -s http://127.0.0.1:8765/app/price.py | head -1")
     ended = agent.call("kill_session", session_id=number)
-    return "def net(gross" in used and "left" in ended
+    return "def net(gross" in used and "ended" in ended
 
 
 def questions(agent: Agent) -> bool:
@@ -58,7 +58,7 @@ def questions(agent: Agent) -> bool:
 
 
 def failure_expert(agent: Agent) -> bool:
-    return is_failure(agent.call("exec_command", cmd="python3 suite.py | grep -A5 FAILED; tail -1 /dev/null"))
+    return is_failure(agent.call("exec_command", cmd="python3 suite.py | grep -A5 FAILED"))
 
 
 def failure_plain(agent: Agent) -> bool:
@@ -89,7 +89,7 @@ def is_build(answer: str) -> bool:
 
 def runaway(agent: Agent) -> bool:
     number = session(agent.call("exec_command", cmd="python3 runaway.py", wait_for="match:started"))
-    return "left" in agent.call("kill_session", session_id=number) and _none_left()
+    return "ended" in agent.call("kill_session", session_id=number) and _none_left()
 
 
 def _none_left() -> bool:
@@ -143,12 +143,12 @@ def masked(agent: Agent) -> bool:
 
 
 def is_masked(answer: str) -> bool:
-    return bool(re.search(r"\b2\b", answer)) and "make" in answer
+    return "failed: 2" in answer or "Error 2" in answer or "exit code 2" in answer
 
 
 def screen(agent: Agent) -> bool:
-    first = agent.call("exec_command", cmd="python3 screen.py", tty=True)
-    done = agent.call("write_stdin", session_id=session(first), chars="\x1b[B\n", wait_for="exit")
+    first = agent.call("exec_command", cmd="TERM=xterm python3 screen.py", tty=True, render="screen")
+    done = agent.call("write_stdin", session_id=session(first), chars="<Down><Enter>", keys=True)
     return "Deploy to production" in first and "chosen: Deploy to production" in done
 
 
@@ -160,7 +160,6 @@ def chatty(agent: Agent) -> bool:
         with news.open("a") as file:
             file.write(f"{line}\n")
         seen.append(agent.call("write_stdin", session_id=number, chars="", wait_for="match:ERROR"))
-    agent.call("kill_session", session_id=number)
     return is_news(*seen)
 
 

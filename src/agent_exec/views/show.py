@@ -86,7 +86,7 @@ def _auto(page: "_Page", exit_code: int | None) -> Shown:
         return page.best(must, may, min(4000, len(source) // 3))
     errors = [mark for mark in marks if mark.weight == ERROR]
     weak = _ends_first([mark for mark in marks if mark.weight < ERROR])
-    may = [*reversed(last[-8:]), *first[:2], *weak, *rare]
+    may = [*reversed(last[-3:]), *weak, *first[:2], *reversed(last[-8:-3]), *rare]
     return page.best(_ends_first(errors), may, min(1500, max(400, len(source) // 6)))
 
 
