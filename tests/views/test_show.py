@@ -221,3 +221,9 @@ def test_a_view_of_a_long_log_takes_little_memory() -> None:
     finally:
         tracemalloc.stop()
     assert shown.omitted_lines > 1_200_000
+
+
+def test_an_expression_that_never_ends_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent_exec.views.show._PATIENCE", 0.2)
+    with pytest.raises(InvalidArgument, match="took longer"):
+        view(b"a" * 60 + b"!\n" + LINES, parse("grep=(a|aa)+$"), limit=4_000)

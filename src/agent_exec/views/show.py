@@ -5,7 +5,9 @@ out. Whether a command has failed is for its exit code to say: it decides here o
 """
 
 from itertools import accumulate
+from time import monotonic
 
+from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.output import unfinished
 from agent_exec.model.value import Value
 from agent_exec.views.reader import PIECE, Source
@@ -23,6 +25,8 @@ _LONG, _LONG_LINE = 2000, 1000
 """A block, or a line, of more bytes is shown by its two ends."""
 _LOOK = 8192
 _SMALL_GAP = 90
+_PATIENCE = 5.0
+"""So many seconds may a caller's expression take: some never come to an end on some texts."""
 _MOST = 3000
 
 
@@ -109,12 +113,25 @@ def _ends_first(spans: "Sequence[Span]") -> list[Span]:
 
 def _matches(source: Source, view: View) -> list[Span]:
     """Return the lines that match, with those around each; the last of very many instead of all."""
-    search = view.pattern.search if view.pattern is not None else bool
-    around = view.context
+    assert view.pattern is not None
+    search, around = view.pattern.search, view.context
+    deadline = monotonic() + _PATIENCE
     found: list[Span] = []
     for at, number, lines in _lines(source, around):
-        text = b"\n".join(lines).decode(errors="replace")
-        hits = [place for place, line in enumerate(text.split("\n")) if search(line.removesuffix("\r"))]
+        text = b"\n".join(lines).decode(errors="replace").split("\n")
+        try:
+            hits = [
+                place
+                for place, line in enumerate(text)
+                if search(
+                    line.removesuffix("\r"), timeout=max(0.001, deadline - monotonic()), concurrent=True
+                )
+            ]
+        except TimeoutError:
+            raise InvalidArgument(
+                f"the regular expression {view.pattern.pattern!r} took longer than {_PATIENCE:.0f} seconds;"
+                " use one without repetitions of repetitions"
+            ) from None
         if not hits:
             continue
         starts = [*accumulate(map(len, lines), lambda sum_, size: sum_ + size + 1, initial=at)]

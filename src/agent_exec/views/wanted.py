@@ -5,7 +5,7 @@ from agent_exec.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from re import Pattern
+    from regex import Pattern
 
 KINDS = ("auto", "full", "head", "tail", "errors")
 SYNTAX = "auto, full, head, tail, errors, grep=REGEX[,LINES], since=CURSOR, range=A-B"
@@ -47,12 +47,12 @@ def parse(text: str) -> View:
         if dash and start.isdecimal() and end.isdecimal() and int(start) <= int(end):
             return View(kind, start=int(start), end=int(end))
     if kind == "grep" and value:
-        import re
+        import regex
 
         pattern, comma, lines = value.rpartition(",")
         pattern, context = (pattern, int(lines)) if comma and lines.isdecimal() else (value, 0)
         try:
-            return View(kind, pattern=re.compile(pattern), context=context)
-        except re.error as error:
+            return View(kind, pattern=regex.compile(pattern), context=context)
+        except regex.error as error:
             raise InvalidArgument(f"{pattern!r} is no regular expression: {error}", pattern=pattern) from None
     raise InvalidArgument(f"invalid view {text!r}: use {SYNTAX}", view=text)
