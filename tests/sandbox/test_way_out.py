@@ -479,8 +479,11 @@ def test_a_tunnel_ends_with_its_command(world: World) -> None:
         rule = f"{HOST}:{server.getsockname()[1]}"
         for end in ("os._exit(0)", "os.kill(os.getpid(), 9)", "os.fork() or os.setsid() or time.sleep(60)"):
             code = "sock = fire(ARGS['rule'])\nsock.recv(100)\nsock.send(b'x')\n" + end
-            ask(world, code, rule, args={"rule": rule})
-            peer, _ = server.accept()
+            answer = ask(world, code, rule, args={"rule": rule})
+            try:
+                peer, _ = server.accept()
+            except TimeoutError:
+                pytest.fail(f"no tunnel was opened: {answer}, {answer.network}")
             with peer:
                 peer.settimeout(20)
                 received = b""
