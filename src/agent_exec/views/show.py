@@ -5,7 +5,6 @@ out. Whether a command has failed is for its exit code to say: it decides here o
 """
 
 from itertools import accumulate
-from time import monotonic
 
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.output import unfinished
@@ -17,7 +16,7 @@ from agent_exec.views.wanted import AUTO, ENOUGH, View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 _NOTE = 80
 """More bytes than the line about a range that is left out takes, as a rule."""
@@ -41,12 +40,18 @@ class Shown(Value):
 
 
 def show(
-    source: Source, view: View = AUTO, *, limit: int, exit_code: int | None = None, more: str = ""
+    source: Source,
+    view: View = AUTO,
+    *,
+    limit: int,
+    exit_code: int | None = None,
+    more: str = "",
+    clock: "Callable[[], float]" = lambda: 0.0,
 ) -> Shown:
     """Return a view of an output in at most so many bytes.
 
     `exit_code` is None while the command runs. `more` is the call that shows what is left out; {start}
-    and {end} in it stand for the largest range of that.
+    and {end} in it stand for the largest range of that. By `clock`, a caller's expression has 5 seconds.
     """
     page = _Page(source, limit, more)
     if view.kind == "range":
@@ -57,7 +62,7 @@ def show(
             return page.whole()
         return _auto(page, exit_code)
     elif view.kind == "grep":
-        return page.best(_matches(source, view), [], 0)
+        return page.best(_matches(source, view, clock), [], 0)
     elif view.kind == "errors":
         marks = Scan().read(source).marks
         return page.best(_by_importance(marks), [], 0)
@@ -111,11 +116,11 @@ def _ends_first(spans: "Sequence[Span]") -> list[Span]:
     return [*spans[:1], *spans[1:][-1:], *spans[1:-1]]
 
 
-def _matches(source: Source, view: View) -> list[Span]:
+def _matches(source: Source, view: View, clock: "Callable[[], float]") -> list[Span]:
     """Return the lines that match, with those around each; the last of very many instead of all."""
     assert view.pattern is not None
     search, around = view.pattern.search, view.context
-    deadline = monotonic() + _PATIENCE
+    deadline = clock() + _PATIENCE
     found: list[Span] = []
     for at, number, lines in _lines(source, around):
         text = b"\n".join(lines).decode(errors="replace").split("\n")
@@ -123,9 +128,7 @@ def _matches(source: Source, view: View) -> list[Span]:
             hits = [
                 place
                 for place, line in enumerate(text)
-                if search(
-                    line.removesuffix("\r"), timeout=max(0.001, deadline - monotonic()), concurrent=True
-                )
+                if search(line.removesuffix("\r"), timeout=max(0.001, deadline - clock()), concurrent=True)
             ]
         except TimeoutError:
             raise InvalidArgument(

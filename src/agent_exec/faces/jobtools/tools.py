@@ -1,6 +1,7 @@
 """The tools of jobs: their definitions, and one method for each."""
 
 import os
+from time import monotonic
 
 from agent_exec.faces import answers, defaults
 from agent_exec.faces.jobtools.answer import text_of
@@ -236,7 +237,7 @@ class JobTools:
                 continue
             call = f"tail job_id={short(job_id)} view=range={{start}}-{{end}}"
             source = Source(self._reader(job_id, stream), min(begin[stream], total), total)
-            shown = show(source, view, limit=_VIEWED, exit_code=code, more=call)
+            shown = show(source, view, limit=_VIEWED, exit_code=code, more=call, clock=monotonic)
             said |= {stream: shown.text, f"{stream}_range": (0, total)}
         return said
 

@@ -4,6 +4,8 @@ Of output that is too long both ends are shown; what lies between is counted, an
 transcript.
 """
 
+from time import monotonic
+
 from agent_exec.model.value import Value
 from agent_exec.sessions.transcript import omission
 from agent_exec.tools.text import answer_text, seconds
@@ -228,7 +230,9 @@ def show_of(session: "Session", view: "View", start: int, end: int, limit: int) 
     outcome = session.outcome
     code = None if outcome is None else outcome.exit_code
     more = f"read_output session_id={session.number} view=range={{start}}-{{end}}"
-    return show(Source(session.read, start, end), view, limit=limit, exit_code=code, more=more)
+    return show(
+        Source(session.read, start, end), view, limit=limit, exit_code=code, more=more, clock=monotonic
+    )
 
 
 def _call(session_id: int | None = None, exact: bool = True, **place: int) -> str:

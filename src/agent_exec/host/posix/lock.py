@@ -56,9 +56,9 @@ class FileLock:
 
     def release(self) -> None:
         """Free the lock; the file stays. Harmless when repeated."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        fd, self._fd = self._fd, -1  # first: an interrupt comes after the call, and it is not closed twice
+        if fd >= 0:
+            os.close(fd)
 
     def sign(self) -> None:
         """Sign the lock that we hold as a job's supervisor: keepers above us leave us alone."""
