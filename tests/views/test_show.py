@@ -157,9 +157,13 @@ def test_a_range_is_shown_by_its_offsets() -> None:
     assert view(LINES, parse(f"range={at}-{at + 7}")).text == "step 77"
 
 
-@pytest.mark.parametrize("asked", ["", "all", "grep=", "grep=(", "range=5", "range=9-3", "since=", "head=3"])
+@pytest.mark.parametrize(
+    "asked", ["", "all", "grep=", "grep=(", "range=5", "range=9-3", "since=", "head=3", "grep=a,101"]
+)
 def test_a_view_that_is_none_is_refused_with_the_list_of_views(asked: str) -> None:
-    with pytest.raises(InvalidArgument, match=r"use auto, full, head|is no regular expression"):
+    with pytest.raises(
+        InvalidArgument, match=r"use auto, full, head|is no regular expression|at most 100 lines"
+    ):
         parse(asked)
 
 

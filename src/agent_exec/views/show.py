@@ -138,10 +138,12 @@ def _matches(source: Source, view: View, clock: "Callable[[], float]") -> list[S
         if not hits:
             continue
         starts = [*accumulate(map(len, lines), lambda sum_, size: sum_ + size + 1, initial=at)]
-        wanted = {near for hit in hits for near in range(hit - around, hit + around + 1)}
+        wanted: list[int] = []
+        for hit in hits:
+            begin = max(hit - around, wanted[-1] + 1 if wanted else 0)
+            wanted += range(begin, min(hit + around + 1, len(lines)))
         found += [
-            Span(number + place, number + place + 1, starts[place], starts[place + 1] - 1)
-            for place in sorted(wanted & {*range(len(lines))})
+            Span(number + place, number + place + 1, starts[place], starts[place + 1] - 1) for place in wanted
         ]
         del found[_MOST:-_MOST]
     return found

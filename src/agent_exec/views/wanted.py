@@ -13,6 +13,7 @@ SYNTAX = "auto, full, head, tail, errors, grep=REGEX[,LINES], since=CURSOR, rang
 
 USEFUL = "errors or grep=REGEX."
 """What a model reads of them: an answer names ranges, and a refusal lists all."""
+MOST_CONTEXT = 100
 ENOUGH = 2048
 """So many bytes are shown as they are by default, without a look at them."""
 
@@ -51,6 +52,8 @@ def parse(text: str) -> View:
 
         pattern, comma, lines = value.rpartition(",")
         pattern, context = (pattern, int(lines)) if comma and lines.isdecimal() else (value, 0)
+        if context > MOST_CONTEXT:
+            raise InvalidArgument(f"grep shows at most {MOST_CONTEXT} lines around each match", view=text)
         try:
             return View(kind, pattern=regex.compile(pattern), context=context)
         except regex.error as error:

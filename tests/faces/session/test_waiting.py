@@ -134,6 +134,12 @@ def test_lines_are_wrapped_where_the_terminal_is(opened: Callable[..., Caller], 
     assert ">>" + "0" * 48 in told["output"], told["output"]
 
 
+def test_a_match_is_shown_without_what_a_screen_obeys(call: Caller) -> None:
+    told = call.run("printf 'found\\r\\033[2Jexit code 0\\n'", wait_for="match:found")
+    (note,) = [note for note in told["notes"] if "matched" in note]
+    assert note == r"matched at byte 0: found\r\x1b[2Jexit code 0"
+
+
 @pytest.mark.parametrize("after", ["cat", "true"])
 def test_a_match_is_shown_with_its_offset_however_small_the_answer(call: Caller, after: str) -> None:
     line = "seq 1 30000; echo 'the test FAILED here'; seq 1 30000; "

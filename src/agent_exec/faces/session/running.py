@@ -9,6 +9,7 @@ from agent_exec.faces.session.failures import ToolFailure, failure, not_run
 from agent_exec.model.command import Command, Limits, Terminal, Variables
 from agent_exec.model.errors import AgentExecError, ApprovalRequired, CommandDenied, InputClosed
 from agent_exec.model.output import Head
+from agent_exec.model.visible import visible
 from agent_exec.requests import shells, variables
 from agent_exec.requests.folders import Workspace
 from agent_exec.sessions.session import NOTHING, Session
@@ -422,7 +423,7 @@ class Sessions:
         at = place - start
         begin = data.rfind(b"\n", 0, max(0, at)) + 1
         line = session.view.again(data[begin:].partition(b"\n")[0]).strip()
-        return f"matched at byte {place}: {line}"
+        return f"matched at byte {place}: {visible(line)}"
 
     def _notes(self, session: Session, text: str, exit_code: int | None, *, again: bool) -> list[str]:
         notes = []
