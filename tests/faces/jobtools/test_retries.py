@@ -35,13 +35,18 @@ def calling(tools: JobTools, asked: dict[str, Any], call: Cancel) -> tuple[threa
     return thread, answers
 
 
-def test_a_cancelled_call_is_gone_on_with(cli: Cli, tools: JobTools) -> None:
+def cut_off(cli: Cli, tools: JobTools) -> dict[str, Any]:
+    """Start a job by a call that is cancelled while the job runs; return its answer."""
     call = Call()
     thread, answers = calling(tools, ASKED, call)
     wait_until(lambda: starts(cli) == 1)
     call.set()
     thread.join()
-    first = answers[0].structured or {}
+    return answers[0].structured or {}
+
+
+def test_a_cancelled_call_is_gone_on_with(cli: Cli, tools: JobTools) -> None:
+    first = cut_off(cli, tools)
     call = Call()
     thread, answers = calling(tools, {"until": 50, **ASKED}, call)
     wait_until(lambda: call.what != "")
@@ -76,15 +81,11 @@ def test_a_silent_call_is_gone_on_with_after_a_while(
 
 
 def test_an_ended_job_is_not_gone_on_with(cli: Cli, tools: JobTools) -> None:
-    call = Call()
-    thread, answers = calling(tools, ASKED, call)
-    wait_until(lambda: starts(cli) == 1)
-    call.set()
-    thread.join()
+    first = cut_off(cli, tools)
     (cli.cwd / "go").touch()
-    tools.call("wait", {"job_id": (answers[0].structured or {})["job_id"], "until": 50}, Call())
+    tools.call("wait", {"job_id": first["job_id"], "until": 50}, Call())
     told = tools.call("run", ASKED, Call()).structured or {}
-    assert (told["job_id"] != (answers[0].structured or {})["job_id"], starts(cli)) == (True, 2)
+    assert (told["job_id"] != first["job_id"], starts(cli)) == (True, 2)
 
 
 def test_what_is_remembered_of_calls(monkeypatch: pytest.MonkeyPatch) -> None:
