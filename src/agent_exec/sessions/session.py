@@ -259,9 +259,9 @@ class Session:
             try:
                 start = self._look_for(wanted.regexes)
                 ending = self._wait(deadline, wanted, cancel)
-                if self._matcher is None or start is None or ending.cause not in ("match", "exit"):
+                if self._matcher is None or start is None or ending.cause not in ("match", "exit", "input"):
                     return ending
-                self._matcher.finish(_CATCH_UP)  # a command may end before its last lines are looked at
+                self._matcher.finish(_CATCH_UP)  # its last lines may not be looked at yet
                 place = self._matcher.place
                 return ending if place is None else ending.replace(place=start + place)
             finally:
