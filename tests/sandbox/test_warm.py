@@ -319,7 +319,7 @@ def test_warm_boxes_of_one_kind_serve_no_other(world: World) -> None:
 
 def test_a_way_out_for_each_that_waits(world: World) -> None:
     """A warm box has its proxy, which ends with it; single use ends both."""
-    code = "attempt('dial', lambda: socket.create_connection(('127.0.0.1', 3128), 20))"
+    code = "attempt('dial', lambda: socket.create_connection(WAY_OUT, 20))"
     for reuse in (True, False):
         profile = world.profile(net=["example.org"], reuse=reuse)
         world.runner.do("warm", profile=profile, boxes=2)

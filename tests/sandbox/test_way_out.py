@@ -30,12 +30,11 @@ HOST = "127.0.0.2"
 
 ASK = r"""
 import base64, re, urllib.request
-proxy = os.environ.get("HTTP_PROXY", "")
-user = re.match(r"http://(.*)@|", proxy).group(1) or ""
+user = re.match(r"http://(.*)@|", PROXY).group(1) or ""
 def basic(user):
     return "Proxy-Authorization: Basic " + base64.b64encode(user.encode()).decode() + "\r\n"
 def dial():
-    sock = socket.create_connection(("127.0.0.1", 3128))
+    sock = socket.create_connection(WAY_OUT)
     sock.settimeout(20)
     return sock
 def fire(target, head=None):
@@ -261,10 +260,10 @@ def test_the_callers_own_proxy_stays_outside(world: World, host: Host) -> None:
     env = {"PATH": "/usr/bin:/bin"}
     for name in ("HTTP_PROXY", "https_proxy", "ALL_PROXY", "no_proxy"):
         env[name] = f"http://me:the-secret-of-the-caller@{HOST}:{host.port}"
-    code = "say('found', [name for name, value in os.environ.items() if 'secret-of' in value])\nsay('proxy', proxy[-15:])"
+    code = "say('found', [name for name, value in os.environ.items() if 'secret-of' in value])\nsay('proxy', PROXY.rpartition('@')[2] == '%s:%d' % WAY_OUT)"
     found = ask(world, code, host.rule, env=env)
-    assert found.results == {"found": "[]", "proxy": "@127.0.0.1:3128"}
-    off = world.python(ASK + "say('proxy', repr(proxy))", env=env, net="off")
+    assert found.results == {"found": "[]", "proxy": "True"}
+    off = world.python(ASK + "say('proxy', repr(PROXY))", env=env, net="off")
     assert off.results == {"proxy": "''"}
 
 
@@ -310,7 +309,7 @@ def test_nothing_listed_is_no_way_out(world: World, host: Host, net: object) -> 
     assert ask(world, "say('status', status(ARGS['rule']))", host.rule, args={"rule": host.rule}).results == {
         "status": "200"
     }
-    code = "say('proxy', proxy)\nattempt('listener', dial)"
+    code = "say('proxy', PROXY)\nattempt('listener', dial)"
     found = world.python(ASK + code, net=net)
     assert found.results == {"proxy": "", "listener": "ECONNREFUSED"}
 
@@ -416,7 +415,7 @@ try:
     for number in range(600):
         sock = socket.socket()
         sock.setblocking(False)
-        sock.connect_ex(("127.0.0.1", 3128))
+        sock.connect_ex(WAY_OUT)
         kept.append(sock)
 except OSError as problem:
     pass
@@ -444,7 +443,7 @@ def bind(family, address, *options):
     sock = socket.socket(family, socket.SOCK_STREAM)
     for option in options:
         sock.setsockopt(socket.SOL_SOCKET, option, 1)
-    sock.bind((address, 3128))
+    sock.bind((address, WAY_OUT[1]))
     sock.listen()
 for address in ("127.0.0.1", "0.0.0.0"):
     attempt("bind " + address, lambda: bind(socket.AF_INET, address))

@@ -32,6 +32,9 @@ import ctypes, errno, fcntl, json, mmap, os, signal, socket, stat, struct, sys, 
 libc = ctypes.CDLL(None, use_errno=True)
 ARGS = json.loads(sys.argv[1])
 ROOT, OUT = ARGS["root"], ARGS["out"]
+PROXY = os.environ.get("HTTP_PROXY", "")
+# A box that shares its loopback listens at another port than 3128 if a neighbour has that one.
+WAY_OUT = ("127.0.0.1", int(PROXY.rpartition(":")[2] or 3128))
 counter = [0]
 
 def say(name, word):
