@@ -182,4 +182,4 @@ class HandedJob(Supervisor):
 
     def withdraw(self) -> None:
         """Take the job away: there is none."""
-        self._store.remove(self._id, place_of(self._order["cwd"]))
+        self.store.remove(self.id, place_of(self.order["cwd"]))

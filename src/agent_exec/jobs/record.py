@@ -11,7 +11,7 @@ import errno
 import os
 from time import gmtime
 
-from agent_exec.logs.stream import create, open_to_read
+from agent_exec.logs.stream import create, open_to_read, reopen
 from agent_exec.model.jsonline import dump, load
 from agent_exec.model.value import Value
 
@@ -108,12 +108,7 @@ def _facts(folder: str) -> "dict[str, Any] | None":
     except OSError:
         return None
     try:
-        data = os.read(fd, 1 << 16)
-        while data and len(data) % (1 << 16) == 0 and len(data) < _LARGEST:
-            more = os.read(fd, 1 << 16)
-            if not more:
-                break
-            data += more
+        data = _all_of(fd)
     except OSError:
         return None
     finally:
@@ -130,6 +125,16 @@ def _facts(folder: str) -> "dict[str, Any] | None":
     return facts if _makes_sense(facts) else None
 
 
+def _all_of(fd: int) -> bytes:
+    data = os.read(fd, 1 << 16)
+    while data and len(data) % (1 << 16) == 0 and len(data) < _LARGEST:
+        more = os.read(fd, 1 << 16)
+        if not more:
+            break
+        data += more
+    return data
+
+
 def _makes_sense(facts: "dict[str, Any]") -> bool:
     """True if these are the facts of a job, of the kinds that we write."""
     return (
@@ -144,20 +149,53 @@ def _makes_sense(facts: "dict[str, Any]") -> bool:
     )
 
 
+def take_facts(path: str) -> "dict[str, Any] | None":
+    """Return the facts in a file that was left for a supervisor; None if there are none."""
+    try:
+        fd = open_to_read(path)
+    except OSError:
+        return None
+    try:
+        said = load(_all_of(fd).decode())
+    except (OSError, ValueError, RecursionError):
+        return None
+    finally:
+        os.close(fd)
+    return said if isinstance(said, dict) else None
+
+
 class RecordWriter:
     """The supervisor's hand on the record: makes it with its first line, and room for the others.
 
     `room` is how much the last line may be longer than it usually is.
     """
 
-    __slots__ = ("_fd", "_position")
+    __slots__ = ("_fd", "_position", "_room")
 
     def __init__(self, folder: str, facts: "dict[str, Any]", room: int = 0) -> None:
         line = dump(facts).encode() + b"\n"
         self._fd = create(os.path.join(folder, RECORD))
+        self._room = room
         _reserve(self._fd, len(line) + _RESERVE + room)
         _write(self._fd, line, 0)
         self._position = len(line)
+
+    @classmethod
+    def reopen(cls, folder: str) -> "RecordWriter":
+        """Return a writer for an existing record, after its last whole line; the caller holds the lock."""
+        writer = cls.__new__(cls)
+        writer._room = 0
+        writer._fd = reopen(os.path.join(folder, RECORD))
+        data = _all_of(writer._fd)
+        writer._position = data.rfind(b"\n") + 1
+        return writer
+
+    def amend(self, facts: "dict[str, Any]") -> None:
+        """Write a line that no room was reserved for; raise OSError if there is none, and write nothing."""
+        line = dump(facts).encode() + b"\n"
+        _reserve(self._fd, self._position + len(line) + _RESERVE + self._room)
+        _write(self._fd, line, self._position)
+        self._position += len(line)
 
     def append(self, facts: "dict[str, Any]") -> None:
         """Write a line, in one piece, into the room that is reserved for it."""

@@ -38,6 +38,8 @@ MARK = "AGENT_EXEC_JOB_ID"
 # What a supervisor tells, a line each.
 JOB = "job"
 """with its id: the job is made, and holds its lock"""
+HELD = "held"
+"""the job is made, and its command waits for something"""
 STARTED = "started"
 ENDED = "ended"
 REFUSED = "refused"
@@ -48,6 +50,8 @@ END = "end"
 """end the tree, politely if the signal allows it"""
 SIGNAL = "signal"
 """send it to the tree, and nothing more"""
+AMEND = "amend"
+"""with the name of a file in the job's folder instead: write these facts to the record, then delete it"""
 
 _TAG_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-")
 
@@ -56,7 +60,8 @@ class Order:
     """What is asked for: a command with its surroundings, and the terms of the job.
 
     With a profile as `sandbox` it is confined; `own` are files of ours that it
-    is kept from changing, should they lie where it may write.
+    is kept from changing, should they lie where it may write. `terms` are what
+    more is asked of the job, by the names of the duties in `jobs.duties`.
     """
 
     def __init__(
@@ -75,6 +80,7 @@ class Order:
         mark: bool = True,
         sandbox: "Profile | None" = None,
         own: "Sequence[str]" = (),
+        terms: "Mapping[str, object] | None" = None,
     ) -> None:
         # Of exactly these types: others cannot be sent.
         self.argv = [str(os.fsdecode(word)) for word in argv]
@@ -90,6 +96,7 @@ class Order:
         self.progress = float(progress)
         self.mark = bool(mark)
         """Whether a variable gives the command the id of its job."""
+        self.terms = dict(terms or {})
         self.sandbox: dict[str, object] | None = None
         """The profile by its name, its hash (`policy`) and its whole text, `own`, and what is known of it."""
         self.profile = sandbox
@@ -248,13 +255,15 @@ def send_order(fd: int, order: "tuple[object, ...]") -> None:
 class Started:
     """A job that has been ordered, and our ear at its supervisor."""
 
-    __slots__ = ("_heard", "_report", "_root", "ended", "hung_up", "id", "started")
+    __slots__ = ("_heard", "_report", "_root", "ended", "held", "hung_up", "id", "started")
 
     def __init__(self, root: str, report: "Report") -> None:
         self._root = root
         self._report = report
         self._heard = b""
         self.id = ""
+        self.held = False
+        """Whether the command waits for something before it may start."""
         self.started = False
         """Whether the command has been said to run."""
         self.ended = False
@@ -262,8 +271,8 @@ class Started:
         """Whether the supervisor is gone without having reported an end."""
 
     def begin(self) -> None:
-        """Wait until the command runs, or the job's record says why not; raise if there is no job."""
-        self.hear_of(lambda: self.started)
+        """Wait until the command runs or is held, or the record says why not; raise if there is no job."""
+        self.hear_of(lambda: self.started or self.held)
         if not self.id:
             self._report.close()
             if not self.hung_up:
@@ -314,6 +323,8 @@ class Started:
             word, _, rest = line.decode().partition(" ")
             if word == JOB:
                 self.id = rest
+            elif word == HELD:
+                self.held = True
             elif word == STARTED:
                 self.started = True
             elif word == ENDED:

@@ -12,17 +12,21 @@ from marshal import loads
 from time import monotonic, time
 
 from agent_exec.host import Control, FileLock, LocalSpawner, boot_id, signal_number, tell
+from agent_exec.jobs.facts import ending, failure, first_facts, never_started
 from agent_exec.jobs.record import CONTROL, LOCK, RecordWriter, stamp
-from agent_exec.jobs.start import ENDED, JOB, MARK, REFUSED, SIGNAL, STARTED
-from agent_exec.jobs.store import Store, broken, created, new_id, place_of
+from agent_exec.jobs.start import AMEND, ENDED, HELD, JOB, MARK, REFUSED, SIGNAL, STARTED
+from agent_exec.jobs.store import Store, broken, new_id, place_of
 from agent_exec.logs.stream import STREAMS, ArrivalWriter, LogWriter
-from agent_exec.model.errors import AgentExecError, KeeperLost, SandboxUnavailable
+from agent_exec.model.errors import AgentExecError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
+    from agent_exec.engine.loop import Loop
     from agent_exec.engine.run import Run
+    from agent_exec.jobs import duties
     from agent_exec.jobs.confined_job import BoxedSpawner
     from agent_exec.jobs.handoff import HandedSpawner
     from agent_exec.model.choices import Stream
@@ -31,8 +35,6 @@ if TYPE_CHECKING:
 
 _LOOK_SECONDS, _LOOK_SHARE = 2.0, 50
 """How often the roots of a confined command are looked at, and how many times as long as a look takes."""
-
-_REASONS = {"timeout": "timeout", "stopped": "killed"}
 
 
 def main(fds: list[int]) -> None:
@@ -114,8 +116,15 @@ class OwnSpawner(LocalSpawner):
         return {}
 
 
+class NeverStarted(Exception):
+    """The command was not started: the job was ended while it waited."""
+
+
 class Supervisor:
     """One job, and all that is held for it."""
+
+    loop: "Loop"
+    """What its duties may watch by: there once the job waits, or its command runs."""
 
     def __init__(
         self,
@@ -125,9 +134,15 @@ class Supervisor:
         spawner: "OwnSpawner | BoxedSpawner | HandedSpawner",
         report: int,
     ) -> None:
-        self._store = store
-        self._id = job_id
-        self._order = order
+        self.store = store
+        self.id = job_id
+        self.order = order
+        self._recalled = False
+        self._duties: Sequence[duties.Duty] = ()
+        if order["terms"]:
+            from agent_exec.jobs.duties import load
+
+            self._duties = load(self, order["terms"])
         self._spawner = spawner
         self._report = report
         self._run: Run | None = None
@@ -137,15 +152,18 @@ class Supervisor:
         self._discard = False
         self._elsewhere = False  # whether the command's pid means nothing here
         cwd = place_of(order["cwd"])
-        self._folder = store.make(job_id, cwd)
+        self.folder = store.make(job_id, cwd)
         try:
-            self.lock = FileLock(os.path.join(self._folder, LOCK))
+            self.lock = FileLock(os.path.join(self.folder, LOCK))
             self.lock.acquire()
             self.lock.sign()
-            self._control = Control.create(os.path.join(self._folder, CONTROL))
-            self._logs = {stream: LogWriter(self._folder, stream, order["quota"]) for stream in STREAMS}
+            self._control = Control.create(os.path.join(self.folder, CONTROL))
+            self._logs = {stream: LogWriter(self.folder, stream, order["quota"]) for stream in STREAMS}
             # Last, for it makes the job one that others see.
-            self._record = RecordWriter(self._folder, _first_facts(job_id, cwd, order), spawner.room)
+            facts = first_facts(job_id, cwd, order)
+            for duty in self._duties:
+                facts |= duty.facts()
+            self._record = RecordWriter(self.folder, facts, spawner.room)
         except BaseException as error:
             store.remove(job_id, cwd)
             if isinstance(error, OSError):
@@ -154,30 +172,55 @@ class Supervisor:
 
     def serve(self) -> None:
         """Run the command to its end, and record it."""
-        self._tell(f"{JOB} {self._id}")
+        self._tell(f"{JOB} {self.id}")
         try:
-            command = self._spawner.start(self._order["argv"], self._order["cwd"], self._environment())
+            if self._duties:
+                self._hold()
+            command = self._spawner.start(self.order["argv"], self.order["cwd"], self._environment())
             if command is not None:
                 self._note_start(*command)
             run = self._take_over()
             while not run.done:
-                self._loop.turn()
+                self.loop.turn()
             outcome = run.outcome()
-            facts = self._ending(outcome) | self._spawner.report(outcome)
+            facts = ending(outcome, terminated=self._terminated) | self._spawner.report(outcome)
+        except NeverStarted:
+            self._spawner.abandon()
+            facts = never_started(terminated=self._terminated)
         except AgentExecError as error:
             self._spawner.abandon()
             if self._spawner.ran and not self._began:
                 self._note_start()  # before us, and it was gone before it could be identified
-            facts = self._failure(error)
+            facts = failure(error, began=bool(self._began), boxed=self._spawner.boxed)
         self._publish(facts)
         if not self._spawner.gone:
             self._stay()
         self._spawner.close()
 
+    def _hold(self) -> None:
+        """Wait until every duty lets the command start; raise NeverStarted if the job is ended before."""
+        self._listen()
+        for duty in self._duties:
+            duty.hold()
+        if not all(duty.ready() for duty in self._duties):
+            self._tell(HELD)
+            self._settle()
+        while not (self._recalled or all(duty.ready() for duty in self._duties)):
+            self.loop.turn()
+        if self._recalled:
+            raise NeverStarted
+
+    def append(self, facts: "dict[str, Any]") -> None:
+        """Write more facts to the record; none if the disk is full."""
+        try:
+            self._record.amend(facts)
+        except OSError:
+            return  # the room that is left is for the end
+
     def _environment(self) -> dict[bytes, bytes]:
-        env: dict[bytes, bytes] = self._order["env"]
-        if self._order["mark"]:
-            env[MARK.encode()] = self._id.encode()
+        env: dict[bytes, bytes] = self.order["env"]
+        if self.order["mark"]:
+            env[MARK.encode()] = self.id.encode()
         return env
 
     def _note_start(self, pid: int = 0, start: int = 0) -> None:
@@ -186,6 +229,8 @@ class Supervisor:
         who = {"pid": pid, "start": start, "boot": boot_id()} if pid else {}
         self._record.append({**who, "started_at": stamp(time())})
         self._tell(STARTED)
+        for duty in self._duties:
+            duty.started()
 
     def _note(self, event: str, _detail: object) -> None:
         """Hear that the command was started, where that was not done ahead."""
@@ -196,14 +241,12 @@ class Supervisor:
 
     def _take_over(self) -> "Run":
         """Load the engine, and have it run the command to its end."""
-        from agent_exec.engine.loop import Loop
         from agent_exec.engine.run import Run
-        from agent_exec.host import hide_arguments, on_terminate
         from agent_exec.model.command import Command, Limits
         from agent_exec.model.output import Head, Tail
 
-        order = self._order
-        self._loop = Loop(many=False, wakeable=True)
+        order = self.order
+        self._listen()
         command = Command(
             order["argv"],
             cwd=order["cwd"],
@@ -217,30 +260,46 @@ class Supervisor:
         launch = self._spawner.prepare(command)
         self._elsewhere = launch.box is not None and launch.box.own_pids
         guard = self._spawner.guard
-        run = Run(command, launch, self._loop, self._spawner, _nothing, guard=guard)
+        run = Run(command, launch, self.loop, self._spawner, _nothing, guard=guard)
         self._run = run
-        on_terminate(self._terminate)
-        self._control.listen(self._loop, self._heard)
-        self.lock.on_deletion(self._loop, self._deleted)
         run.launch()
+        if self._recalled:
+            run.stop()  # this process was asked to end before there was a run to stop
         if guard is not None:
-            self._loop.after(_LOOK_SECONDS, lambda: self._look_again(guard))
+            self.loop.after(_LOOK_SECONDS, lambda: self._look_again(guard))
         if self._spawner.stdin >= 0:
             os.close(self._spawner.stdin)
         self._tick()
-        # A command that kills by a word in command lines does not mean this process.
-        hide_arguments(f"agent-exec: supervisor of {self._id}")
-        # Unlike the caller's, this life may be long; what is loaded stays, and need not be looked through.
-        gc.freeze()
-        gc.enable()
+        self._settle()
         return run
+
+    def _listen(self) -> None:
+        """Make the loop, and hear from inside it what is asked of this job; harmless when repeated."""
+        if hasattr(self, "loop"):
+            return
+        from agent_exec.engine.loop import Loop
+        from agent_exec.host import on_terminate
+
+        self.loop = Loop(many=False, wakeable=True)
+        on_terminate(self._terminate)
+        self._control.listen(self.loop, self._heard)
+        self.lock.on_deletion(self.loop, self._deleted)
+
+    def _settle(self) -> None:
+        """Get ready for a life that may be long, unlike the caller's."""
+        from agent_exec.host import hide_arguments
+
+        # A command that kills by a word in command lines does not mean this process.
+        hide_arguments(f"agent-exec: supervisor of {self.id}")
+        gc.freeze()  # what is loaded stays, and need not be looked through
+        gc.enable()
 
     def _look_again(self, guard: "Guard") -> None:
         """Have what the command must not make taken away while it runs: that may be for days."""
         began = monotonic()
         guard.look()
         pause = max(_LOOK_SECONDS, _LOOK_SHARE * (monotonic() - began))
-        self._loop.after(pause, lambda: self._look_again(guard))
+        self.loop.after(pause, lambda: self._look_again(guard))
 
     def _tell(self, line: str) -> None:
         tell(self._report, f"{line}\n".encode())
@@ -251,18 +310,25 @@ class Supervisor:
             return
         log = self._logs[stream]
         if self._arrivals is None:
-            self._arrivals = ArrivalWriter(self._folder)
+            self._arrivals = ArrivalWriter(self.folder)
         self._arrivals.note(stream, log.total)
         log.write(chunk)
+        for duty in self._duties:
+            duty.printed(stream, chunk)
 
     def _heard(self, line: str) -> None:
         """Do what a line from the control pipe asks for."""
         word, _, rest = line.partition(" ")
+        if word == AMEND:
+            self._amend(rest)
+            return
         run = self._run
         number = signal_number(rest)
-        if run is None or number is None:
+        if number is None:
             return
-        if run.done:
+        if run is None:
+            self._recalled = self._recalled or word != SIGNAL
+        elif run.done:
             self._end_left(number, only_signal=word == SIGNAL)
         elif word == SIGNAL:
             run.signal(number)
@@ -271,14 +337,31 @@ class Supervisor:
         else:
             run.stop(number)
 
+    def _amend(self, name: str) -> None:
+        """Write the facts in a file of the job's folder to the record, then delete it: that is the answer."""
+        from agent_exec.jobs.record import take_facts
+
+        path = os.path.join(self.folder, os.path.basename(name))
+        facts = take_facts(path)
+        if facts is None:
+            return
+        try:
+            self._record.amend(facts)
+        except OSError:
+            return  # the file stays: the asker hears that nothing was written
+        for duty in self._duties:
+            duty.amended(facts)
+        os.unlink(path)
+
     def _deleted(self) -> None:
         """Stop the command: the job's files were deleted, and no verb can reach it any more."""
+        self._recalled = True
         if self._run is not None and not self._run.done:
             self._run.stop()
 
     def _terminate(self) -> None:
         """End the job before this process, which was asked to end."""
-        self._terminated = True
+        self._terminated = self._recalled = True
         if self._run is not None and self._run.done:
             self._end_left(signal_number("TERM") or 0)
         elif self._run is not None:
@@ -295,66 +378,28 @@ class Supervisor:
             left.kill()
         else:
             left.terminate(number)
-            self._loop.after(self._order["grace"], left.kill)
+            self.loop.after(self.order["grace"], left.kill)
 
     def _tick(self) -> None:
         """Touch the lock from time to time, as a sign of life."""
-        every = self._order["progress"]
+        every = self.order["progress"]
         if every:
             try:
-                os.utime(os.path.join(self._folder, LOCK))
+                os.utime(os.path.join(self.folder, LOCK))
             except OSError:
                 pass  # the job is being taken away
-            self._loop.after(every, self._tick)
-
-    def _ending(self, outcome: "Outcome") -> "dict[str, Any]":
-        """Return the facts of how a command ended."""
-        reason = _REASONS.get(outcome.cause or "")
-        if reason == "killed" and self._terminated:
-            reason = "supervisor_terminated"
-        return {
-            "state": "killed" if outcome.cause or outcome.signal else "exited",
-            "exit_code": None if outcome.signal else outcome.exit_code,
-            "signal": outcome.signal,
-            "reason": reason,
-            "timed_out": outcome.timed_out,
-            "duration_ms": self._duration_ms,
-            "leaked": outcome.leaked,
-            "output_complete": self._output_complete,
-        }
-
-    def _failure(self, error: AgentExecError) -> "dict[str, Any]":
-        """Return the facts of a job whose command never ran, or was lost with its box or keeper."""
-        lost = isinstance(error, KeeperLost)
-        gone = lost and self._spawner.boxed
-        reason = "sandbox_lost" if gone else "supervisor_lost" if lost else "spawn_failed"
-        return {
-            "state": "failed",
-            "exit_code": None,
-            "signal": None,
-            "reason": reason if self._began else "spawn_failed",
-            "code": SandboxUnavailable.code if gone else error.code,
-            "message": error.message,
-            "timed_out": False,
-            "duration_ms": self._duration_ms if self._began else 0,
-            "leaked": False,
-            "output_complete": self._output_complete,
-        }
-
-    @property
-    def _duration_ms(self) -> int:
-        return round((monotonic() - self._began) * 1000)
-
-    @property
-    def _output_complete(self) -> bool:
-        return self._spawner.gone and not any(log.lost for log in self._logs.values())
+            self.loop.after(every, self._tick)
 
     def _publish(self, facts: "dict[str, Any]") -> None:
         """Record how it ended, report it, and have all of it on the disk."""
+        facts["duration_ms"] = round((monotonic() - self._began) * 1000) if self._began else 0
+        facts["output_complete"] = self._spawner.gone and not any(log.lost for log in self._logs.values())
         facts |= {f"{stream}_total_bytes": log.total for stream, log in self._logs.items()}
         facts["finished_at"] = stamp(time())
+        for duty in self._duties:
+            duty.ended(facts)
         self._record.append(facts)
-        self._store.settle(self._id)
+        self.store.settle(self.id)
         self._tell(ENDED)
         os.close(self._report)
         if self._spawner.gone:
@@ -362,35 +407,16 @@ class Supervisor:
         for log in self._logs.values():
             log.sync()
         self._record.finish()
+        for duty in self._duties:
+            duty.published(facts)
 
     def _stay(self) -> None:
         """Go on taking the output of what was to be left alive, until it is gone."""
         while not self._spawner.gone:
             self._discard = any(log.abandoned for log in self._logs.values())
-            self._loop.turn()
+            self.loop.turn()
         self._control.close()
 
 
 def _nothing(_run: "Run") -> None:
     pass
-
-
-def _first_facts(job_id: str, cwd: str, order: "dict[str, Any]") -> "dict[str, Any]":
-    """Return the first line of the record: names of variables, never their values."""
-    timeout = order["timeout"]
-    facts = {
-        "job_id": job_id,
-        "command": order["argv"],
-        "cwd": cwd,
-        "created_at": stamp(created(job_id)),
-        "supervisor_pid": os.getpid(),
-        "env_keys": order["env_keys"],
-        "tags": order["tags"],
-        "timeout_ms": None if timeout is None else round(timeout * 1000),
-        "kill_after_ms": round(order["grace"] * 1000),
-        "leftovers": order["leftovers"],
-        "max_log_bytes": order["quota"],
-    }
-    if order["sandbox"] is not None:
-        facts["sandbox"] = {name: order["sandbox"][name] for name in ("profile", "policy")}
-    return facts

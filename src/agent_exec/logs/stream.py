@@ -53,6 +53,11 @@ def create(path: str) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | FLAGS, 0o600)
 
 
+def reopen(path: str) -> int:
+    """Open one of our own files again, for reading and writing."""
+    return os.open(path, os.O_RDWR | FLAGS)
+
+
 def path(folder: str, stream: str) -> str:
     """Return the path of a stream's first part."""
     return os.path.join(folder, f"{stream}.log")

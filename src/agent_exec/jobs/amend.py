@@ -1,0 +1,106 @@
+"""Changes facts of a job from outside: through its supervisor while it lives, else under the job's lock.
+
+The supervisor alone writes the record of its job. It is given the new facts in
+a file of their own, which it deletes once they are on record.
+"""
+
+import os
+from time import monotonic, sleep
+
+from agent_exec.host import FileLock, ask
+from agent_exec.jobs.record import CONTROL, LOCK, RecordWriter
+from agent_exec.jobs.start import AMEND
+from agent_exec.jobs.store import broken
+from agent_exec.jobs.wait import rouse
+from agent_exec.logs.stream import create
+from agent_exec.model.errors import JobNotFound, StoreFailed
+from agent_exec.model.jsonline import dump
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from agent_exec.jobs.record import Record
+    from agent_exec.jobs.store import Store
+
+_EDITING = "edit"
+_PATIENCE = 10.0
+_MOMENT = 0.002
+
+
+def amend(store: "Store", job: "Record", change: "Callable[[Record], dict[str, Any]]") -> "Record":
+    """Change facts of a job to those that `change` returns for its record; return the job as it stands then.
+
+    One change at a time: `change` gets the record as it is just then, and
+    raises what it refuses. A job that is not over may have no supervisor yet.
+    """
+    lock = FileLock(os.path.join(job.folder, _EDITING))
+    try:
+        lock.acquire(wait=True)
+    except OSError as error:
+        raise broken(error, store.root) from error
+    try:
+        found = _read(store, job)
+        _apply(store, found, change(found))
+        return _read(store, job)
+    finally:
+        lock.release()
+
+
+def _read(store: "Store", job: "Record") -> "Record":
+    found = store.read(job.id)
+    if found is None:
+        raise JobNotFound(f"job {job.id} was deleted meanwhile", job_id=job.id)
+    return found
+
+
+def _apply(store: "Store", job: "Record", facts: "dict[str, Any]") -> None:
+    """Have the facts on record, by the supervisor or by ourselves."""
+    deadline = monotonic() + _PATIENCE
+    while monotonic() < deadline:
+        if job.supervisor == "alive" and _asked(job, facts, deadline):
+            return
+        lock = FileLock(os.path.join(job.folder, LOCK))
+        if lock.acquire():
+            try:
+                writer = RecordWriter.reopen(job.folder)
+                writer.amend(facts)
+                writer.finish()
+            except OSError as error:
+                raise broken(error, store.root) from error
+            finally:
+                lock.release()
+            return
+        sleep(_MOMENT)  # it is ending just now
+        job = _read(store, job)
+    raise StoreFailed(
+        f"the supervisor of job {job.id} has not answered within {_PATIENCE:g} s; try again", job_id=job.id
+    )
+
+
+def _asked(job: "Record", facts: "dict[str, Any]", deadline: float) -> bool:
+    """Give the facts to the supervisor; True once it has written them down, False if it has gone."""
+    name = f"{AMEND}-{os.urandom(8).hex()}"
+    path = os.path.join(job.folder, name)
+    fd = create(path)
+    try:
+        os.write(fd, dump(facts).encode())
+    finally:
+        os.close(fd)
+    try:
+        rouse(job)
+        if not ask(os.path.join(job.folder, CONTROL), f"{AMEND} {name}"):
+            return False
+        while os.path.exists(path) and monotonic() < deadline:
+            lock = FileLock(os.path.join(job.folder, LOCK))
+            if lock.acquire():  # it has ended, and heard nothing
+                lock.release()
+                return not os.path.exists(path)
+            sleep(_MOMENT)
+        return not os.path.exists(path)
+    finally:
+        try:
+            os.unlink(path)
+        except OSError:
+            pass  # as it should be

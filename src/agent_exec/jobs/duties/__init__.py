@@ -1,0 +1,63 @@
+"""What a supervisor does for a job beyond running its command: a module for each duty, loaded when needed.
+
+An order's `terms` name the duties, each with a value that can be sent and
+recorded. A job without terms loads nothing of this.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from agent_exec.jobs.supervise import Supervisor
+    from agent_exec.model.choices import Stream
+
+_HOMES: dict[str, str] = {}
+"""The module of each duty, by the name of its term; each has a class `Term`, a Duty."""
+
+
+class Duty:
+    """One duty of a supervisor; each method is called by it, and does nothing unless overridden.
+
+    `job` is the supervisor: its `loop` calls back, `append` writes facts to
+    the record, `check` looks again whether the command may start.
+    """
+
+    __slots__ = ("job", "value")
+
+    def __init__(self, job: "Supervisor", value: "Any") -> None:
+        self.job = job
+        self.value = value
+
+    def facts(self) -> "dict[str, Any]":
+        """Return what the first line of the record says of it: nothing that is a secret."""
+        return {}
+
+    def hold(self) -> None:
+        """Begin to watch what the command must wait for; called once there is a loop."""
+
+    def ready(self) -> bool:
+        """True if the command may start, as far as this duty is concerned."""
+        return True
+
+    def started(self) -> None:
+        """Hear that the command runs."""
+
+    def printed(self, stream: "Stream", chunk: bytes) -> None:
+        """Hear what the command has printed."""
+
+    def amended(self, facts: "Mapping[str, Any]") -> None:
+        """Hear of facts that were changed from outside while the job is not over."""
+
+    def ended(self, facts: "dict[str, Any]") -> None:
+        """Hear how the job has ended, before that is recorded; more facts may be added."""
+
+    def published(self, facts: "Mapping[str, Any]") -> None:
+        """Hear that the end is on record."""
+
+
+def load(job: "Supervisor", terms: "Mapping[str, Any]") -> list[Duty]:
+    """Return the duties that the terms of a job name, in the order of the table."""
+    from importlib import import_module
+
+    return [import_module(home).Term(job, terms[name]) for name, home in _HOMES.items() if name in terms]
