@@ -7,6 +7,7 @@ process keeps; the program enters it for each verb.
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -252,3 +253,62 @@ def test_a_failed_spawn_is_recorded_on_a_full_disk(disk: Callable[[str], Disk]) 
     out = cli("run", "--", "./" + "x" * 200)
     assert (out["state"], out["reason"]) == ("failed", "spawn_failed")
     assert cli("status", out["job_id"])["message"] == out["error"]["message"]
+
+
+def test_events_that_a_full_disk_does_not_take_harm_no_job_and_the_gap_is_shown(
+    disk: Callable[[str], Disk],
+) -> None:
+    cli = disk("size=512k")
+    quick, slow = (cli.start("sleep", "600") for _ in range(2))
+    log = cli.seen / "jobs" / ".events" / "1"
+    filler = cli.fill()
+    with log.open("ab", buffering=0) as last:
+        try:
+            while True:
+                last.write(b"\n")  # the rest of its last block
+        except OSError:
+            pass
+    assert cli("kill", quick)["state"] == "killed"
+    of_it = [one["kind"] for one in cli("events", "--job", quick)["events"]]
+    assert of_it == ["created", "started", "gap", "ended"]
+    assert cli("events", "--since", cli("events", "--limit", 0)["cursor"])["events"] == []
+    filler.unlink()
+    assert cli("kill", slow)["state"] == "killed"
+    told = cli("events", "--limit", 0)["events"]
+    assert [one["kind"] for one in told if one.get("job_id") == slow] == ["created", "started", "ended"]
+    assert [one["kind"] for one in told if one.get("job_id") == quick] == ["created", "started", "ended"]
+
+
+def test_an_event_says_how_many_before_it_were_not_written(disk: Callable[[str], Disk]) -> None:
+    cli = disk("size=512k")
+    from_python = (
+        "import sys\nfrom agent_exec.jobs.events import EventWriter\n"
+        "writer = EventWriter(sys.argv[1], '0' * 26)\n"
+        "for full in (False, True, True, False, False):\n"
+        "    sys.stdin.readline()\n"
+        "    writer.note('ready', {})\n"
+        "    print(writer.write(), flush=True)\n"
+    )
+    cli("run", "--", "true")
+    words = [*cli.argv()[:-1], sys.executable, "-c", from_python, str(cli.root)]
+    writer = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+    assert writer.stdin is not None
+    assert writer.stdout is not None
+
+    def write() -> str:
+        writer.stdin.write("\n")  # type: ignore[union-attr]
+        return writer.stdout.readline().strip()  # type: ignore[union-attr]
+
+    assert write() == "True"
+    filler = cli.fill()
+    log = cli.seen / "jobs" / ".events" / "1"
+    size = log.stat().st_size
+    with log.open("ab", buffering=0) as last:
+        last.write(b"\n" * (4096 - size % 4096))
+    assert [write(), write()] == ["False", "False"]
+    filler.unlink()
+    assert [write(), write()] == ["True", "True"]
+    writer.communicate()
+    told = [one for one in cli("events", "--kind", "ready")["events"] if one["kind"] == "ready"]
+    assert [one.get("missed") for one in told] == [None, 2, None]
+    assert [one["id"].rpartition("ready")[2] for one in told] == ["", ".4", ".5"]

@@ -204,6 +204,23 @@ VERBS: dict[str, Verb] = {
         ),
         ("agent-exec gc --older-than 7d --max-bytes 10000000000",),
     ),
+    "events": Verb(
+        "show what has happened to jobs: each change is an event",
+        "",
+        (
+            ("follow", "flag", "", "print each event as it happens, one JSON object a line"),
+            ("since", "text", "CURSOR", "events after this cursor, start or now (start; --follow: now)"),
+            ("job", "text", "JOB", "events of this job"),
+            ("kind", "many", "KIND", "created, waiting, started, ready, output-match, ended, lost, …"),
+            ("limit", "count", "N", "show at most N events (100; --follow: 0, no limit)"),
+            ("until", "s", "TIME", "with --follow: end after this time"),
+        ),
+        (
+            "agent-exec events --kind ended,lost",
+            "agent-exec events --since 1-2f0a",
+            "agent-exec events --follow --job W5QC",
+        ),
+    ),
     "policy": Verb(
         "explain the verdict of the rules on a command, or validate a file of rules",
         "explain [--] COMMAND [ARGUMENT …] | check [FILE]",

@@ -10,7 +10,7 @@ from agent_exec.model.errors import AgentExecError, InvalidArgument, LaunchFaile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
     from agent_exec.jobs.output import Excerpt
@@ -373,6 +373,36 @@ class Jobs:
         scope = place_of(cwd)
         done = delete_all(self._store, scope, dry_run=dry_run)
         return answers.removals(self._store, done, dry_run=dry_run, cwd=scope)
+
+    def events(
+        self,
+        *,
+        since: str | None = None,
+        job: str | None = None,
+        kinds: "Sequence[str]" = (),
+        limit: int = 100,
+    ) -> "Answer":
+        """Return what has happened to jobs since a cursor, the oldest first; 0 is no limit."""
+        from agent_exec.faces.event_verbs import events
+
+        return events(self._store, since=since, job=job, kinds=kinds, limit=limit)
+
+    def follow_events(
+        self,
+        *,
+        since: str | None = None,
+        job: str | None = None,
+        kinds: "Sequence[str]" = (),
+        limit: int = 0,
+        seconds: float | None = None,
+        cancel: "Cancel | None" = None,
+    ) -> "Iterator[Answer]":
+        """Return each event as it happens, from now on or since a cursor: so many, so long, or for ever."""
+        from agent_exec.faces.event_verbs import follow_events
+
+        return follow_events(
+            self._store, since=since, job=job, kinds=kinds, limit=limit, seconds=seconds, cancel=cancel
+        )
 
     def gc(
         self,

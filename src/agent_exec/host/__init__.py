@@ -5,6 +5,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     if sys.platform == "win32":
+        from agent_exec.host.windows.changes import Changes
         from agent_exec.host.windows.control import Control, Report, Watch, ask, tell
         from agent_exec.host.windows.detached import detach
         from agent_exec.host.windows.lock import FileLock, holder, is_locked
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
             shell,
         )
     else:
+        from agent_exec.host.posix.changes import Changes
         from agent_exec.host.posix.descriptors import Interrupts, Poller, wait_to_read
         from agent_exec.host.posix.detached import Control, Report, Watch, ask, detach, hide_arguments, tell
         from agent_exec.host.posix.lock import FileLock, holder, is_locked
@@ -58,6 +60,7 @@ else:
 
 __all__ = [
     "Adopted",
+    "Changes",
     "Control",
     "FileLock",
     "Interrupts",

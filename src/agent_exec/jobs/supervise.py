@@ -12,6 +12,7 @@ from marshal import loads
 from time import monotonic, time
 
 from agent_exec.host import Control, FileLock, LocalSpawner, boot_id, signal_number, tell
+from agent_exec.jobs.events import EventWriter, creation_fields, ending_fields
 from agent_exec.jobs.facts import ending, failure, first_facts, never_started
 from agent_exec.jobs.record import CONTROL, LOCK, RecordWriter, stamp
 from agent_exec.jobs.start import AMEND, ENDED, HELD, JOB, MARK, REFUSED, SIGNAL, STARTED
@@ -164,6 +165,8 @@ class Supervisor:
             for duty in self._duties:
                 facts |= duty.facts()
             self._record = RecordWriter(self.folder, facts, spawner.room)
+            self._events = EventWriter(store.root, job_id)
+            self._events.note("created", creation_fields(facts))
         except BaseException as error:
             store.remove(job_id, cwd)
             if isinstance(error, OSError):
@@ -203,6 +206,7 @@ class Supervisor:
         for duty in self._duties:
             duty.hold()
         if not all(duty.ready() for duty in self._duties):
+            self.event("waiting")
             self._tell(HELD)
             self._settle()
         while not (self._recalled or all(duty.ready() for duty in self._duties)):
@@ -217,6 +221,17 @@ class Supervisor:
         except OSError:
             return  # the room that is left is for the end
 
+    def event(self, kind: str, **fields: "Any") -> bool:
+        """Write an event of this job to the log of the store; False if that has no room.
+
+        The fields are those of an event in the schema: what else is known goes into `details`.
+        """
+        found = self._events.note(kind, fields)
+        written = self._events.write()
+        for duty in self._duties:
+            duty.noted(found)
+        return written
+
     def _environment(self) -> dict[bytes, bytes]:
         env: dict[bytes, bytes] = self.order["env"]
         if self.order["mark"]:
@@ -228,6 +243,7 @@ class Supervisor:
         self._began = monotonic()
         who = {"pid": pid, "start": start, "boot": boot_id()} if pid else {}
         self._record.append({**who, "started_at": stamp(time())})
+        self.event("started", **({"pid": pid} if pid else {}))
         self._tell(STARTED)
         for duty in self._duties:
             duty.started()
@@ -399,7 +415,8 @@ class Supervisor:
         for duty in self._duties:
             duty.ended(facts)
         self._record.append(facts)
-        self.store.settle(self.id)
+        if self.event("ended", **ending_fields(facts)):
+            self.store.settle(self.id)  # else the index says that readers of events look at the record
         self._tell(ENDED)
         os.close(self._report)
         if self._spawner.gone:

@@ -186,6 +186,12 @@ def _sandbox(asked: "Parsed") -> "dict[str, Any]":
     return face.run(dispatcher, words, cwd=cwd, timeout=options.get("timeout") or None)
 
 
+def _events(asked: "Parsed") -> "dict[str, Any]":
+    from agent_exec.apps.cli.events import events
+
+    return events(asked)
+
+
 def _schema(asked: "Parsed") -> "dict[str, Any]":
     _nothing_more(asked)
     return verbs.schema()
@@ -202,6 +208,7 @@ _VERBS = {
     "gc": _gc,
 }
 _STORELESS: "dict[str, Callable[[Parsed], dict[str, Any]]]" = {
+    "events": _events,
     "policy": _policy,
     "sandbox": _sandbox,
     "schema": _schema,

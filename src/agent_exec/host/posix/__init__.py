@@ -4,6 +4,7 @@ from agent_exec.model.lazy import homes, loader
 
 _HOMES = homes(
     {
+        "changes": "Changes",
         "descriptors": "Interrupts Poller wait_to_read",
         "detached": "Control Report Watch ask detach hide_arguments tell",
         "lock": "FileLock holder is_locked",

@@ -216,31 +216,31 @@ def ask(path: str, line: str) -> bool:
 class Watch:
     """Waits for the end of a pipe's owner; to be opened before the last look whether that is there."""
 
-    __slots__ = ("_fd", "path")
+    __slots__ = ("fd", "path")
 
     def __init__(self, path: str) -> None:
         self.path = path
         try:
-            self._fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
+            self.fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
         except OSError:
-            self._fd = -1
+            self.fd = -1
 
     @property
     def hears(self) -> bool:
         """True if there is a pipe to hear of the end by; without one, look again from time to time."""
-        return self._fd >= 0
+        return self.fd >= 0
 
     def wait(self, seconds: float | None, cancel: "Cancel | None" = None) -> bool:
         """Wait for the owner to hang up, or until `cancel` is set; False when the time is over."""
         from agent_exec.host.posix.descriptors import wait_for
 
-        return bool(wait_for([(self._fd, 0)], seconds, cancel))
+        return bool(wait_for([(self.fd, 0)], seconds, cancel))
 
     def close(self) -> None:
         """Wait no more; harmless when repeated."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
 
 
 def hide_arguments(title: str) -> None:

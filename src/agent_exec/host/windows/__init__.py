@@ -4,6 +4,7 @@ from agent_exec.model.lazy import homes, loader
 
 _HOMES = homes(
     {
+        "changes": "Changes",
         "control": "Control Report Watch ask tell",
         "detached": "detach",
         "lock": "FileLock holder is_locked",

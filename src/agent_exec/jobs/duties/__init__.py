@@ -46,6 +46,9 @@ class Duty:
     def printed(self, stream: "Stream", chunk: bytes) -> None:
         """Hear what the command has printed."""
 
+    def noted(self, event: "Mapping[str, Any]") -> None:
+        """Hear of an event of the job, which is in the log of the store."""
+
     def amended(self, facts: "Mapping[str, Any]") -> None:
         """Hear of facts that were changed from outside while the job is not over."""
 

@@ -1,0 +1,56 @@
+"""Waits for changes in a folder, and for the end of processes that own pipes; without polling on Linux."""
+
+import os
+
+from agent_exec.host.posix.descriptors import READ, wait_for
+from agent_exec.host.posix.detached import Watch
+from agent_exec.host.posix.lock import inotify
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from agent_exec.model.cancel import Cancel
+
+_WRITTEN, _MOVED_TO, _CREATED = 0x2, 0x80, 0x100
+_LONGEST = 1 << 16
+_LOOK = 0.1
+"""How often to look where the system does not report changes."""
+
+
+class Changes:
+    """The changes of a folder's files, and the ends of some pipes' owners; to be closed."""
+
+    __slots__ = ("_fd", "_pipes")
+
+    def __init__(self, folder: str) -> None:
+        self._fd = inotify(os.fsencode(folder), _WRITTEN | _MOVED_TO | _CREATED)
+        self._pipes: dict[str, Watch] = {}
+
+    def watch(self, pipes: "Collection[str]") -> None:
+        """Wake up when the owner of one of these pipes has gone, too; of others no more."""
+        for pipe in self._pipes.keys() - set(pipes):
+            self._pipes.pop(pipe).close()
+        for pipe in pipes:
+            if pipe not in self._pipes:
+                self._pipes[pipe] = Watch(pipe)
+
+    def wait(self, seconds: float | None, cancel: "Cancel | None" = None) -> bool:
+        """Wait for a change, at most so long, or until `cancel` is set; True if an owner has gone."""
+        if self._fd < 0:
+            seconds = _LOOK if seconds is None else min(seconds, _LOOK)
+        owners = {watch.fd: pipe for pipe, watch in self._pipes.items() if watch.hears}
+        ready = wait_for([(self._fd, READ), *((fd, 0) for fd in owners)], seconds, cancel)
+        if self._fd in ready:
+            os.read(self._fd, _LONGEST)
+        gone = [owners[fd] for fd in ready if fd in owners]
+        for pipe in gone:
+            self._pipes.pop(pipe).close()  # or it would wake us for ever
+        return bool(gone)
+
+    def close(self) -> None:
+        """Wait no more; harmless when repeated."""
+        self.watch(())
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
