@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from agent_exec.model.errors import InvalidArgument as InvalidArgument
     from agent_exec.model.errors import InvalidConfig as InvalidConfig
     from agent_exec.model.errors import InvalidRules as InvalidRules
+    from agent_exec.model.errors import InvalidSettings as InvalidSettings
     from agent_exec.model.errors import InvalidState as InvalidState
     from agent_exec.model.errors import JobNotFound as JobNotFound
     from agent_exec.model.errors import KeeperLost as KeeperLost
@@ -128,9 +129,9 @@ _HOMES = homes(
         "model.errors": (
             "AgentExecError AmbiguousJob ApprovalRequired Broken Busy CommandDenied CommandNotExecutable "
             "CommandNotFound ConfigFailed InputClosed InputTooLarge Interrupted InvalidArgument "
-            "InvalidConfig InvalidRules InvalidState JobNotFound KeeperLost LaunchFailed Missing "
-            "NotADirectory NothingConfines PlanFailed Refused SandboxUnavailable StoreFailed Unsupported "
-            "WorkdirForbidden WorkdirNotFound"
+            "InvalidConfig InvalidRules InvalidSettings InvalidState JobNotFound KeeperLost LaunchFailed "
+            "Missing NotADirectory NothingConfines PlanFailed Refused SandboxUnavailable StoreFailed "
+            "Unsupported WorkdirForbidden WorkdirNotFound"
         ),
         "model.lines": "Lines",
         "model.output": "Head HeadTail Keep Tail Text",

@@ -4,9 +4,9 @@ import os
 import sys
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__))
+"""Where our own code is."""
 PIPELINE = os.path.join(PACKAGE, "requests", "pipeline.bash")
 """What bash reads so that it reports a failure which a pipeline masks."""
-"""Where our own code is."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,6 +78,38 @@ def jobs_root(
     if root := found.get("AGENT_EXEC_ROOT"):
         return root
     return place("jobs", *DATA, environ, platform, home)
+
+
+_config: str | None = None  # the file that was chosen for this process; empty if there is none
+
+
+def name_config(option: str | None) -> None:
+    """Choose the configuration file of this process: the one that is named, or with None the usual one."""
+    global _config  # noqa: PLW0603  # a program has one command line
+    _config = option or None
+
+
+def settle_config() -> str | None:
+    """Return the configuration file, None if there is none; from now on no look at the disk is needed."""
+    global _config  # noqa: PLW0603
+    _config = config_file() or ""
+    return _config or None
+
+
+def config_file() -> str | None:
+    """Return the user's configuration file: the chosen one, $AGENT_EXEC_CONFIG, or that in the usual place.
+
+    One that is named may be missing; None if there is none in the usual place.
+    """
+    if _config is not None:
+        return _config or None
+    usual = config_place()
+    return os.environ.get("AGENT_EXEC_CONFIG") or (usual if os.path.lexists(usual) else None)
+
+
+def config_place() -> str:
+    """Return where the system keeps the user's own configuration."""
+    return place("config.toml", *CONFIG)
 
 
 def here() -> str:

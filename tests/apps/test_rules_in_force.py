@@ -177,13 +177,16 @@ def test_a_yes_for_this_session_holds_in_all_workspaces_of_a_client(
 
 def test_which_file_is_meant(user: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert rules_file() == rules_file("") == str(user)
-    assert rule_files() == [str(user)]
+    config = str(user.with_name("config.toml"))
+    assert rule_files() == [str(user), config]
     user.unlink()
     assert rules_file() is None
-    assert rule_files() == [str(user)], "where the rules would be is not for a command to write either"
+    assert rule_files() == [str(user), config], (
+        "where the rules would be is not for a command to write either"
+    )
     other = tmp_path / "others.toml"
     monkeypatch.setenv("AGENT_EXEC_RULES", str(other))
-    assert (rules_file(), rule_files()) == (str(other), [str(other)])
+    assert (rules_file(), rule_files()) == (str(other), [str(other), config])
     assert (rules_file("mine.toml"), rule_files(user)) == ("mine.toml", [str(user)])
     for rules in (None, Policy()):
         assert (rules_file(rules), rule_files(rules)) == (None, [])

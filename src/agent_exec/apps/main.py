@@ -55,7 +55,7 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
             of = f" {error.verb}" if error.verb else ""
             _complain(f"agent-exec{of}: {error}\nTry: agent-exec{of} --help\n")
             return 2
-        text, status = _refuse(error, words), 1
+        text, status = _text(_refuse(error, words)), 1
     return _print(text, status)
 
 
@@ -64,31 +64,38 @@ def _serve(words: list[str], began: float) -> tuple[str, int]:
     interrupts, launcher = _launch(words)
     try:
         from agent_exec.apps.parse import parse
+        from agent_exec.places import name_config
 
         asked = parse(words)
+        name_config(asked.options.get("config"))
         if "help" in asked.options:
             from agent_exec.apps.cli import help as helping
 
             return helping.of_verb(asked.verb) if asked.verb else helping.general(), 0
-        told: dict[str, Any]
-        if asked.verb is None:
-            from agent_exec.apps.parse import UsageError
-
-            raise UsageError("a verb is needed, such as: agent-exec run -- echo hello")
-        if asked.verb == "run":
-            from agent_exec.apps.cli.run import run
-
-            told, status = run(asked, began, interrupts, launcher)
-        else:
-            told, status = _act(asked)
+        try:
+            told, status = _act(asked, began, interrupts, launcher)
+        except BaseException as error:
+            if "yaml" not in asked.options:
+                raise
+            told, status = _refuse(error, words), 1
     finally:
         if launcher is not None:
             launcher.close()
-    return _line(told), status
+    return _text(told, yaml="yaml" in asked.options), status
 
 
-def _act(asked: "Parsed") -> "tuple[dict[str, Any], int]":
+def _act(
+    asked: "Parsed", began: float, interrupts: "Interrupts | None", launcher: "Launcher | None"
+) -> "tuple[dict[str, Any], int]":
     """Pass a parsed command line to the program that has its verb; return the answer and the exit status."""
+    if asked.verb is None:
+        from agent_exec.apps.parse import UsageError
+
+        raise UsageError("a verb is needed, such as: agent-exec run -- echo hello")
+    if asked.verb == "run":
+        from agent_exec.apps.cli.run import run
+
+        return run(asked, began, interrupts, launcher)
     if asked.verb == "shell":
         from agent_exec.apps.shell.main import shell
 
@@ -127,17 +134,25 @@ def _launch(words: list[str]) -> "tuple[Interrupts | None, Launcher | None]":
     return Interrupts(), launcher
 
 
-def _line(told: "dict[str, Any]") -> str:
+def _text(told: "dict[str, Any]", *, yaml: bool = False) -> str:
+    """Return an answer as it is printed."""
+    if yaml:
+        from agent_exec.model.yaml import dump_yaml
+
+        return dump_yaml(told)
     from agent_exec.model.jsonline import dump
 
     return dump(told) + "\n"
 
 
-def _refuse(error: BaseException, words: list[str]) -> str:
-    """Return the answer for an error; print the traceback of an unexpected one to stderr on request."""
+def _refuse(error: BaseException, words: list[str]) -> "dict[str, Any]":
+    """Return the answer for an error, unless it is one of usage; print an unexpected one on request."""
+    from agent_exec.apps.parse import UsageError
     from agent_exec.faces.answers import of_the_system, refusal
     from agent_exec.model.errors import AgentExecError, Interrupted
 
+    if isinstance(error, UsageError):
+        raise error
     if isinstance(error, KeyboardInterrupt):
         nothing = words[:1] == ["run"]
         error = Interrupted(
@@ -153,7 +168,7 @@ def _refuse(error: BaseException, words: list[str]) -> str:
         error = AgentExecError(
             f"an error of agent-exec's own: {error!r}; try again with --verbose to see more, and report it"
         )
-    return _line(refusal(error))
+    return refusal(error)
 
 
 def _print(text: str, status: int) -> int:

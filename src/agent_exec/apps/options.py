@@ -10,9 +10,11 @@ if TYPE_CHECKING:
     Option = tuple[str, str, str, str]
 
 ROOT = ("root", "text", "DIR", "the folder of jobs (default: $AGENT_EXEC_ROOT, or the data folder)")
+CONFIG = ("config", "text", "FILE", "the configuration file (default: $AGENT_EXEC_CONFIG, or config.toml)")
+YAML = ("yaml", "flag", "", "print the answer as YAML")
 VERBOSE = ("verbose", "flag", "", "log to stderr what is being done")
 HELP = ("help", "flag", "", "show this help")
-GLOBAL = (ROOT, VERBOSE, HELP)
+GLOBAL = (ROOT, CONFIG, YAML, VERBOSE, HELP)
 SHORT = {"-h": "help", "-v": "verbose", "-vv": "verbose", "-vvv": "verbose"}
 SAME_OPTIONS = {"lines": "tail-lines", "policy": "rules"}
 SAME_VERBS = {"rm": "delete"}
@@ -36,6 +38,13 @@ _UNPROTECT = (
 
 _RULES = ("rules", "text", "FILE", "judge by these rules (default: $AGENT_EXEC_RULES, or those configured)")
 _DRY = ("dry-run", "flag", "", "only report what would be done")
+
+_AUTO_GC: "tuple[Option, ...]" = (
+    ("no-auto-gc", "flag", "", "delete no old jobs after this one, whatever the configuration says"),
+    ("auto-gc-older-than", "s", "TIME", "after this job, delete those that ended longer ago (30d)"),
+    ("auto-gc-max-jobs", "count", "N", "after this job, delete the oldest beyond N"),
+    ("auto-gc-max-bytes", "count", "N", "after this job, delete the oldest beyond N bytes in all"),
+)
 
 _HTTP: "tuple[Option, ...]" = (
     ("http", "flag", "", "serve over HTTP instead of stdin and stdout; every request needs a token"),
@@ -111,6 +120,7 @@ VERBS: dict[str, Verb] = {
             ("stdin-file", "text", "FILE", "its standard input: this file"),
             ("stdin-max-bytes", "count", "N", "refuse more input than this (67108864)"),
             ("shell", "flag", "", "COMMAND is one shell line"),
+            ("shell-wrapper", "text", "'PROG FLAG'", "have a shell read COMMAND: one word is a shell line"),
             ("tag", "many", "TAG", "a label: letters, digits and -, in parts joined by dots"),
             ("leave", "flag", "", "leave its background processes running (default: they are killed)"),
             (
@@ -130,6 +140,7 @@ VERBS: dict[str, Verb] = {
             ("sandbox-root", "many", "DIR", "with --sandbox: a writable folder (default: the current one)"),
             ("net", "many", "off|on|HOST[:PORT]", "with --sandbox: the hosts that it can connect to (off)"),
             _UNPROTECT,
+            *_AUTO_GC,
         ),
         (
             "agent-exec run -- echo hello",

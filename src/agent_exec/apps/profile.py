@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def profile(asked: "Parsed", option: str, root: str, *, rootless: bool = False) -> "Profile":
-    """Return the profile named by `option`: a built-in one, or one read from a JSON file.
+    """Return the profile named by `option`: a built-in one, one of the configuration file, or a JSON file.
 
     Roots and hosts given as options replace those of the file; without any
     roots, the current directory is the root. With `rootless`, only the roots
@@ -21,11 +21,18 @@ def profile(asked: "Parsed", option: str, root: str, *, rootless: bool = False) 
     from agent_exec.sandbox.profile import NAMES, Profile
 
     named = asked.options.get(option, "workspace-write")
-    if not is_file(named) and named not in NAMES:
-        raise UsageError(
-            f"--{option} takes {', '.join(NAMES)}, or a JSON file of a profile; got {named!r}", asked.verb
-        )
-    found = _load(named) if is_file(named) else Profile(named)
+    if is_file(named):
+        found = _load(named)
+    elif named in NAMES:
+        found = Profile(named)
+    else:
+        own = _configured()
+        if named not in own:
+            known = ", ".join((*NAMES, *own))
+            raise UsageError(
+                f"--{option} takes {known}, or a JSON file of a profile; got {named!r}", asked.verb
+            )
+        found = own[named]
     roots = asked.options.get(root, ())
     if not all(roots):
         raise UsageError(f"--{root} takes a folder", asked.verb)
@@ -41,6 +48,18 @@ def profile(asked: "Parsed", option: str, root: str, *, rootless: bool = False) 
 def is_file(named: str) -> bool:
     """True if a profile is named by a path."""
     return "/" in named or named.endswith(".json")
+
+
+def _configured() -> "dict[str, Profile]":
+    """Return the profiles of the configuration file by name."""
+    from agent_exec.places import config_file
+
+    if config_file() is None:
+        return {}
+    from agent_exec.requests.settings import settings
+
+    found = settings()
+    return {} if found is None else found.profiles
 
 
 def _load(path: str) -> "Profile":

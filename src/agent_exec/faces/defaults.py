@@ -13,3 +13,5 @@ SMALLEST_QUOTA = 64
 STDIN_MAX = 64 << 20
 OLDER_THAN = 30 * 86400.0
 OLDER_THAN_TEXT = "30d"
+SCAN_LIMIT, DELETE_LIMIT = 200, 20
+"""How many jobs an automatic collection looks at, and deletes, at most."""

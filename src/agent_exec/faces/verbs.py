@@ -412,22 +412,24 @@ class Jobs:
         max_bytes: int | None = None,
         dry_run: bool = False,
         given: str | None = "",
+        configured: bool = False,
     ) -> "Answer":
         """Delete ended jobs that are older than so many seconds, or beyond so many jobs or bytes.
 
-        `given` is the age as the caller wrote it; None if it is the default.
+        `given` is the age as the caller wrote it; None if it is the default, or
+        if `configured` that of the configuration file.
         """
         from agent_exec.jobs.removal import collect
 
         done = collect(
             self._store, older_than=older_than, max_jobs=max_jobs, max_bytes=max_bytes, dry_run=dry_run
         )
-        age = f"{older_than:g}s" if given == "" else given
+        age = f"{older_than:g}s" if given == "" or (given is None and configured) else given
         fields: Answer = {
             "root": self.root,
             "dry_run": dry_run,
             "older_than": age or defaults.OLDER_THAN_TEXT,
-            "older_than_source": "default" if age is None else "flag",
+            "older_than_source": "default" if age is None else "config" if given is None else "flag",
             "max_jobs": max_jobs,
             "max_bytes": max_bytes,
             "scanned_dirs": done["scanned"],

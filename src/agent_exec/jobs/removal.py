@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from agent_exec.jobs.record import Record
     from agent_exec.jobs.store import Store
 
-_LOCK = ".gc.lock"
+_LOCK = ".gc.held"
+"""Not `.gc.lock`: the Rust agent-exec may share the folder, and collects no more where that exists."""
+_FOREIGN = "meta.json"
+"""What a job of the Rust agent-exec has in place of a record."""
 _PATIENCE = 10.0
 _PAUSE = 0.02
 _UNFINISHED = 3600.0
@@ -115,8 +118,8 @@ def collect(
             elif not job.ended:
                 doomed = False
             else:
-                size, ended = _measure(job)
-                doomed = now - ended > older_than
+                size, ended = _measure(job.folder)
+                doomed = now - (ended or created(job_id)) > older_than
                 if not doomed:
                     jobs += 1
                     weight += size
@@ -137,6 +140,46 @@ def collect(
     return done
 
 
+def collect_some(
+    store: "Store",
+    *,
+    older_than: float,
+    max_jobs: int | None = None,
+    max_bytes: int | None = None,
+    scan_limit: int,
+    delete_limit: int,
+    spare: str = "",
+) -> None:
+    """Take away ended jobs as `collect` does, the oldest first, within bounds of work; `spare` is left alone.
+
+    Read are at most `scan_limit` records; only `max_bytes` has all folders
+    weighed. Do nothing while another collection is at work.
+    """
+    from agent_exec.host import FileLock
+
+    lock = FileLock(os.path.join(store.root, _LOCK))
+    if not lock.acquire():
+        return
+    try:
+        live = set(store.live_ids())
+        over = [job_id for job_id in store.ids() if job_id not in live]
+        weight, beyond = 0, len(over) if max_jobs is None else max_jobs
+        for rank, job_id in enumerate(over if max_bytes is not None else ()):
+            weight += _measure(store.folder(job_id))[0]
+            if weight > (max_bytes or 0):
+                beyond = min(beyond, rank)
+                break
+        now, left = time(), delete_limit
+        for rank in range(len(over) - 1, max(-1, len(over) - 1 - scan_limit), -1):
+            job = None if over[rank] == spare or not left else store.read(over[rank])
+            if job is None or not job.ended:
+                continue
+            if rank >= beyond or now - (_measure(job.folder)[1] or created(job.id)) > older_than:
+                left -= _take_away(store, job.id, job)
+    finally:
+        lock.release()
+
+
 def _take_away(store: "Store", job_id: str, job: "Record | None") -> bool:
     """Remove a job, or what a crash left of one; False if that failed."""
     if job is None:
@@ -148,17 +191,17 @@ def _take_away(store: "Store", job_id: str, job: "Record | None") -> bool:
         return False
 
 
-def _measure(job: "Record") -> tuple[int, float]:
-    """Return how much a job holds on the disk, and when it last changed."""
+def _measure(folder: str) -> tuple[int, float]:
+    """Return how much a job holds on the disk, and when it last changed; 0 if that is unknown."""
     size, latest = 0, 0.0
-    for name in _names(job.folder):
+    for name in _names(folder):
         try:
-            status = os.lstat(os.path.join(job.folder, name))
+            status = os.lstat(os.path.join(folder, name))
         except OSError:
             continue  # a part of a log that has just gone
         size += status.st_size
         latest = max(latest, status.st_mtime)
-    return size, latest or created(job.id)
+    return size, latest
 
 
 def _is_debris(folder: str, now: float) -> bool:
@@ -169,7 +212,9 @@ def _is_debris(folder: str, now: float) -> bool:
         old = now - os.lstat(folder).st_mtime > _UNFINISHED
     except OSError:
         return True
-    if not old or os.path.lexists(os.path.join(folder, RECORD)) or os.path.islink(folder):
+    if not old or os.path.islink(folder):
+        return False
+    if any(os.path.lexists(os.path.join(folder, name)) for name in (RECORD, _FOREIGN)):
         return False  # a record that cannot be read now may be readable again
     return not is_locked(os.path.join(folder, LOCK))
 

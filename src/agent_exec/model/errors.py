@@ -9,6 +9,7 @@ AgentExecError(code, message, retryable, details)
     CommandDenied           the policy forbids this command
     ApprovalRequired        the policy asks first, and nobody said yes
     InvalidRules            a file of rules has a mistake
+    InvalidSettings         a configuration or project file has a mistake
     InvalidConfig           the configuration of another program has a mistake
   Missing                 something named does not exist or cannot be used
     CommandNotFound         no such program
@@ -96,6 +97,10 @@ class ApprovalRequired(Refused, code="approval_required"):
 
 class InvalidRules(Refused, code="invalid_rules"):
     """A file of rules has a mistake."""
+
+
+class InvalidSettings(Refused, code="config_error"):
+    """A configuration file or a project file has a mistake."""
 
 
 class InvalidConfig(Refused, code="invalid_config"):

@@ -2,7 +2,7 @@
 
 import os
 
-from agent_exec.places import CONFIG, place
+from agent_exec.places import CONFIG, config_file, config_place, place
 from agent_exec.requests.here import dangerous_to_us
 
 TYPE_CHECKING = False
@@ -24,7 +24,8 @@ class InForce:
 
 
 IN_FORCE = InForce()
-"""A sentinel for the user's own rules: the file that $AGENT_EXEC_RULES names, or rules.toml in its place."""
+"""A sentinel for the user's own rules: the file that $AGENT_EXEC_RULES or the configuration file names, or
+rules.toml in its place."""
 
 
 def open_gate(
@@ -82,7 +83,8 @@ def rules_file(rules: "Rules" = IN_FORCE) -> str | None:
     """Return the file of these rules, None if there is none; a file that is named may be missing."""
     if isinstance(rules, InForce) or rules == "":
         usual = rules_place()
-        return os.environ.get("AGENT_EXEC_RULES") or (usual if os.path.lexists(usual) else None)
+        named = os.environ.get("AGENT_EXEC_RULES") or _configured()
+        return named or (usual if os.path.lexists(usual) else None)
     if rules is None or hasattr(rules, "judge"):
         return None
     if isinstance(rules, str | os.PathLike):
@@ -92,10 +94,28 @@ def rules_file(rules: "Rules" = IN_FORCE) -> str | None:
     raise InvalidArgument(f"rules must be the path of a file of rules, a Policy, or None; got {rules!r}")
 
 
+def _configured() -> str | None:
+    """Return the file of rules that the configuration file names; None if there is none."""
+    if config_file() is None:
+        return None
+    from agent_exec.requests.settings import settings
+
+    found = settings()
+    return None if found is None else found.rules
+
+
 def rule_files(rules: "Rules" = IN_FORCE) -> list[str]:
-    """Return the files that no command may change, since these rules are in them, or would be."""
-    file = rules_file(rules) or (rules_place() if isinstance(rules, InForce) or rules == "" else None)
-    return [] if file is None else [os.path.abspath(file)]
+    """Return the files that no command may change, since these rules are in them, or would be.
+
+    The first has the rules; where the user's own are in force, the second is
+    the configuration file, which can name others.
+    """
+    if isinstance(rules, InForce) or rules == "":
+        found = [rules_file(rules) or rules_place(), config_file() or config_place()]
+    else:
+        file = rules_file(rules)
+        found = [] if file is None else [file]
+    return [os.path.abspath(file) for file in found]
 
 
 def rules_place() -> str:

@@ -121,13 +121,22 @@ def _delete(asked: "Parsed", jobs: "Jobs") -> "dict[str, Any]":
 
 
 def _gc(asked: "Parsed", jobs: "Jobs") -> "dict[str, Any]":
+    from agent_exec.places import settle_config
+
     options = asked.options
     _nothing_more(asked)
+    said: dict[str, Any] = {}
+    if settle_config() is not None:
+        from agent_exec.requests.settings import settings
+
+        found = settings()
+        said = {} if found is None else found.gc
     return jobs.gc(
-        older_than=options.get("older-than", defaults.OLDER_THAN),
+        older_than=options.get("older-than", said.get("older_than", defaults.OLDER_THAN)),
         given=asked.texts.get("older-than"),
-        max_jobs=options.get("max-jobs"),
-        max_bytes=options.get("max-bytes"),
+        configured="older_than" in said,
+        max_jobs=options.get("max-jobs", said.get("max_jobs")),
+        max_bytes=options.get("max-bytes", said.get("max_bytes")),
         dry_run="dry-run" in options,
     )
 

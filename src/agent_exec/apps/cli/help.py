@@ -62,7 +62,7 @@ def _options(options: "Sequence[Option]") -> str:
     lines = []
     for name, _, value, about in options:
         shown = f"  --{name} {value}".rstrip()
-        gap = " " * (_WIDTH - len(shown)) if len(shown) < _WIDTH else "\n" + " " * _WIDTH
+        gap = " " * (_WIDTH - len(shown)) if len(shown) < _WIDTH - 1 else "\n" + " " * _WIDTH
         lines.append(f"{shown}{gap}{about}\n")
     return "".join(lines)
 

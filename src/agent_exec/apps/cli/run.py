@@ -5,7 +5,7 @@ import sys
 
 from agent_exec.apps.parse import UsageError
 from agent_exec.faces import defaults
-from agent_exec.places import here
+from agent_exec.places import config_file, here, settle_config
 from agent_exec.requests.opening import IN_FORCE, gate_for, rule_files
 
 TYPE_CHECKING = False
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from agent_exec.jobs.start import Launcher, Order
     from agent_exec.jobs.store import Store
     from agent_exec.requests.given_variables import Environment
+    from agent_exec.requests.settings import Settings
     from agent_exec.sandbox.profile import Profile
+
+_OBSERVING = ("until", "wait", "forever", "no-wait", "snapshot-after")
 
 
 def run(
@@ -25,8 +28,9 @@ def run(
 ) -> "tuple[dict[str, Any], int]":
     """Run a command as a job; raise UsageError for options that make no sense, before anything is done."""
     options = asked.options
+    settings = configured(asked)
     observe = _observation(asked)
-    argv = _command(asked)
+    argv = _command(asked, settings)
     for one, other in (("inherit-env", "no-inherit-env"), ("stdin", "stdin-file")):
         if one in options and other in options:
             raise UsageError(f"--{one} and --{other} contradict each other", "run")
@@ -43,7 +47,7 @@ def run(
 
     job = start(
         store,
-        _order(asked, argv, environment, profile),
+        _order(asked, argv, environment, profile, _terms(asked, settings)),
         gate=gate_for(argv, options.get("rules", IN_FORCE)),
         stdin=lambda: _input(asked, store, hidden, interrupts),
         cancel=interrupts,
@@ -65,6 +69,55 @@ def run(
     if "exit-code" in options:
         return told, verbs.exit_code(told)
     return told, 0 if told["ok"] else 1
+
+
+def configured(asked: "Parsed") -> "Settings | None":
+    """Fill in the options that are not given from the configuration file; return what else it says."""
+    if settle_config() is None:
+        return None
+    from agent_exec.requests.settings import settings
+
+    found = settings()
+    assert found is not None
+    options = asked.options
+    given = set(options)
+    for key, value in found.run.items():
+        name = key.replace("_", "-")
+        excluded = _OBSERVING if name in _OBSERVING else ("sandbox",) if name == "net" else (name,)
+        if value is not False and given.isdisjoint(excluded):
+            options[name] = value
+    return found
+
+
+def _terms(asked: "Parsed", settings: "Settings | None") -> "dict[str, object]":
+    """Return what more is asked of the job, by the names of duties."""
+    terms: dict[str, object] = {}
+    if (bounds := _collection(asked, settings)) is not None:
+        terms["gc"] = bounds
+    return terms
+
+
+def _collection(asked: "Parsed", settings: "Settings | None") -> "dict[str, float | int | None] | None":
+    """Return the bounds of the automatic collection after this job; None if there is to be none."""
+    said = dict(settings.gc) if settings is not None else {}
+    auto = said.pop("auto", False)
+    given = {
+        name: asked.options[f"auto-gc-{name.replace('_', '-')}"]
+        for name in ("older_than", "max_jobs", "max_bytes")
+        if f"auto-gc-{name.replace('_', '-')}" in asked.options
+    }
+    if "no-auto-gc" in asked.options:
+        if given:
+            raise UsageError("--no-auto-gc and its bounds contradict each other", asked.verb)
+        return None
+    if not (auto or given):
+        return None
+    usual = {
+        "older_than": defaults.OLDER_THAN,
+        "scan_limit": defaults.SCAN_LIMIT,
+        "delete_limit": defaults.DELETE_LIMIT,
+    }
+    return {**usual, **said, **given}
 
 
 def _hidden(asked: "Parsed", profile: "Profile | None", store: "Store") -> "tuple[str, ...] | None":
@@ -114,13 +167,19 @@ def _own(asked: "Parsed") -> list[str]:
     from agent_exec.apps.profile import is_file
 
     found = rule_files(asked.options.get("rules", IN_FORCE))
+    if (config := config_file()) is not None and os.path.abspath(config) not in found:
+        found.append(config)
     if is_file(asked.options["sandbox"]):
         found.append(asked.options["sandbox"])
     return found
 
 
 def _order(
-    asked: "Parsed", argv: list[str], environment: "Environment", profile: "Profile | None"
+    asked: "Parsed",
+    argv: list[str],
+    environment: "Environment",
+    profile: "Profile | None",
+    terms: "dict[str, object]",
 ) -> "Order":
     from agent_exec.jobs.start import Order
 
@@ -139,6 +198,7 @@ def _order(
         mark="no-inherit-env" not in options,
         sandbox=profile,
         own=() if profile is None else _own(asked),
+        terms=terms,
     )
 
 
@@ -161,16 +221,28 @@ def _observation(asked: "Parsed") -> float | None:
     return min(defaults.SNAPSHOT_CAP, float(options.get("snapshot-after", defaults.SNAPSHOT_CAP)))
 
 
-def _command(asked: "Parsed") -> list[str]:
+def _command(asked: "Parsed", settings: "Settings | None" = None) -> list[str]:
+    """Return the argv; a shell that was named or configured reads one word as a line, and several quoted."""
     words = asked.words
     if not words or not words[0]:
         raise UsageError("a command is needed, such as: agent-exec run -- echo hello", "run")
     if any("\0" in word for word in words):
         raise UsageError("no word of a command can hold a NUL", "run")
+    if "shell" in asked.options and len(words) != 1:
+        raise UsageError("--shell takes one line as one word, such as: --shell 'make && make test'", "run")
+    wrapper = asked.options["shell-wrapper"].split() if "shell-wrapper" in asked.options else None
+    if wrapper == []:
+        raise UsageError("--shell-wrapper takes a program and its flags, such as: 'bash -c'", "run")
+    if wrapper is None and settings is not None:
+        wrapper = settings.wrapper
+    if wrapper is not None:
+        if len(words) == 1:
+            return [*wrapper, words[0]]
+        from agent_exec.requests.shells import resolve_command
+
+        return resolve_command(words, "default", wrapper)
     if "shell" not in asked.options:
         return words
-    if len(words) != 1:
-        raise UsageError("--shell takes one line as one word, such as: --shell 'make && make test'", "run")
     from agent_exec.host import shell
 
     return shell(words[0])

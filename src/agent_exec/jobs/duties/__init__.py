@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from agent_exec.jobs.supervise import Supervisor
     from agent_exec.model.choices import Stream
 
-_HOMES: dict[str, str] = {}
+_HOMES: dict[str, str] = {
+    "gc": "agent_exec.jobs.duties.gc",
+}
 """The module of each duty, by the name of its term; each has a class `Term`, a Duty."""
 
 
