@@ -13,15 +13,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from agent_exec.jobs.output import Excerpt
     from agent_exec.jobs.start import Started
     from agent_exec.jobs.store import Store
     from agent_exec.model.cancel import Cancel
-    from agent_exec.model.choices import Leftovers, Stream
+    from agent_exec.model.choices import Leftovers
     from agent_exec.requests.gate import Gate
     from agent_exec.sandbox.profile import Profile
 
     Answer = dict[str, Any]
+
+    from agent_exec.faces import reading, removing
+else:
+    from agent_exec.model.lazy import Methods
+
+    reading = Methods("agent_exec.faces.reading")
+    removing = Methods("agent_exec.faces.removing")
 
 
 class Jobs:
@@ -33,17 +39,26 @@ class Jobs:
     `own` are files that no confined command may change.
     """
 
-    __slots__ = ("_gate", "_own", "_store")
+    __slots__ = ("gate", "own", "store")
+
+    # Verbs that few calls need: each is loaded with its module when it is first used.
+    await_end = reading.await_end
+    extent = reading.extent
+    printed = reading.printed
+    read = reading.read
+    delete = removing.delete
+    delete_all = removing.delete_all
+    gc = removing.gc
 
     def __init__(self, store: "Store", gate: "Gate | None" = None, own: "Sequence[str]" = ()) -> None:
-        self._store = store
-        self._gate = gate
-        self._own = tuple(own)
+        self.store = store
+        self.gate = gate
+        self.own = tuple(own)
 
     @property
     def root(self) -> str:
         """The folder of jobs."""
-        return self._store.root
+        return self.store.root
 
     def run(
         self,
@@ -82,14 +97,14 @@ class Jobs:
         if observe is not None and not (isinstance(observe, int | float) and observe >= 0):
             raise InvalidArgument(f"observe must be 0 seconds or more, or None for no limit; got {observe!r}")
         order = order_of(
-            argv, cwd, env, stdin, timeout, grace, tags, leftovers, max_log_bytes, sandbox, self._own
+            argv, cwd, env, stdin, timeout, grace, tags, leftovers, max_log_bytes, sandbox, self.own
         )
         given = stdin is not None or stdin_file is not None or stdin_fd >= 0
         job = start(
-            self._store,
+            self.store,
             order,
-            gate=self._gate,
-            stdin=(lambda: input_of(self._store, stdin, stdin_file, stdin_fd, sandbox)) if given else None,
+            gate=self.gate,
+            stdin=(lambda: input_of(self.store, stdin, stdin_file, stdin_fd, sandbox)) if given else None,
             shown=stdin or os.fsencode(f"the file {stdin_file}" if stdin_file else ""),
             cancel=cancel,
         )
@@ -126,13 +141,13 @@ class Jobs:
         try:
             if observe != 0:
                 job.wait(observe, cancel)
-            found = self._store.find(job.id)
+            found = self.store.find(job.id)
             if job.hung_up and observe != 0 and not found.ended:
                 from agent_exec.jobs.wait import wait_for_end
 
                 # The supervisor is lost, and its command is not.
                 left = None if observe is None else observe - (monotonic() - waited)
-                found = wait_for_end(self._store, found, left, cancel)
+                found = wait_for_end(self.store, found, left, cancel)
             waited = 0.0 if observe == 0 else monotonic() - waited
         finally:
             job.close()
@@ -164,7 +179,7 @@ class Jobs:
 
     def status(self, job_id: str) -> "Answer":
         """Return all about one job but its output."""
-        job = self._store.find(job_id)
+        job = self.store.find(job_id)
         facts = job.facts
         fields = answers.head(job)
         for name in ("command", "cwd", "tags", "env_keys", "created_at", "started_at"):
@@ -194,7 +209,7 @@ class Jobs:
         """Return the end of a job's output, at most 50 lines of it, or all that came since a cursor."""
         from agent_exec.jobs import output
 
-        job = self._store.find(job_id)
+        job = self.store.find(job_id)
         place = None if cursor is None else output.parse_cursor(cursor, job.id)
         fields: Answer = {"job_id": job.id, "state": job.state}
         lines = tail_lines
@@ -236,7 +251,7 @@ class Jobs:
         from agent_exec.jobs.wait import wait_for_end
 
         begin = monotonic()
-        job = wait_for_end(self._store, self._store.find(job_id), seconds, cancel)
+        job = wait_for_end(self.store, self.store.find(job_id), seconds, cancel)
         waited = monotonic() - begin
         excerpts = tail(job, lines=tail_lines, size=max_bytes)
         fields = answers.head(job)
@@ -249,30 +264,6 @@ class Jobs:
         fields["waited_ms"] = int(waited * 1000)
         return answers.answer("wait", fields)
 
-    async def await_end(
-        self,
-        job_id: str,
-        *,
-        seconds: float | None = defaults.WAIT,
-        tail_lines: int = defaults.TAIL_LINES,
-        max_bytes: int = defaults.MAX_BYTES,
-    ) -> "Answer":
-        """Await the end of a job, as `wait` does, under asyncio or trio.
-
-        A cancelled task ends the wait and leaves the job alone.
-        """
-        from agent_exec.engine.awaiting import in_thread
-        from agent_exec.model.cancel import Cancel
-
-        cancel = Cancel()
-
-        def wait() -> "Answer":
-            return self.wait(
-                job_id, seconds=seconds, tail_lines=tail_lines, max_bytes=max_bytes, cancel=cancel
-            )
-
-        return await in_thread(wait, cancel.set)
-
     def kill(
         self, job_id: str, *, signal: str = "TERM", wait: bool = True, cancel: "Cancel | None" = None
     ) -> "Answer":
@@ -280,7 +271,7 @@ class Jobs:
         from agent_exec.host import signal_name, signal_number
         from agent_exec.jobs.kill import force, kill
 
-        job = self._store.find(job_id)
+        job = self.store.find(job_id)
         number = signal_number(signal)
         if number is None and signal_number("SIGHUP") is None:
             number = force()  # a system without signals: all that it does not know is the force
@@ -290,7 +281,7 @@ class Jobs:
             )
         begin = monotonic()
         over = job.ended
-        job = kill(self._store, job, number, wait=wait, cancel=cancel)
+        job = kill(self.store, job, number, wait=wait, cancel=cancel)
         observed = 0 if over else int((monotonic() - begin) * 1000)
         condition = answers.condition(job)
         if "signal" in condition:
@@ -321,7 +312,7 @@ class Jobs:
         """
         scope = None if cwd is None else place_of(cwd)
         jobs, truncated, skipped = list_jobs(
-            self._store, cwd=scope, states=states, tags=tags, limit=limit, within=within
+            self.store, cwd=scope, states=states, tags=tags, limit=limit, within=within
         )
         fields: Answer = {"root": self.root}
         if scope is not None:
@@ -333,46 +324,8 @@ class Jobs:
 
     def locate(self, job_id: str) -> "tuple[str, str]":
         """Return the whole id of a job, and its working directory."""
-        job = self._store.find(job_id)
+        job = self.store.find(job_id)
         return job.id, str(job.facts.get("cwd", ""))
-
-    def read(self, job_id: str, stream: "Stream", start: int | None, size: int) -> "Excerpt":
-        """Return some of a stream from an offset on, whole characters; None gives its end."""
-        from agent_exec.jobs.output import following, last
-
-        job = self._store.find(job_id)
-        if start is None:
-            return last(job, stream, size=size)
-        return following(job, stream, start, size=size)
-
-    def extent(self, job_id: str, stream: "Stream") -> "tuple[int, bool]":
-        """Return how many bytes have come of a stream, and whether no more will."""
-        job = self._store.find(job_id)
-        return Log(job.folder, stream).total, job.ended
-
-    def printed(self, job_id: str) -> "tuple[int, str]":
-        """Return how many bytes a job has printed, and its newest line."""
-        from agent_exec.jobs.output import last_line
-
-        folder = self._store.find(job_id).folder
-        logs = {stream: Log(folder, stream) for stream in STREAMS}
-        newest = max(STREAMS, key=lambda stream: logs[stream].modified)
-        return sum(log.total for log in logs.values()), last_line(folder, newest)
-
-    def delete(self, job_id: str, *, dry_run: bool = False) -> "Answer":
-        """Delete a job that has ended."""
-        from agent_exec.jobs.removal import delete
-
-        done = [delete(self._store, self._store.find(job_id), dry_run=dry_run)]
-        return answers.removals(self._store, done, dry_run=dry_run)
-
-    def delete_all(self, cwd: str, *, dry_run: bool = False) -> "Answer":
-        """Delete all jobs of a working directory that have ended."""
-        from agent_exec.jobs.removal import delete_all
-
-        scope = place_of(cwd)
-        done = delete_all(self._store, scope, dry_run=dry_run)
-        return answers.removals(self._store, done, dry_run=dry_run, cwd=scope)
 
     def events(
         self,
@@ -385,7 +338,7 @@ class Jobs:
         """Return what has happened to jobs since a cursor, the oldest first; 0 is no limit."""
         from agent_exec.faces.event_verbs import events
 
-        return events(self._store, since=since, job=job, kinds=kinds, limit=limit)
+        return events(self.store, since=since, job=job, kinds=kinds, limit=limit)
 
     def follow_events(
         self,
@@ -401,46 +354,8 @@ class Jobs:
         from agent_exec.faces.event_verbs import follow_events
 
         return follow_events(
-            self._store, since=since, job=job, kinds=kinds, limit=limit, seconds=seconds, cancel=cancel
+            self.store, since=since, job=job, kinds=kinds, limit=limit, seconds=seconds, cancel=cancel
         )
-
-    def gc(
-        self,
-        *,
-        older_than: float = defaults.OLDER_THAN,
-        max_jobs: int | None = None,
-        max_bytes: int | None = None,
-        dry_run: bool = False,
-        given: str | None = "",
-        configured: bool = False,
-    ) -> "Answer":
-        """Delete ended jobs that are older than so many seconds, or beyond so many jobs or bytes.
-
-        `given` is the age as the caller wrote it; None if it is the default, or
-        if `configured` that of the configuration file.
-        """
-        from agent_exec.jobs.removal import collect
-
-        done = collect(
-            self._store, older_than=older_than, max_jobs=max_jobs, max_bytes=max_bytes, dry_run=dry_run
-        )
-        age = f"{older_than:g}s" if given == "" or (given is None and configured) else given
-        fields: Answer = {
-            "root": self.root,
-            "dry_run": dry_run,
-            "older_than": age or defaults.OLDER_THAN_TEXT,
-            "older_than_source": "default" if age is None else "config" if given is None else "flag",
-            "max_jobs": max_jobs,
-            "max_bytes": max_bytes,
-            "scanned_dirs": done["scanned"],
-            "candidate_count": done["candidates"],
-            "deleted": done["deleted"],
-            "out_of_scope": done["kept"],
-            "failed": done["failed"],
-            "skipped": done["kept"] + done["failed"],
-            "freed_bytes": done["freed"],
-        }
-        return answers.answer("gc", fields)
 
 
 def _interrupted(cancel: "Cancel | None") -> "Answer":

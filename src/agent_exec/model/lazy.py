@@ -41,3 +41,34 @@ def loader(module: str, homes: "Mapping[str, str]", root: str = "") -> "Callable
     if "__all__" in space:
         space["__dir__"] = lambda: space["__all__"]
     return load
+
+
+class Methods:
+    """A module whose functions are methods of a class elsewhere: each attribute is one, loaded at first use.
+
+    A type checker is to read an import of that module in its place.
+    """
+
+    __slots__ = ("_home",)
+
+    def __init__(self, home: str) -> None:
+        self._home = home
+
+    def __getattr__(self, name: str) -> object:
+        return _Method(self._home, name)
+
+
+class _Method:
+    """A method that is not loaded yet; it replaces itself with the function."""
+
+    __slots__ = ("_home", "_name")
+
+    def __init__(self, home: str, name: str) -> None:
+        self._home = home
+        self._name = name
+
+    def __get__(self, instance: object, owner: type) -> object:
+        __import__(self._home)
+        function = getattr(sys.modules[self._home], self._name)
+        setattr(owner, self._name, function)
+        return function.__get__(instance, owner)
