@@ -163,6 +163,7 @@ def test_files_are_replaced_whole_in_one_place() -> None:
         if re.search(r"os\.(replace|rename|link)\(|\.new\"", module.read_text())
     }
     assert movers == {
+        "host/posix/detached.py",  # a named pipe, in place of that of a former owner
         "jobs/store.py",  # buries a folder
         "logs/folders.py",  # below a folder that is held open, for patches
         "logs/stream.py",  # turns over an index of its own

@@ -5,6 +5,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from cli import Cli
 
 
@@ -152,14 +154,41 @@ def test_a_grave_that_is_a_link_is_not_followed(cli: Cli, tmp_path: Path) -> Non
     assert (outside / "precious").exists()
 
 
-def test_gc_keeps_a_record_that_it_cannot_read(cli: Cli) -> None:
+def test_gc_keeps_a_record_that_it_cannot_open(cli: Cli) -> None:
     job_id = cli("run", "--", "true")["job_id"]
     record = cli.folder(job_id) / "record.jsonl"
-    record.write_bytes(b"\xff" + record.read_bytes())
+    record.unlink()
+    record.mkdir()
     os.utime(cli.folder(job_id), (0, 0))
     answer = cli("gc", "--older-than", "1d")
     assert (answer["deleted"], answer["out_of_scope"]) == (0, 1)
     assert record.exists()
+
+
+@pytest.mark.parametrize("damage", [b"\xff{}\n", b"", b"\0" * 4096, b"{}\n", b"[1]\n"])
+def test_a_damaged_job_is_shown_and_deleted_by_the_time_of_its_folder(cli: Cli, damage: bytes) -> None:
+    job_id = cli("run", "--", "echo", "kept")["job_id"]
+    record = cli.folder(job_id) / "record.jsonl"
+    record.write_bytes(damage)
+    status = cli("status", job_id)
+    assert (status["state"], status["reason"]) == ("failed", "record_damaged")
+    assert [job["job_id"] for job in cli("list")["jobs"]] == [job_id]
+    assert cli("list")["skipped"] == 0
+    assert cli("tail", job_id)["stdout"] == cli("wait", job_id)["stdout"] == "kept\n"
+    assert cli("kill", job_id)["state"] == "failed"
+    assert cli("restart", job_id)["error"]["code"] == "invalid_state"
+    assert cli("gc", "--older-than", "1d")["deleted"] == 0
+    os.utime(cli.folder(job_id), (0, 0))
+    answer = cli("gc", "--older-than", "1d")
+    assert (answer["deleted"], answer["out_of_scope"]) == (1, 0)
+    assert not cli.folder(job_id).exists()
+
+
+def test_a_damaged_job_is_deleted(cli: Cli) -> None:
+    job_id = cli("run", "--", "true")["job_id"]
+    (cli.folder(job_id) / "record.jsonl").write_bytes(b"")
+    assert cli("delete", job_id)["deleted"] == 1
+    assert not cli.folder(job_id).exists()
 
 
 def test_gc_by_bytes_takes_the_oldest_and_not_the_largest(cli: Cli) -> None:

@@ -13,7 +13,20 @@ from agent_exec.model import errors
 from cli import SCHEMA, Cli, validator
 
 TEXT = json.loads(SCHEMA.read_text())
-KINDS = {"run", "status", "tail", "wait", "kill", "list", "delete", "gc", "events", "schema", "error"}
+KINDS = {
+    "run",
+    "restart",
+    "status",
+    "tail",
+    "wait",
+    "kill",
+    "list",
+    "delete",
+    "gc",
+    "events",
+    "schema",
+    "error",
+}
 KINDS |= {"policy_explain", "policy_check", "mcp_install", "sandbox_run", "sandbox_explain", "sandbox_doctor"}
 _ANSWER: dict[str, Any] = {}
 ASSERTED = ("type", "enum", "const", "anyOf", "allOf", "$ref")

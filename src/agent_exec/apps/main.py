@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from agent_exec.host import Interrupts
     from agent_exec.jobs.start import Launcher
 
+_STARTING = ("run", "create", "start", "restart")
 _SECRET = ("--env", "--stdin")
 _LATER = ("--stdin", "--help", "-h")
 """Options of `run` that need something done before a supervisor is started."""
@@ -116,12 +117,14 @@ def _launch(words: list[str]) -> "tuple[Interrupts | None, Launcher | None]":
     Values of variables and input may be secrets, and anyone may read the
     arguments of a process: they are hidden first.
     """
-    if words[:1] != ["run"]:
+    if not words or words[0] not in _STARTING:
         return None, None
     if any(word.startswith(_SECRET) for word in words):
         from agent_exec.host import hide_arguments
 
-        hide_arguments("agent-exec run")
+        hide_arguments(f"agent-exec {words[0]}")
+    if words[0] != "run":
+        return None, None
     launcher = None
     if not any(word.startswith(_LATER) for word in words):
         from agent_exec.host import detach

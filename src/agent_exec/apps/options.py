@@ -45,6 +45,31 @@ _AUTO_GC: "tuple[Option, ...]" = (
     ("auto-gc-max-jobs", "count", "N", "after this job, delete the oldest beyond N"),
     ("auto-gc-max-bytes", "count", "N", "after this job, delete the oldest beyond N bytes in all"),
 )
+_WATCH: "tuple[Option, ...]" = (
+    (
+        "snapshot-after",
+        "ms",
+        "TIME",
+        "answer after this time at the latest (10s, the most; 0: at once)",
+    ),
+    ("wait", "flag", "", "answer only when the job has ended"),
+    ("until", "s", "TIME", "answer after this time at the latest, however long"),
+    ("forever", "flag", "", "the same as --wait"),
+    ("no-wait", "flag", "", "answer as soon as the command runs"),
+    _LINES,
+    _BYTES,
+    _EXIT,
+)
+_ENV: "tuple[Option, ...]" = (
+    ("env", "many", "NAME[=VALUE]", "set an environment variable, or pass on that of the caller"),
+    ("env-file", "many", "FILE", "set the environment variables in a file of NAME=VALUE lines"),
+)
+_INPUT: "tuple[Option, ...]" = (
+    ("mask", "many", "NAME", "mask the value of this variable in answers"),
+    ("stdin", "text", "TEXT|-", "its input: this text, or with - our own standard input"),
+    ("stdin-file", "text", "FILE", "its standard input: this file"),
+    ("stdin-max-bytes", "count", "N", "refuse more input than this (67108864)"),
+)
 
 _HTTP: "tuple[Option, ...]" = (
     ("http", "flag", "", "serve over HTTP instead of stdin and stdout; every request needs a token"),
@@ -95,30 +120,14 @@ VERBS: dict[str, Verb] = {
         "start a command as a background job, watch it for up to 10 seconds, and report",
         "[--] COMMAND [ARGUMENT …]",
         (
-            (
-                "snapshot-after",
-                "ms",
-                "TIME",
-                "answer after this time at the latest (10s, the most; 0: at once)",
-            ),
-            ("wait", "flag", "", "answer only when the job has ended"),
-            ("until", "s", "TIME", "answer after this time at the latest, however long"),
-            ("forever", "flag", "", "the same as --wait"),
-            ("no-wait", "flag", "", "answer as soon as the command runs"),
-            _LINES,
-            _BYTES,
-            _EXIT,
+            *_WATCH,
             ("timeout", "ms", "TIME", "stop the job after this time"),
             ("kill-after", "ms", "TIME", "the time between TERM and KILL when the job is stopped (2s)"),
             ("cwd", "text", "DIR", "its working directory"),
-            ("env", "many", "NAME[=VALUE]", "set an environment variable, or pass on that of the caller"),
-            ("env-file", "many", "FILE", "set the environment variables in a file of NAME=VALUE lines"),
+            *_ENV,
             ("inherit-env", "flag", "", "inherit the environment of the caller (the default)"),
             ("no-inherit-env", "flag", "", "start with an empty environment"),
-            ("mask", "many", "NAME", "mask the value of this variable in answers"),
-            ("stdin", "text", "TEXT|-", "its input: this text, or with - our own standard input"),
-            ("stdin-file", "text", "FILE", "its standard input: this file"),
-            ("stdin-max-bytes", "count", "N", "refuse more input than this (67108864)"),
+            *_INPUT,
             ("shell", "flag", "", "COMMAND is one shell line"),
             ("shell-wrapper", "text", "'PROG FLAG'", "have a shell read COMMAND: one word is a shell line"),
             ("tag", "many", "TAG", "a label: letters, digits and -, in parts joined by dots"),
@@ -149,6 +158,18 @@ VERBS: dict[str, Verb] = {
             "agent-exec run --no-wait --shell 'npm install && npm test'",
         ),
     ),
+    "restart": Verb(
+        "start a job once more under its id; one that runs is ended first",
+        "JOB",
+        (
+            ("signal", "text", "NAME", "end it with this signal (TERM), and by force after its grace"),
+            *_WATCH,
+            *_ENV,
+            *_INPUT,
+            _RULES,
+        ),
+        ("agent-exec restart W5QC", "agent-exec restart W5QC --env TOKEN --wait"),
+    ),
     "status": Verb(
         "show everything about a job except its output",
         "JOB",
@@ -164,6 +185,7 @@ VERBS: dict[str, Verb] = {
             ("cursor", "text", "CURSOR", "only what came since the answer that had this cursor"),
             ("merged", "flag", "", "both streams in order of arrival, with timestamps"),
             ("grep", "text", "REGEX", "only lines that match"),
+            ("attempt", "count", "N", "the output of this attempt (default: the current one)"),
         ),
         ("agent-exec tail W5QC --tail-lines 200", "agent-exec tail W5QC --grep 'error|warning'"),
     ),

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = "0.1"
 ENCODING = "utf-8-lossy"
+_UNKNOWN = {
+    "supervisor_lost": "the supervisor of this job was killed, so it is unknown how its command ended",
+    "record_damaged": "the record of this job is damaged, so nothing but its output is known",
+}
 
 
 def answer(kind: str, fields: "Answer") -> "Answer":
@@ -54,13 +58,33 @@ def of_the_system(error: OSError) -> StoreFailed:
 
 def head(job: "Record") -> "Answer":
     """Return the ids and the state of a job."""
-    return {"job_id": job.id, "short_job_id": short(job.id), **condition(job)}
+    return {"job_id": job.id, "short_job_id": short(job.id), **condition(job), **attempt(job)}
+
+
+def attempt(job: "Record") -> "Answer":
+    """Return the number of an attempt, if it is not the first."""
+    return {"attempt": job.attempt} if job.attempt > 1 else {}
+
+
+def attempts(job: "Record") -> "Answer":
+    """Return the attempts at a job that are kept, in short."""
+    from agent_exec.jobs.attempts import all_of
+
+    return {"attempt": job.attempt, "attempts": [_attempt(one) for one in all_of(job)]}
+
+
+def _attempt(job: "Record") -> "Answer":
+    fields: Answer = {"attempt": job.attempt, "state": job.state}
+    for name in ("exit_code", "signal", "started_at", "finished_at"):
+        if job.facts.get(name) is not None:
+            fields[name] = job.facts[name]
+    return fields | ({"reason": job.reason} if job.reason else {})
 
 
 def condition(job: "Record") -> "Answer":
     """Return the state of a job, and how it ended once it has."""
     if not job.ended:
-        return {"state": job.state, "supervisor": job.supervisor}
+        return {"state": job.state, "supervisor": job.supervisor or "none"}
     facts = job.facts
     signal = facts.get("signal")
     fields: Answer = {"state": job.state, "exit_code": facts.get("exit_code"), "signal": signal}
@@ -71,8 +95,8 @@ def condition(job: "Record") -> "Answer":
     fields["timed_out"] = facts.get("timed_out", False)
     if job.reason:
         fields["reason"] = job.reason
-    if job.reason == "supervisor_lost":
-        fields["message"] = "the supervisor of this job was killed, so it is unknown how its command ended"
+    if job.reason in _UNKNOWN:
+        fields["message"] = _UNKNOWN[job.reason]
     elif "message" in facts:
         fields["message"] = facts["message"]
     fields["finished_at"] = facts.get("finished_at")
@@ -91,17 +115,18 @@ def confinement(job: "Record") -> "Answer":
 def _complete(job: "Record") -> bool:
     """True if all output is there: the record says so, and the files are as long as it says."""
     return bool(job.facts.get("output_complete")) and all(
-        Log(job.folder, stream).total >= job.facts.get(f"{stream}_total_bytes", 0) for stream in STREAMS
+        Log(job.home, stream).total >= job.facts.get(f"{stream}_total_bytes", 0) for stream in STREAMS
     )
 
 
 def entry(job: "Record") -> "Answer":
     """Return a job as a line of a list."""
     fields: Answer = {"job_id": job.id, "short_job_id": short(job.id), "state": job.state}
-    if job.supervisor:
-        fields["supervisor"] = job.supervisor
+    if not job.ended:
+        fields["supervisor"] = job.supervisor or "none"
     if job.reason:
         fields["reason"] = job.reason
+    fields |= attempt(job)
     for name in ("exit_code", "signal", "command", "cwd", "tags", "created_at", "started_at", "finished_at"):
         if job.facts.get(name) is not None:
             fields[name] = job.facts[name]
@@ -113,7 +138,7 @@ def updated(job: "Record") -> str:
     """Return when something was last heard of a job."""
     if "finished_at" in job.facts:
         return str(job.facts["finished_at"])
-    times = [Log(job.folder, stream).modified for stream in STREAMS]
+    times = [Log(job.home, stream).modified for stream in STREAMS]
     try:
         times.append(os.stat(os.path.join(job.folder, LOCK)).st_mtime)
     except OSError:
@@ -124,7 +149,7 @@ def updated(job: "Record") -> str:
 
 def paths(job: "Record") -> "Answer":
     """Return where the output is."""
-    return {f"{stream}_log_path": path(job.folder, stream) for stream in STREAMS}
+    return {f"{stream}_log_path": path(job.home, stream) for stream in STREAMS}
 
 
 def tails(job: "Record", excerpts: "dict[Stream, Excerpt]") -> "Answer":
@@ -158,7 +183,9 @@ def texts(job: "Record", excerpts: "dict[Stream, Excerpt]", *, shown: bool = Tru
         if excerpt.skipped:
             fields[f"{stream}_skipped_bytes"] = excerpt.skipped
     fields["encoding"] = ENCODING
-    fields["cursor"] = cursor_text(job.id, {stream: excerpt.end for stream, excerpt in excerpts.items()})
+    fields["cursor"] = cursor_text(
+        job.id, {stream: excerpt.end for stream, excerpt in excerpts.items()}, job.attempt
+    )
     return fields
 
 

@@ -56,7 +56,6 @@ def order_of(
     own: "Sequence[str]",
 ) -> "Order":
     """Return the order of a job; raise InvalidArgument for what is wrong, so that no supervisor meets it."""
-    from agent_exec.host import own_environment
     from agent_exec.jobs.start import Order
 
     command = Command(
@@ -67,8 +66,7 @@ def order_of(
         limits=Limits(timeout=timeout, grace=grace),
         leftovers=leftovers,
     )
-    given = [f"{os.fsdecode(name)}={os.fsdecode(value)}" for name, value in (command.env or {}).items()]
-    environment = Environment(own_environment(), given=given)
+    environment = environment_of(command)
     if quota and quota < defaults.SMALLEST_QUOTA:
         raise InvalidArgument(f"max_log_bytes must be 0 or {defaults.SMALLEST_QUOTA} at least; got {quota!r}")
     if sandbox is not None:
@@ -88,6 +86,14 @@ def order_of(
         sandbox=sandbox,
         own=own,
     )
+
+
+def environment_of(command: "Command") -> "Environment":
+    """Return the variables of a command: ours, and those that are given for it."""
+    from agent_exec.host import own_environment
+
+    given = [f"{os.fsdecode(name)}={os.fsdecode(value)}" for name, value in (command.env or {}).items()]
+    return Environment(own_environment(), given=given)
 
 
 def input_of(

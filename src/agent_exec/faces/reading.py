@@ -23,14 +23,14 @@ def read(self: "Jobs", job_id: str, stream: "Stream", start: int | None, size: i
 def extent(self: "Jobs", job_id: str, stream: "Stream") -> "tuple[int, bool]":
     """Return how many bytes have come of a stream, and whether no more will."""
     job = self.store.find(job_id)
-    return Log(job.folder, stream).total, job.ended
+    return Log(job.home, stream).total, job.ended
 
 
 def printed(self: "Jobs", job_id: str) -> "tuple[int, str]":
     """Return how many bytes a job has printed, and its newest line."""
     from agent_exec.jobs.output import last_line
 
-    folder = self.store.find(job_id).folder
+    folder = self.store.find(job_id).home
     logs = {stream: Log(folder, stream) for stream in STREAMS}
     newest = max(STREAMS, key=lambda stream: logs[stream].modified)
     return sum(log.total for log in logs.values()), last_line(folder, newest)

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
     Answer = dict[str, Any]
 
-    from agent_exec.faces import reading, removing
+    from agent_exec.faces import lifecycle, reading, removing
 else:
     from agent_exec.model.lazy import Methods
 
+    lifecycle = Methods("agent_exec.faces.lifecycle")
     reading = Methods("agent_exec.faces.reading")
     removing = Methods("agent_exec.faces.removing")
 
@@ -42,6 +43,7 @@ class Jobs:
     __slots__ = ("gate", "own", "store")
 
     # Verbs that few calls need: each is loaded with its module when it is first used.
+    restart = lifecycle.restart
     await_end = reading.await_end
     extent = reading.extent
     printed = reading.printed
@@ -128,6 +130,7 @@ class Jobs:
         cancel: "Cancel | None" = None,
         began: float | None = None,
         on_begin: "Callable[[str], object] | None" = None,
+        kind: str = "run",
     ) -> "Answer":
         """Watch a job that was ordered just now: until its end, or for so many seconds; None is for ever.
 
@@ -175,7 +178,7 @@ class Jobs:
             code = found.facts.get("code", LaunchFailed.code)
             error = LaunchFailed(message) if code == LaunchFailed.code else AgentExecError(message)
             return answers.refusal(error, fields, code)
-        return answers.answer("run", fields)
+        return answers.answer(kind, fields)
 
     def status(self, job_id: str) -> "Answer":
         """Return all about one job but its output."""
@@ -190,8 +193,9 @@ class Jobs:
             if name in facts:
                 fields[name] = facts[name]
         fields |= answers.confinement(job)
+        fields |= answers.attempts(job)
         for stream in STREAMS:
-            log = Log(job.folder, stream)
+            log = Log(job.home, stream)
             fields |= answers.amounts(job, stream, log.total, log.kept)
         fields |= answers.paths(job)
         return answers.answer("status", fields)
@@ -205,13 +209,21 @@ class Jobs:
         cursor: str | None = None,
         merged: bool = False,
         grep: str | None = None,
+        attempt: int | None = None,
     ) -> "Answer":
-        """Return the end of a job's output, at most 50 lines of it, or all that came since a cursor."""
+        """Return the end of a job's output, at most 50 lines of it, or all that came since a cursor.
+
+        `attempt` is the number of an attempt; None is the current one.
+        """
         from agent_exec.jobs import output
 
         job = self.store.find(job_id)
-        place = None if cursor is None else output.parse_cursor(cursor, job.id)
-        fields: Answer = {"job_id": job.id, "state": job.state}
+        if attempt is not None and attempt != job.attempt:
+            from agent_exec.jobs.attempts import attempt_of
+
+            job = attempt_of(job, attempt)
+        place = None if cursor is None else output.parse_cursor(cursor, job.id, job.attempt)
+        fields: Answer = {"job_id": job.id, "state": job.state, **answers.attempt(job)}
         lines = tail_lines
         if lines is None:
             lines = defaults.TAIL_LINES if place is None else 0
@@ -268,17 +280,11 @@ class Jobs:
         self, job_id: str, *, signal: str = "TERM", wait: bool = True, cancel: "Cancel | None" = None
     ) -> "Answer":
         """End a job with all its processes, or send them a signal."""
-        from agent_exec.host import signal_name, signal_number
-        from agent_exec.jobs.kill import force, kill
+        from agent_exec.host import signal_name
+        from agent_exec.jobs.kill import kill
 
         job = self.store.find(job_id)
-        number = signal_number(signal)
-        if number is None and signal_number("SIGHUP") is None:
-            number = force()  # a system without signals: all that it does not know is the force
-        if number is None:
-            raise InvalidArgument(
-                f"no signal {signal!r} on this system; use TERM, INT, KILL or another's name"
-            )
+        number = signal_of(signal)
         begin = monotonic()
         over = job.ended
         job = kill(self.store, job, number, wait=wait, cancel=cancel)
@@ -356,6 +362,19 @@ class Jobs:
         return follow_events(
             self.store, since=since, job=job, kinds=kinds, limit=limit, seconds=seconds, cancel=cancel
         )
+
+
+def signal_of(name: str) -> int:
+    """Return the number of a signal; raise InvalidArgument if there is none of this name."""
+    from agent_exec.host import signal_number
+    from agent_exec.jobs.kill import force
+
+    number = signal_number(name)
+    if number is None and signal_number("SIGHUP") is None:
+        number = force()  # a system without signals: all that it does not know is the force
+    if number is None:
+        raise InvalidArgument(f"no signal {name!r} on this system; use TERM, INT, KILL or another's name")
+    return number
 
 
 def _interrupted(cancel: "Cancel | None") -> "Answer":

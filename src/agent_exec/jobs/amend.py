@@ -13,7 +13,7 @@ from agent_exec.jobs.start import AMEND
 from agent_exec.jobs.store import broken
 from agent_exec.jobs.wait import rouse
 from agent_exec.logs.stream import create
-from agent_exec.model.errors import JobNotFound, StoreFailed
+from agent_exec.model.errors import InvalidState, JobNotFound, StoreFailed
 from agent_exec.model.jsonline import dump
 
 TYPE_CHECKING = False
@@ -35,24 +35,54 @@ def amend(store: "Store", job: "Record", change: "Callable[[Record], dict[str, A
     One change at a time: `change` gets the record as it is just then, and
     raises what it refuses. A job that is not over may have no supervisor yet.
     """
-    lock = FileLock(os.path.join(job.folder, _EDITING))
-    try:
-        lock.acquire(wait=True)
-    except OSError as error:
-        raise broken(error, store.root) from error
-    try:
-        found = _read(store, job)
-        _apply(store, found, change(found))
+    with editing(store, job) as found:
+        facts = change(found)
+        if found.reason == "record_damaged":
+            raise InvalidState(
+                f"the record of job {job.id} is damaged, and takes no changes",
+                job_id=job.id,
+                state=found.state,
+            )
+        _apply(store, found, facts)
         return _read(store, job)
-    finally:
-        lock.release()
+
+
+class editing:  # noqa: N801 - as a context manager of the standard library is named
+    """Lets one process at a time change a job, and gives its record as it is then."""
+
+    __slots__ = ("_job", "_lock", "_store")
+
+    def __init__(self, store: "Store", job: "Record") -> None:
+        self._store = store
+        self._job = job
+        self._lock = FileLock(os.path.join(job.folder, _EDITING))
+
+    def __enter__(self) -> "Record":
+        try:
+            self._lock.acquire(wait=True)
+        except FileNotFoundError:
+            raise _deleted(self._job) from None
+        except OSError as error:
+            raise broken(error, self._store.root) from error
+        try:
+            return _read(self._store, self._job)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
 
 
 def _read(store: "Store", job: "Record") -> "Record":
     found = store.read(job.id)
     if found is None:
-        raise JobNotFound(f"job {job.id} was deleted meanwhile", job_id=job.id)
+        raise _deleted(job)
     return found
+
+
+def _deleted(job: "Record") -> JobNotFound:
+    return JobNotFound(f"job {job.id} was deleted meanwhile", job_id=job.id)
 
 
 def _apply(store: "Store", job: "Record", facts: "dict[str, Any]") -> None:
@@ -64,7 +94,7 @@ def _apply(store: "Store", job: "Record", facts: "dict[str, Any]") -> None:
         lock = FileLock(os.path.join(job.folder, LOCK))
         if lock.acquire():
             try:
-                writer = RecordWriter.reopen(job.folder)
+                writer = RecordWriter.reopen(job.home)
                 writer.amend(facts)
                 writer.finish()
             except OSError as error:

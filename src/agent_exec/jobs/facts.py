@@ -35,7 +35,20 @@ def first_facts(job_id: str, cwd: str, order: "Facts") -> "Facts":
     }
     if order["sandbox"] is not None:
         facts["sandbox"] = {name: order["sandbox"][name] for name in ("profile", "policy")}
+    more = _unusual(order)
+    if more:
+        facts["order"] = more
     return facts
+
+
+def _unusual(order: "Facts") -> "Facts":
+    """Return what else must be known to start the command again, where it is not the default."""
+    more: Facts = {name: order[name] for name in ("progress", "terms", "input") if order[name]}
+    more |= {name: False for name in ("mark", "inherit") if not order[name]}
+    box = order["sandbox"]
+    if box is not None and "text" in box:
+        more["sandbox"] = {name: box[name] for name in ("text", "own", "loopback")}
+    return more
 
 
 def ending(outcome: "Outcome", *, terminated: bool) -> "Facts":

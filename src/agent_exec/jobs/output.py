@@ -64,12 +64,12 @@ def last(job: "Record", stream: "Stream", *, lines: int = 0, size: int) -> Excer
 
     While the job runs, a character that is not complete yet is left for later.
     """
-    return _steadily(job.folder, stream, lambda log: _last(log, lines, size, job.ended))
+    return _steadily(job.home, stream, lambda log: _last(log, lines, size, job.ended))
 
 
 def following(job: "Record", stream: "Stream", offset: int, *, lines: int = 0, size: int) -> Excerpt:
     """Return what follows an offset, at most so many lines and bytes of it; 0 lines is no limit."""
-    return _steadily(job.folder, stream, lambda log: _following(log, offset, lines, size, job.ended))
+    return _steadily(job.home, stream, lambda log: _following(log, offset, lines, size, job.ended))
 
 
 def last_line(folder: str, stream: "Stream") -> str:
@@ -142,19 +142,27 @@ Offsets = dict["Stream", int]
 """A place in both streams of one job: where the next output of each is."""
 
 
-def cursor_text(job_id: str, offsets: "Offsets") -> str:
+def cursor_text(job_id: str, offsets: "Offsets", attempt: int = 1) -> str:
     """Return a place as an opaque text, from which a caller can go on."""
     stdout, stderr = (offsets[stream] for stream in STREAMS)
-    return f"{job_id[-10:]}-{stdout:x}-{stderr:x}"
+    return f"{job_id[-10:]}-{stdout:x}-{stderr:x}" + (f"-{attempt:x}" if attempt > 1 else "")
 
 
-def parse_cursor(text: str, job_id: str) -> "Offsets":
-    """Return the place that a text names; raise InvalidArgument for what is no cursor of this job."""
+def parse_cursor(text: str, job_id: str, attempt: int = 1) -> "Offsets":
+    """Return the place that a text names; raise InvalidArgument for what is no cursor of this attempt."""
     try:
         owner, *offsets = text[:_LONGEST_CURSOR].split("-")
-        stdout, stderr = (int(offset, 16) for offset in offsets)
+        stdout, stderr, of = (
+            int(offset, 16) for offset in (offsets if len(offsets) == 3 else (*offsets, "1"))
+        )
     except ValueError:
-        owner, stdout, stderr = "", -1, -1
+        owner, stdout, stderr, of = "", -1, -1, 1
+    if owner == job_id[-10:] and of != attempt:
+        raise InvalidArgument(
+            f"cursor {text!r} is one of attempt {of}, and this is attempt {attempt}: give --attempt {of} to "
+            "go on there, or leave out the cursor",
+            cursor=text,
+        )
     if owner != job_id[-10:] or stdout < 0 or stderr < 0:
         raise InvalidArgument(
             f"{text!r} is no cursor of job {job_id}; pass that of an earlier answer about it as it is",
@@ -218,7 +226,7 @@ def cut(pieces: list[Piece], lines: int) -> "dict[Stream, int]":
 
 
 def _merge(job: "Record", excerpts: "dict[Stream, Excerpt]") -> list[Piece]:
-    known = arrivals(job.folder, {stream: part.start for stream, part in excerpts.items() if part.data})
+    known = arrivals(job.home, {stream: part.start for stream, part in excerpts.items() if part.data})
     pieces: list[Piece] = []
     place = {stream: part.start for stream, part in excerpts.items()}
     moments: dict[Stream, float | None] = dict.fromkeys(place)

@@ -5,6 +5,10 @@ has been started, the last when it has ended; the supervisor alone writes
 it. A line that is not whole does not count. Room for the later
 lines is reserved when the file is made, so that a full disk cannot keep a
 supervisor from saying how its job ended.
+
+A further attempt at a job has a record and logs of its own, in a folder below
+the job's. The line `{"attempt": N}` in the job's record makes it the current
+one.
 """
 
 import errno
@@ -29,11 +33,17 @@ OVER: "tuple[State, ...]" = ("exited", "killed", "failed")
 RECORD = "record.jsonl"
 LOCK = "lock"
 CONTROL = "control"
+ATTEMPTS = "attempts"
 
 _RESERVE = 4096
 _KINDS = (int, int, str)
 _LONGEST_LINE = 2048
 _LARGEST = 16 << 20
+_OF_AN_END = frozenset(
+    "state exit_code signal reason timed_out leaked code message duration_ms output_complete finished_at "
+    "started_at pid start boot".split()
+)
+"""Facts of an attempt that is over; of a job that waits for its next one they are not said."""
 
 
 def stamp(moment: float) -> str:
@@ -47,9 +57,11 @@ class Record(Value):
     """What is known about a job at one moment: the facts on record, and what the system says about it now.
 
     `state` is one of STATES. `supervisor` is "alive" or "lost" while the job
-    is not over, and None after that. A job whose supervisor was lost has
-    ended as "failed", for the reason "supervisor_lost", once its command is
-    gone too.
+    is not over, and None after that, or if the job has not been started. A
+    job whose supervisor was lost has ended as "failed", for the reason
+    "supervisor_lost", once its command is gone too. A record that cannot be
+    understood is one of a "failed" job too, for the reason "record_damaged".
+    The facts are those of the current attempt.
     """
 
     id: str
@@ -65,6 +77,17 @@ class Record(Value):
         return self.state in OVER
 
     @property
+    def attempt(self) -> int:
+        """The number of the attempt that this is about; the first is 1."""
+        number = self.facts.get("attempt", 1)
+        return number if type(number) is int and number > 1 else 1
+
+    @property
+    def home(self) -> str:
+        """The folder of that attempt's record and logs."""
+        return home_of(self.folder, self.attempt)
+
+    @property
     def identity(self) -> "Identity | None":
         """The identity of the command's main process; None if it was never started, or is unknown."""
         from agent_exec.model.identity import Identity
@@ -73,32 +96,95 @@ class Record(Value):
         return Identity(facts["pid"], facts["start"], facts["boot"]) if "pid" in facts else None
 
 
+def home_of(folder: str, attempt: int) -> str:
+    """Return the folder of an attempt's record and logs."""
+    return folder if attempt == 1 else os.path.join(folder, ATTEMPTS, str(attempt))
+
+
 def read(job_id: str, folder: str) -> Record | None:
-    """Read a job's record; None if there is no readable one."""
-    facts = _facts(folder)
+    """Read a job's record; None if there is none, or it cannot be opened, or is being made just now."""
+    facts = _current(folder)
     if facts is None:
-        return None
+        return _damaged(job_id, folder)
     record = _ended(job_id, folder, facts)
     if record is not None:
         return record
     from agent_exec.host import is_alive, is_locked  # which most records do not need: they have ended
 
     if is_locked(os.path.join(folder, LOCK)):
+        facts = _between(facts)
         return Record(job_id, folder, facts, "running" if "started_at" in facts else "created", "alive")
     # It may have ended between the two looks.
-    facts = _facts(folder) or facts
+    facts = _current(folder) or facts
     record = _ended(job_id, folder, facts)
     if record is not None:
         return record
-    lost = Record(job_id, folder, facts, "failed", None, "supervisor_lost")
+    if facts.get("awaits"):
+        return Record(job_id, folder, facts, "created")
+    lost = Record(job_id, folder, _between(facts), "failed", None, "supervisor_lost")
     if lost.identity is not None and is_alive(lost.identity):
         return Record(job_id, folder, facts, "running", "lost")
     return lost
 
 
+def read_attempt(job: Record, number: int) -> Record | None:
+    """Read what is on record of one attempt at a job; None if it is not kept, or never was."""
+    if number == job.attempt:
+        return job
+    facts = _facts(home_of(job.folder, number)) if 0 < number < job.attempt else None
+    if facts is None:
+        return None
+    facts["attempt"] = number  # the record of the first one names the current one
+    lost = Record(job.id, job.folder, facts, "failed", None, "supervisor_lost")
+    return _ended(job.id, job.folder, facts | {"retrying": False}) or lost
+
+
 def _ended(job_id: str, folder: str, facts: "dict[str, Any]") -> Record | None:
     state = facts.get("state")
-    return Record(job_id, folder, facts, state, None, facts.get("reason")) if state in OVER else None
+    if state in OVER and not facts.get("retrying"):
+        return Record(job_id, folder, facts, state, None, facts.get("reason"))
+    return None
+
+
+def _between(facts: "dict[str, Any]") -> "dict[str, Any]":
+    """Return the facts of a job that waits for its next attempt, without how the last one ended."""
+    if not facts.get("retrying"):
+        return facts
+    facts = {name: value for name, value in facts.items() if name not in _OF_AN_END}
+    if isinstance(box := facts.get("sandbox"), dict):
+        facts["sandbox"] = {name: box[name] for name in ("profile", "policy") if name in box}
+    return facts
+
+
+def _damaged(job_id: str, folder: str) -> Record | None:
+    """Return what can be said of a job whose record makes no sense; None if it is not there, or not yet."""
+    from agent_exec.host import is_locked
+    from agent_exec.jobs.store import created
+
+    try:
+        os.close(open_to_read(os.path.join(folder, RECORD)))
+        if is_locked(os.path.join(folder, LOCK)):
+            return None
+    except OSError:
+        return None
+    if _current(folder) is not None:
+        return read(job_id, folder)  # it was being made
+    facts = {"job_id": job_id, "tags": [], "created_at": stamp(created(job_id))}
+    return Record(job_id, folder, facts, "failed", None, "record_damaged")
+
+
+def _current(folder: str) -> "dict[str, Any] | None":
+    """Return the facts of the current attempt; None if they make no sense."""
+    facts = _facts(folder)
+    while facts is not None and "attempt" in facts:
+        number = facts["attempt"]
+        found = _facts(home_of(folder, number)) if type(number) is int and number > 1 else None
+        if found is not None:
+            return found
+        facts = _facts(folder)  # the next may have begun, and that one been deleted
+        if facts is not None and facts.get("attempt") == number:
+            return None
+    return facts
 
 
 def _facts(folder: str) -> "dict[str, Any] | None":
@@ -181,10 +267,10 @@ class RecordWriter:
         self._position = len(line)
 
     @classmethod
-    def reopen(cls, folder: str) -> "RecordWriter":
+    def reopen(cls, folder: str, room: int = 0) -> "RecordWriter":
         """Return a writer for an existing record, after its last whole line; the caller holds the lock."""
         writer = cls.__new__(cls)
-        writer._room = 0
+        writer._room = room
         writer._fd = reopen(os.path.join(folder, RECORD))
         data = _all_of(writer._fd)
         writer._position = data.rfind(b"\n") + 1

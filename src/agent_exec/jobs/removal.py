@@ -1,6 +1,7 @@
 """Takes jobs away: one, all of a working directory, or those that are too old, too many or too large."""
 
 import os
+import stat
 from time import monotonic, sleep, time
 
 from agent_exec.jobs.kill import force, kill
@@ -119,7 +120,7 @@ def collect(
                 doomed = False
             else:
                 size, ended = _measure(job.folder)
-                doomed = now - (ended or created(job_id)) > older_than
+                doomed = now - _changed(job, ended) > older_than
                 if not doomed:
                     jobs += 1
                     weight += size
@@ -174,7 +175,7 @@ def collect_some(
             job = None if over[rank] == spare or not left else store.read(over[rank])
             if job is None or not job.ended:
                 continue
-            if rank >= beyond or now - (_measure(job.folder)[1] or created(job.id)) > older_than:
+            if rank >= beyond or now - _changed(job, _measure(job.folder)[1]) > older_than:
                 left -= _take_away(store, job.id, job)
     finally:
         lock.release()
@@ -191,16 +192,28 @@ def _take_away(store: "Store", job_id: str, job: "Record | None") -> bool:
         return False
 
 
+def _changed(job: "Record", latest: float) -> float:
+    """Return when a job last changed, of which a file did so at this time."""
+    if job.reason == "record_damaged":
+        return os.lstat(job.folder).st_mtime  # the damage has changed the files
+    return latest or created(job.id)
+
+
 def _measure(folder: str) -> tuple[int, float]:
     """Return how much a job holds on the disk, and when it last changed; 0 if that is unknown."""
     size, latest = 0, 0.0
     for name in _names(folder):
+        path = os.path.join(folder, name)
         try:
-            status = os.lstat(os.path.join(folder, name))
+            status = os.lstat(path)
         except OSError:
             continue  # a part of a log that has just gone
-        size += status.st_size
-        latest = max(latest, status.st_mtime)
+        if stat.S_ISDIR(status.st_mode):
+            below, changed = _measure(path)
+        else:
+            below, changed = status.st_size, status.st_mtime
+        size += below
+        latest = max(latest, changed)
     return size, latest
 
 

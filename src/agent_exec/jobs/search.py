@@ -36,7 +36,7 @@ def search(
         raise InvalidArgument(f"{pattern!r} is no regular expression: {error}", pattern=pattern) from None
     found: dict[Stream, tuple[Excerpt, int]] = {}
     for stream in STREAMS:
-        log = Log(job.folder, stream)
+        log = Log(job.home, stream)
         if offsets is None:
             found[stream] = _backward(log, wanted, lines, size, final=job.ended)
         else:

@@ -8,7 +8,16 @@ import os
 from marshal import dumps
 from time import monotonic
 
-from agent_exec.model.errors import AgentExecError, Interrupted, InvalidArgument, LaunchFailed, StoreFailed
+from agent_exec.model.errors import (
+    AgentExecError,
+    Busy,
+    Interrupted,
+    InvalidArgument,
+    InvalidState,
+    JobNotFound,
+    LaunchFailed,
+    StoreFailed,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,6 +87,7 @@ class Order:
         leftovers: str = "kill",
         progress: float = 0.0,
         mark: bool = True,
+        inherit: bool = True,
         sandbox: "Profile | None" = None,
         own: "Sequence[str]" = (),
         terms: "Mapping[str, object] | None" = None,
@@ -96,7 +106,13 @@ class Order:
         self.progress = float(progress)
         self.mark = bool(mark)
         """Whether a variable gives the command the id of its job."""
+        self.input = False
+        """Whether the command has input: it is kept nowhere, and must be given again with another attempt."""
+        self.inherit = bool(inherit)
+        """Whether the variables of the caller are among those of the command."""
         self.terms = dict(terms or {})
+        self.again: dict[str, object] | None = None
+        """The job that is to be attempted, and the number of the attempt; None makes a new job."""
         self.sandbox: dict[str, object] | None = None
         """The profile by its name, its hash (`policy`) and its whole text, `own`, and what is known of it."""
         self.profile = sandbox
@@ -157,14 +173,7 @@ def start(
     that lives on gives none: its own helpers start the supervisor, and the
     box is planned here, by what it knows already.
     """
-    if order.profile is not None:
-        from agent_exec.requests.leaving import keep_out
-
-        keep_out(order.own, order.profile)
-    if gate is not None:
-        from agent_exec.jobs.store import place_of
-
-        gate.admit(order.argv, place_of(order.cwd), order.env_keys, stdin=shown)
+    judge(order, gate, shown)
     if launcher is None:
         launcher = _launcher(order, stdin, detach)
     try:
@@ -177,6 +186,18 @@ def start(
         return launcher.start(store.root, order)
     finally:
         launcher.close()
+
+
+def judge(order: "Order", gate: "Gate | None", shown: bytes = b"") -> None:
+    """Raise for an order that the rules refuse, or whose box could change what decides about it."""
+    if order.profile is not None:
+        from agent_exec.requests.leaving import keep_out
+
+        keep_out(order.own, order.profile)
+    if gate is not None:
+        from agent_exec.jobs.store import place_of
+
+        gate.admit(order.argv, place_of(order.cwd), order.env_keys, stdin=shown)
 
 
 def _launcher(order: "Order", stdin: "Callable[[], int] | None", detach: "Detach | None") -> "Launcher":
@@ -192,6 +213,7 @@ def _launcher(order: "Order", stdin: "Callable[[], int] | None", detach: "Detach
     fd = -1
     try:
         fd = -1 if stdin is None else stdin()
+        order.input = fd >= 0
         return Launcher(detach, fd, SUPERVISOR if order.profile is None else BOXED, shared)
     finally:
         for one in (fd, *shared):
@@ -339,5 +361,6 @@ def _error(text: str) -> "AgentExecError":
     from agent_exec.model.jsonline import load
 
     told = load(text)
-    kind = StoreFailed if told["code"] == StoreFailed.code else LaunchFailed
+    kinds = (StoreFailed, InvalidState, JobNotFound, Busy)
+    kind = next((kind for kind in kinds if kind.code == told["code"]), LaunchFailed)
     return kind(told["message"], **told["details"])

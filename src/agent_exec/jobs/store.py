@@ -150,6 +150,10 @@ class Store:
         """Return the ids of all jobs that may belong to a working directory, the newest first."""
         return _ids_in(self._cwd_folder(cwd), self.root)
 
+    def revive(self, job_id: str) -> None:
+        """Note that a job may not be over; raise OSError if that cannot be noted."""
+        self._enter(job_id, os.path.join(self.root, LIVE))
+
     def settle(self, job_id: str) -> None:
         """Note that a job is over."""
         self._leave(os.path.join(self.root, LIVE), job_id)
@@ -334,7 +338,7 @@ def list_jobs(
             skipped += os.path.isdir(store.folder(job_id))
             continue
         if (
-            (cwd is not None and job.facts.get("cwd") != cwd)
+            (cwd is not None and job.facts.get("cwd", cwd) != cwd)
             or (states and job.state not in states)
             or (within is not None and not within(str(job.facts.get("cwd"))))
             or not all(_has(job.facts.get("tags", ()), pattern) for pattern in tags)

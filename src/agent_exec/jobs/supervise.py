@@ -50,7 +50,7 @@ def main(fds: list[int]) -> None:
         return  # the caller has changed its mind
     os.close(orders)
     root, order = request
-    job_id = new_id()
+    job_id = order["again"]["id"] if order["again"] else new_id()
     local.call(job_id)
     spawner: Any = local
     if order["sandbox"] is not None:
@@ -152,26 +152,72 @@ class Supervisor:
         self._terminated = False
         self._discard = False
         self._elsewhere = False  # whether the command's pid means nothing here
-        cwd = place_of(order["cwd"])
-        self.folder = store.make(job_id, cwd)
+        self.attempt = 1
+        self.folder = store.folder(job_id)
+        try:
+            if order["again"] is None:
+                self._make()
+            else:
+                self._make_again(order["again"]["attempt"])
+        except OSError as error:
+            raise broken(error, store.root) from error
+
+    def _make(self) -> None:
+        """Make the job."""
+        cwd = place_of(self.order["cwd"])
+        self.store.make(self.id, cwd)
         try:
             self.lock = FileLock(os.path.join(self.folder, LOCK))
             self.lock.acquire()
-            self.lock.sign()
-            self._control = Control.create(os.path.join(self.folder, CONTROL))
-            self._logs = {stream: LogWriter(self.folder, stream, order["quota"]) for stream in STREAMS}
-            # Last, for it makes the job one that others see.
-            facts = first_facts(job_id, cwd, order)
-            for duty in self._duties:
-                facts |= duty.facts()
-            self._record = RecordWriter(self.folder, facts, spawner.room)
-            self._events = EventWriter(store.root, job_id)
-            self._events.note("created", creation_fields(facts))
-        except BaseException as error:
-            store.remove(job_id, cwd)
-            if isinstance(error, OSError):
-                raise broken(error, store.root) from error
+            self._own(cwd)
+        except BaseException:
+            self.store.remove(self.id, cwd)
             raise
+
+    def _make_again(self, attempt: int) -> None:
+        """Make a further attempt at a job that exists, or its first one."""
+        from agent_exec.jobs.attempts import claim
+
+        self.lock = claim(self.store, self.id, attempt)
+        try:
+            self.store.revive(self.id)
+            self.attempt = attempt
+            self._own(place_of(self.order["cwd"]))
+        except BaseException:
+            if attempt > 1:
+                self.store.settle(self.id)
+            raise
+
+    def _own(self, cwd: str) -> None:
+        """Say that this process owns the job, and make its files; it holds the lock."""
+        self.lock.sign()
+        self._control = Control.create(os.path.join(self.folder, CONTROL))
+        self._open(cwd)
+
+    def _open(self, cwd: str) -> None:
+        """Make the record and the logs of the current attempt."""
+        self.home = self.folder
+        if self.attempt > 1:
+            from agent_exec.jobs.attempts import make
+
+            self.home = make(self.folder, self.attempt)
+        self._logs = {stream: LogWriter(self.home, stream, self.order["quota"]) for stream in STREAMS}
+        facts = first_facts(self.id, cwd, self.order)
+        for duty in self._duties:
+            facts |= duty.facts()
+        # Last, for it makes the job one that others see, or the attempt the current one.
+        if self.attempt > 1:
+            from agent_exec.jobs.attempts import commit
+
+            self._record = RecordWriter(self.home, facts | {"attempt": self.attempt}, self._spawner.room)
+            commit(self.folder, self.attempt)
+        elif self.order["again"]:
+            self._record = RecordWriter.reopen(self.home, self._spawner.room)
+            self._record.amend(facts | {"awaits": None})
+        else:
+            self._record = RecordWriter(self.home, facts, self._spawner.room)
+        self._events = EventWriter(self.store.root, self.id, self.attempt)
+        self._events.note("created", creation_fields(facts))
 
     def serve(self) -> None:
         """Run the command to its end, and record it."""
@@ -326,7 +372,7 @@ class Supervisor:
             return
         log = self._logs[stream]
         if self._arrivals is None:
-            self._arrivals = ArrivalWriter(self.folder)
+            self._arrivals = ArrivalWriter(self.home)
         self._arrivals.note(stream, log.total)
         log.write(chunk)
         for duty in self._duties:

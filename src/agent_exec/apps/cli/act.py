@@ -58,6 +58,7 @@ def _tail(asked: "Parsed", jobs: "Jobs") -> "dict[str, Any]":
         cursor=options.get("cursor"),
         merged="merged" in options,
         grep=options.get("grep"),
+        attempt=options.get("attempt"),
     )
 
 
@@ -155,6 +156,7 @@ _VERBS = {
     "gc": _gc,
 }
 _HOMES = {
+    "restart": "agent_exec.apps.cli.lifecycle",
     "events": "agent_exec.apps.cli.events",
     "policy": "agent_exec.apps.cli.policy",
     "sandbox": "agent_exec.apps.cli.sandbox",

@@ -29,11 +29,9 @@ def run(
     """Run a command as a job; raise UsageError for options that make no sense, before anything is done."""
     options = asked.options
     settings = configured(asked)
-    observe = _observation(asked)
+    observe = observation(asked)
     argv = _command(asked, settings)
-    for one, other in (("inherit-env", "no-inherit-env"), ("stdin", "stdin-file")):
-        if one in options and other in options:
-            raise UsageError(f"--{one} and --{other} contradict each other", "run")
+    refuse_both(asked, ("inherit-env", "no-inherit-env"), ("stdin", "stdin-file"))
     if 0 < options.get("max-log-bytes", 0) < defaults.SMALLEST_QUOTA:
         raise UsageError(f"--max-log-bytes takes 0, or {defaults.SMALLEST_QUOTA} at least", "run")
     from agent_exec.host import Interrupts, detach
@@ -41,15 +39,15 @@ def run(
     interrupts = interrupts or Interrupts()
     profile = _profile(asked)
     store = asked.store()
-    hidden = _hidden(asked, profile, store)
-    environment = _environment(asked, hidden, interrupts)
+    hidden = hidden_from(asked, profile, store)
+    environment = environment_of(asked, hidden, interrupts)
     from agent_exec.jobs.start import start
 
     job = start(
         store,
         _order(asked, argv, environment, profile, _terms(asked, settings)),
         gate=gate_for(argv, options.get("rules", IN_FORCE)),
-        stdin=lambda: _input(asked, store, hidden, interrupts),
+        stdin=lambda: input_of(asked, store, hidden, interrupts),
         cancel=interrupts,
         detach=detach,
         launcher=launcher,
@@ -120,7 +118,14 @@ def _collection(asked: "Parsed", settings: "Settings | None") -> "dict[str, floa
     return {**usual, **said, **given}
 
 
-def _hidden(asked: "Parsed", profile: "Profile | None", store: "Store") -> "tuple[str, ...] | None":
+def refuse_both(asked: "Parsed", *pairs: tuple[str, str]) -> None:
+    """Raise UsageError if both options of a pair are given."""
+    for one, other in pairs:
+        if one in asked.options and other in asked.options:
+            raise UsageError(f"--{one} and --{other} contradict each other", asked.verb)
+
+
+def hidden_from(asked: "Parsed", profile: "Profile | None", store: "Store") -> "tuple[str, ...] | None":
     """Return the paths that no file of input or variables may be, since the command may not read them."""
     if profile is None or not {"stdin-file", "env-file"} & asked.options.keys():
         return None
@@ -129,9 +134,10 @@ def _hidden(asked: "Parsed", profile: "Profile | None", store: "Store") -> "tupl
     return hidden_by(profile, [store.root])
 
 
-def _environment(
+def environment_of(
     asked: "Parsed", hidden: "tuple[str, ...] | None", interrupts: "Interrupts"
 ) -> "Environment":
+    """Return the variables of a command: those inherited, and those that the options give for it."""
     from agent_exec.host import inherited_environment
     from agent_exec.requests.given_variables import Environment
 
@@ -196,22 +202,23 @@ def _order(
         quota=options.get("max-log-bytes", defaults.QUOTA),
         progress=options.get("progress-every", 0.0),
         mark="no-inherit-env" not in options,
+        inherit="no-inherit-env" not in options,
         sandbox=profile,
         own=() if profile is None else _own(asked),
         terms=terms,
     )
 
 
-def _observation(asked: "Parsed") -> float | None:
+def observation(asked: "Parsed") -> float | None:
     """Return how many seconds to watch: 0 for not at all, None for ever."""
     options = asked.options
     ways: list[str] = [name for name in ("until", "forever", "no-wait") if name in options]
     if "wait" in options and "until" not in options:
         ways.append("wait")
     if len(ways) > 1 and set(ways) != {"wait", "forever"}:
-        raise UsageError(f"--{ways[0]} and --{ways[1]} contradict each other", "run")
+        raise UsageError(f"--{ways[0]} and --{ways[1]} contradict each other", asked.verb)
     if ways and "snapshot-after" in options and ways != ["wait"]:
-        raise UsageError(f"--snapshot-after and --{ways[0]} contradict each other", "run")
+        raise UsageError(f"--snapshot-after and --{ways[0]} contradict each other", asked.verb)
     if "until" in options:
         return float(options["until"])
     if "wait" in options or "forever" in options:
@@ -248,7 +255,7 @@ def _command(asked: "Parsed", settings: "Settings | None" = None) -> list[str]:
     return shell(words[0])
 
 
-def _input(
+def input_of(
     asked: "Parsed", store: "Store", hidden: "tuple[str, ...] | None", interrupts: "Interrupts"
 ) -> int:
     """Return a descriptor of the command's input, -1 for none; our own is read only when asked for."""

@@ -164,7 +164,7 @@ class Control:
     def create(cls, path: str) -> "Control":
         """Make the pipe and open it; without one (a file system that has none) no line can come."""
         try:
-            os.mkfifo(path, 0o600)
+            _make_pipe(path)
             return cls(os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC))
         except OSError as error:
             if error.errno in (errno.EPERM, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS, errno.EACCES):
@@ -196,6 +196,16 @@ class Control:
                 self._loop.unwatch(self.fd)
             os.close(self.fd)
             self.fd = -1
+
+
+def _make_pipe(path: str) -> None:
+    """Make a named pipe, in place of one that a former owner has left: in that one, words to it may wait."""
+    try:
+        os.mkfifo(path, 0o600)
+    except FileExistsError:
+        new = f"{path}.{os.getpid()}"
+        os.mkfifo(new, 0o600)
+        os.rename(new, path)
 
 
 def ask(path: str, line: str) -> bool:

@@ -1,0 +1,138 @@
+"""Starts a job that exists: one that was only created, or any other once more, as its next attempt.
+
+The order is made again of what the record says. Values of variables and input
+are not on record: what was given for the job must be given again.
+"""
+
+import os
+
+from agent_exec.jobs.amend import editing
+from agent_exec.jobs.attempts import following
+from agent_exec.jobs.kill import kill
+from agent_exec.jobs.start import Order, judge, start
+from agent_exec.model.errors import InvalidArgument, InvalidState
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from agent_exec.jobs.record import Record
+    from agent_exec.jobs.start import Detach, Started
+    from agent_exec.jobs.store import Store
+    from agent_exec.model.cancel import Cancel
+    from agent_exec.requests.gate import Gate
+    from agent_exec.requests.given_variables import Environment
+    from agent_exec.sandbox.profile import Profile
+
+
+class Surroundings:
+    """What a caller gives for an attempt: variables, and input.
+
+    `stdin` returns a descriptor of the input; `shown` is what an approver is
+    shown of it.
+    """
+
+    __slots__ = ("environment", "shown", "stdin")
+
+    def __init__(
+        self, environment: "Environment", stdin: "Callable[[], int] | None" = None, shown: bytes = b""
+    ) -> None:
+        self.environment = environment
+        self.stdin = stdin
+        self.shown = shown
+
+
+def restart(
+    store: "Store",
+    job: "Record",
+    around: Surroundings,
+    *,
+    signal: int,
+    gate: "Callable[[Sequence[str]], Gate | None] | None" = None,
+    detach: "Detach | None" = None,
+    cancel: "Cancel | None" = None,
+) -> "Started":
+    """Start a job once more, under its id; one that is not over is ended first, by the signal given.
+
+    Nothing is ended unless the rules let it start again, and all that it needs is given. Restarts of one job
+    take turns.
+    """
+    with editing(store, job) as found:
+        order = order_again(found, around)
+        judge(order, None if gate is None else gate(order.argv), around.shown)
+        if not found.facts.get("awaits"):
+            _end(store, found, signal, cancel)
+        order.again = {"id": found.id, "attempt": following(found)}
+        begun = start(store, order, stdin=around.stdin, cancel=cancel, detach=detach)
+        begun.begin()
+    return begun
+
+
+def _end(store: "Store", job: "Record", signal: int, cancel: "Cancel | None") -> None:
+    """End a job, or what is left of it; raise InvalidState if it goes on."""
+    found = kill(store, job, signal, cancel=cancel)
+    if not found.ended:
+        raise InvalidState(
+            f"job {job.id} has not ended, so it is not restarted; try again with --signal KILL",
+            job_id=job.id,
+            state=found.state,
+        )
+
+
+def order_again(job: "Record", around: Surroundings) -> Order:
+    """Return the order of a job as its record has it, with what a caller gives for it."""
+    facts = job.facts
+    if job.reason == "record_damaged":
+        raise InvalidState(
+            f"the record of job {job.id} is damaged, so its command is unknown; run it anew",
+            job_id=job.id,
+            state=job.state,
+        )
+    more = facts.get("order", {})
+    env, given = around.environment.values, around.environment.given
+    missing = [name for name in facts["env_keys"] if name not in given]
+    if missing:
+        raise InvalidArgument(
+            f"values of variables are not kept: give {', '.join(missing)} again with --env NAME=VALUE",
+            job_id=job.id,
+            variables=missing,
+        )
+    if more.get("input") and around.stdin is None:
+        raise InvalidArgument(
+            f"input is not kept: give that of job {job.id} again, with --stdin or --stdin-file", job_id=job.id
+        )
+    inherit = more.get("inherit", True)
+    timeout = facts.get("launch_timeout_ms", facts["timeout_ms"])
+    return Order(
+        facts["command"],
+        cwd=facts["cwd"],
+        env=env if inherit else {name: env[name] for name in map(os.fsencode, given)},
+        env_keys=given,
+        tags=facts["tags"],
+        timeout=None if timeout is None else timeout / 1000,
+        grace=facts["kill_after_ms"] / 1000,
+        leftovers=facts["leftovers"],
+        quota=facts["max_log_bytes"],
+        progress=more.get("progress", 0.0),
+        mark=more.get("mark", True),
+        inherit=inherit,
+        sandbox=profile_of(job),
+        own=more.get("sandbox", {}).get("own", ()),
+        terms=more.get("terms"),
+    )
+
+
+def profile_of(job: "Record") -> "Profile | None":
+    """Return the profile that confines a job; None if none does."""
+    if "sandbox" not in job.facts:
+        return None
+    box = job.facts.get("order", {}).get("sandbox")
+    if box is None:
+        raise InvalidState(
+            f"the sandbox of job {job.id} is not on record; run the command anew",
+            job_id=job.id,
+            state=job.state,
+        )
+    from agent_exec.sandbox.profile import Profile
+
+    return Profile.from_json(box["text"]).replace(loopback=box["loopback"])
