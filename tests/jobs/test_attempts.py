@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_exec.host import is_locked
 from agent_exec.jobs import attempts, open_jobs
 from agent_exec.jobs.record import Record, read
 from agent_exec.jobs.store import Store
@@ -225,9 +226,8 @@ def test_the_supervisor_is_killed_at_any_moment_of_a_restart(cli: Cli, after: in
 def test_old_attempts_go_and_the_first_one_stays(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     job = cli("run", "--", "echo", "x")["job_id"]
     folder = str(cli.folder(job))
-    first: dict[str, object] = {}
-    for line in Path(folder, "record.jsonl").read_text().splitlines():
-        first |= json.loads(line)
+    wait_until(lambda: not is_locked(f"{folder}/lock"))  # from then on the record is ours to write
+    first = Store(str(cli.root)).find(job).facts
     monkeypatch.setattr(attempts, "_LONGEST_RECORD", 2000)
     for number in range(2, 101):
         home = attempts.make(folder, number)
