@@ -1,6 +1,7 @@
 """Rules that allow: they make nothing stricter, and reach what they name; code of other languages and rules go together."""
 
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
 
@@ -45,6 +46,16 @@ def corpus() -> Iterator[str]:
     yield from REPLS
 
 
+@cache
+def corpus_with_rules() -> "list[tuple[str, Rule]]":
+    """Return every line with a rule that allows much or little of it."""
+    found = []
+    for number, line in enumerate(corpus()):
+        rules = list(allowing(line))
+        found.append((line, rules[number % len(rules)]))
+    return found
+
+
 def allowing(line: str) -> Iterator[Rule]:
     """Return rules that allow much or little of a line."""
     yield Rule([])
@@ -61,9 +72,7 @@ def allowing(line: str) -> Iterator[Rule]:
 def test_a_rule_that_allows_makes_nothing_stricter(before: list[Rule] | None) -> None:
     known = list(before or [])
     stricter = []
-    for number, line in enumerate(corpus()):
-        rules = list(allowing(line))
-        rule = rules[number % len(rules)]
+    for line, rule in corpus_with_rules():
         was, now = outcome(line, before), outcome(line, [*known, rule])
         if STRICTNESS(now) > STRICTNESS(was):
             stricter.append((line, was, now, rule))

@@ -1,5 +1,9 @@
-"""The oracle for programs: no command that really runs the canary is allowed by the broadest policy."""
+"""The oracle for programs: no command that really runs the canary is allowed by the broadest policy.
 
+AGENT_EXEC_EVERY_SONG=1 runs the lines of all groups.
+"""
+
+import os
 import re
 import shlex
 import shutil
@@ -28,6 +32,7 @@ OPTIONAL = frozenset(
 )
 ENOUGH = {"env", "timeout", "shells", "xargs", "find", "git", "sed", "make", "set for make", "git elsewhere"}
 """Groups that need no more than any machine of a developer has."""
+EVERY_SONG = bool(os.environ.get("AGENT_EXEC_EVERY_SONG"))
 PLAIN = re.compile(r"[\w\s=.,:/+@%'!{}-]*")
 
 
@@ -40,8 +45,13 @@ def missing(line: str) -> bool:
     return any(shutil.which(name) is None for name in named)
 
 
-@pytest.mark.parametrize("group", sorted(LINES))
-def test_a_line_that_runs_the_canary_is_not_allowed(tmp_path: Path, group: str) -> None:
+@pytest.mark.parametrize("group", sorted(LINES if EVERY_SONG else ENOUGH))
+def test_lines_run_the_canary(tmp_path: Path, group: str) -> None:
+    """None of these lines is allowed, which `test_no_line_is_allowed_wherever_it_is_run` asserts of all groups.
+
+    How many of the others are heard depends on the machine, and nothing could
+    be asserted of it.
+    """
     prepared = tmp_path / "prepared"
     prepared.mkdir()
     if setup := SETUPS.get(group):
@@ -53,8 +63,8 @@ def test_a_line_that_runs_the_canary_is_not_allowed(tmp_path: Path, group: str) 
         shutil.copytree(prepared, folder / "home", symlinks=True)
         if sings(folder, line):
             heard.append(line)
-    assert [line for line in heard if judge(line).kind == "allow"] == []
-    assert group not in ENOUGH or len(heard) >= len(run) * 3 // 4, set(run) - set(heard)
+    least = len(run) * 3 // 4 if group in ENOUGH else min(len(run), 1)
+    assert len(heard) >= least, set(run) - set(heard)
 
 
 @pytest.mark.parametrize(
