@@ -390,13 +390,14 @@ PIECES = (
 )
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(4))
 def test_no_chance_script_is_taken_wrongly(shell: Shell, seed: int) -> None:
     """Whatever is found in a script made by chance, bash does the same, once, and nothing else."""
     dice = random.Random(seed)
+    tried = set()
     right = ["cd", " ", "d", " ", "&&", " ", "apply_patch", " ", "<<", "'EOF'", "\n", BODY, "EOF\n"]
     found = 0
-    for _ in range(400):
+    for _ in range(4000):
         pieces = list(right if dice.random() < 0.5 else right[6:])
         for _ in range(dice.randrange(4)):
             at = dice.randrange(len(pieces))
@@ -406,6 +407,9 @@ def test_no_chance_script_is_taken_wrongly(shell: Shell, seed: int) -> None:
                 pieces[at : at + dice.randrange(2)] = [dice.choice(PIECES)]
             pieces = pieces or [" "]
         script = "".join(pieces)
+        if script in tried:
+            continue
+        tried.add(script)
         try:
             taken = intercept(["bash", "-c", script])
         except ImplicitPatch:

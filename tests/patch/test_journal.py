@@ -45,8 +45,9 @@ CHANGE = wrapped(
 )
 
 APPLY = """
-import sys
+import os, sys
 sys.path[:0] = sys.argv[3:]
+os.fsync = lambda fd: None  # see conftest.py
 from pathlib import Path
 from agent_exec.patch.apply import apply_patch
 apply_patch(Path(sys.argv[2]).read_text(), cwd=sys.argv[1])

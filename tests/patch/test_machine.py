@@ -160,6 +160,7 @@ def between(call):
             os.kill(os.getpid(), 9)
         return call(*args, **kwargs)
     return counted
+os.fsync = lambda fd: None  # see conftest.py
 for name in "write fsync mkdir link replace unlink".split():
     setattr(os, name, between(getattr(os, name)))
 changes.commit()
@@ -199,8 +200,9 @@ def test_killed_in_the_middle(tmp_path: Path, wanted: Tree) -> None:
 
 
 INTERRUPTED = """
-import random, shutil, signal, sys
+import os, random, shutil, signal, sys
 sys.path[:0] = sys.argv[3:]
+os.fsync = lambda fd: None  # see conftest.py
 from pathlib import Path
 from agent_exec.patch.apply import verify
 from patch.trees import filled, tree
@@ -227,7 +229,7 @@ print(undone)
 """
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_interrupted_at_any_moment(tmp_path: Path, seed: int) -> None:
     """A real signal, not only where the system is called."""
     (tmp_path / "patch").write_text(PATCH)
