@@ -1,5 +1,6 @@
 """dev.py installs what is needed, and no more often than that."""
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -73,6 +74,29 @@ def test_an_environment_of_another_python_is_replaced(project: Project) -> None:
     kept.touch()
     assert project.set_up() == ["venv", "pip"]
     assert not kept.exists()
+
+
+def test_every_gate_is_run_and_the_last_line_names_those_that_failed(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = importlib.util.spec_from_file_location("dev", ROOT / "dev.py")
+    assert spec is not None
+    assert spec.loader is not None
+    dev = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(dev)
+    monkeypatch.setattr(dev, "PYTHON", sys.executable)
+
+    def gate(text: str, status: int) -> list[str]:
+        return ["-IS", "-c", f"print({text!r}); raise SystemExit({status})"]
+
+    gates = {"first": gate("one", 1), "second": gate("two", 0), "third": gate("three", 2)}
+    assert dev.passed(gates, gate("tested", 1)) == 1
+    seen = capfd.readouterr()
+    assert seen.out.split() == "== tests tested == first one == second two == third three".split()
+    assert seen.err == "failed: tests, first, third\n"
+    assert dev.passed({"second": gates["second"]}) == 0
+    assert dev.passed({}, gate("tested", 0)) == 0
+    assert capfd.readouterr().err == ""
 
 
 def test_an_unknown_command_is_a_usage_error() -> None:
