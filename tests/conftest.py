@@ -13,7 +13,7 @@ import pytest
 from agent_exec.engine.engine import close_shared
 from cli import Cli
 from programs import install_hint
-from support import descriptors, newest_pid, own_children, processes_marked, wait_until
+from support import descriptors, newest_pid, own_children, pids_since, processes_marked, wait_until
 
 
 # A script's background jobs, and whatever runs under nohup, begin with these ignored; what we start would inherit that.
@@ -56,8 +56,8 @@ def nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     newest = newest_pid()
     yield mark
     close_shared()
-    if newest_pid() != newest:  # else nobody has started anything
-        gone = wait_until(lambda: not processes_marked(mark), fail=False)
+    if newest_pid() != newest:  # else nothing was started
+        gone = wait_until(lambda: not processes_marked(mark, pids_since(newest)), fail=False)
         assert gone, f"processes left behind: {processes_marked(mark)}"
     wait_until(
         lambda: set(threading.enumerate()) == before[1], fail=False

@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 CHILDREN = Path(__file__).parent / "children"
@@ -62,24 +62,39 @@ def own_children() -> set[int]:
     return found
 
 
-def newest_pid() -> str:
+def newest_pid() -> int:
     """Return the pid that was given to the newest process or thread of this machine."""
-    return Path("/proc/loadavg").read_text().split()[-1]
+    return int(Path("/proc/loadavg").read_text().split()[-1])
 
 
-def processes_marked(mark: str) -> dict[int, str]:
-    """Return the processes whose environment or arguments hold this text, but not ourselves."""
+def pids_since(newest: int) -> list[int]:
+    """Return the pids of the processes that were started after the one with this pid; pids are given in turn."""
+    last = newest_pid()
+    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    if newest <= last:
+        return [pid for pid in pids if newest < pid <= last]
+    return [pid for pid in pids if pid > newest or pid <= last]
+
+
+def processes_marked(mark: str, pids: Iterable[int] | None = None) -> dict[int, str]:
+    """Return the processes, or those of `pids`, whose environment or arguments hold this text, but not ourselves."""
     found = {}
-    for name in os.listdir("/proc"):
-        if not name.isdigit() or int(name) == os.getpid():
+    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if pids is None else pids:
+        if pid == os.getpid():
             continue
         try:
-            text = Path(f"/proc/{name}/environ").read_bytes() + Path(f"/proc/{name}/cmdline").read_bytes()
-            if mark.encode() in text:
-                found[int(name)] = Path(f"/proc/{name}/cmdline").read_text().replace("\0", " ")
+            arguments = read_bytes(f"/proc/{pid}/cmdline")
+            if mark.encode() in arguments or mark.encode() in read_bytes(f"/proc/{pid}/environ"):
+                found[pid] = arguments.decode().replace("\0", " ")
         except (OSError, UnicodeDecodeError):
             continue
     return found
+
+
+def read_bytes(path: str) -> bytes:
+    """Return what a file holds, without the cost of a Path: thousands are read."""
+    with open(path, "rb", buffering=0) as file:
+        return file.read()
 
 
 def peak_memory() -> int:
