@@ -4,7 +4,7 @@ import re
 import tomllib
 
 from agent_exec.model.command import seconds
-from agent_exec.model.errors import InvalidArgument, InvalidSettings
+from agent_exec.model.errors import InvalidArgument, InvalidSettings, Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,21 +29,22 @@ class Document:
     """What a TOML text says (`data`), and where: the lines of all paths into it.
 
     A path is the names of tables and keys, and the indexes of elements. `name`
-    is the file, as messages give it.
+    is the file, as messages give it, and `error` the type of what is raised.
     """
 
-    __slots__ = ("_lines", "_text", "data", "name")
+    __slots__ = ("_error", "_lines", "_text", "data", "name")
 
-    def __init__(self, text: str, name: str) -> None:
+    def __init__(self, text: str, name: str, error: type[Refused] = InvalidSettings) -> None:
         self.name = name
+        self._error = error
         self._text = text
         self._lines: dict[Path, int] | None = None
         try:
             self.data: dict[str, Any] = tomllib.loads(text)
-        except (ValueError, RecursionError) as error:
-            found = re.search(r"at line (\d+)", str(error))
+        except (ValueError, RecursionError) as wrong:
+            found = re.search(r"at line (\d+)", str(wrong))
             line = int(found[1]) if found else text.count("\n") + 1
-            raise InvalidSettings(f"{name}:{line}: this is not TOML: {error}", file=name, line=line) from None
+            raise error(f"{name}:{line}: this is not TOML: {wrong}", file=name, line=line) from None
 
     def line(self, path: "Path") -> int:
         """Return the line of a path, or of the nearest thing around it that is there."""
@@ -56,10 +57,10 @@ class Document:
     def wrong(self, path: "Path", message: str) -> "NoReturn":
         """Raise the error about what is at a path."""
         line = self.line(path)
-        raise InvalidSettings(f"{self.name}:{line}: {message}", file=self.name, line=line)
+        raise self._error(f"{self.name}:{line}: {message}", file=self.name, line=line)
 
     def table(self, path: "Path") -> "dict[str, Any]":
-        """Return the table at a path, empty if it is missing; raise InvalidSettings for another value."""
+        """Return the table at a path, empty if it is missing; raise an error for another value."""
         found: Any = self.data
         for part in path:
             found = found.get(part, {})
@@ -68,7 +69,7 @@ class Document:
         return dict(found)
 
     def fields(self, path: "Path", known: "Fields") -> "dict[str, Any]":
-        """Return the checked values of the table at a path; raise InvalidSettings for what is not in `known`.
+        """Return the checked values of the table at a path; raise an error for what is not in `known`.
 
         Times are returned in seconds, and a text where texts may be as a list of one.
         """
