@@ -50,6 +50,8 @@ OPENERS = {  # who opens files, and why no path of a model, a client or a comman
     "faces/verbs.py": "a file of this package",
     "host/": "locks, pipes and /proc: names of ours, in folders of ours and of the kernel",
     "jobs/events/__init__.py": "names of ours, in the folder of jobs",
+    "jobs/events/outbox.py": "names of ours, in the folder of jobs",
+    "jobs/events/sinks.py": "the operator's option: a file that is appended to, and no link",
     "jobs/stdin.py": "a file without a name, in the folder of jobs",
     "jobs/store.py": "names of ours, in the folder of jobs",
     "logs/stream.py": "names of ours, in the folder of jobs",

@@ -93,6 +93,26 @@ _INSTALL: "tuple[Option, ...]" = (
     ("yes", "flag", "", "install: do not ask for confirmation"),
 )
 
+_OUTPUT: "tuple[Option, ...]" = (
+    ("output-pattern", "many", "TEXT", "an event for each line of output with this text"),
+    ("output-match-type", "text", "contains|regex", "what a pattern is (contains)"),
+    ("output-stream", "text", "STREAM", "stdout, stderr or either (the default)"),
+    ("output-command", "text", "LINE", "run this shell line for each match, with the event on its input"),
+    ("output-file", "text", "FILE", "append each match to this file, a JSON object a line"),
+)
+_NOTIFY: "tuple[Option, ...]" = (
+    ("notify-command", "text", "LINE", "run this shell line when it has ended, with the event on its input"),
+    ("notify-file", "text", "FILE", "append the event to this file when it has ended"),
+    ("notify-url", "text", "URL", "post the events to this webhook: retried, also after a crash"),
+    ("notify-secret-file", "text", "FILE", "with --notify-url: sign with the secret in this file"),
+    ("notify-secret-env", "text", "NAME", "with --notify-url: sign with the secret in this variable"),
+    ("notify-output", "flag", "", "with --notify-url: send the end of the output, too"),
+    ("notify-private", "flag", "", "with --notify-url: allow private addresses, and this machine"),
+    ("notify-desktop", "flag", "", "show a notification on the desktop (notify-send)"),
+    ("notify-on", "many", "KIND", "tell of these events, too: started, ready, unhealthy, retrying, …"),
+    ("notify-timeout", "s", "TIME", "end a command of these options after this time (30s)"),
+    *_OUTPUT,
+)
 _LIST: "tuple[Option, ...]" = (
     ("limit", "count", "N", "show at most N jobs (50; 0: no limit)"),
     ("cwd", "text", "DIR", "jobs of this working directory (default: the current one)"),
@@ -139,6 +159,7 @@ VERBS: dict[str, Verb] = {
                 "keep N bytes of each stream, the first and the last (1 GiB; 0: all)",
             ),
             ("progress-every", "ms", "TIME", "update updated_at at least this often"),
+            *_NOTIFY,
             _RULES,
             (
                 "sandbox",
@@ -252,6 +273,16 @@ VERBS: dict[str, Verb] = {
             "agent-exec events --kind ended,lost",
             "agent-exec events --since 1-2f0a",
             "agent-exec events --follow --job W5QC",
+        ),
+    ),
+    "notify": Verb(
+        "say by which ways a job is to be told of; show what was delivered",
+        "set JOB | show JOB | clear JOB",
+        (("command", "text", "LINE", "the same as --notify-command"), *_NOTIFY, _RULES),
+        (
+            "agent-exec notify set W5QC --command 'cat >> ended.json'",
+            "agent-exec notify set W5QC --output-pattern 'panic|FAILED' --output-match-type regex",
+            "agent-exec notify show W5QC",
         ),
     ),
     "policy": Verb(

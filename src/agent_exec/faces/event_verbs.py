@@ -8,12 +8,10 @@ from agent_exec.model.errors import InvalidArgument
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
-    from typing import Any
 
+    from agent_exec.faces.verbs import Answer, Jobs
     from agent_exec.jobs.store import Store
     from agent_exec.model.cancel import Cancel
-
-    Answer = dict[str, Any]
 
 LIMIT = 100
 KINDS = (
@@ -33,7 +31,7 @@ KINDS = (
 
 
 def events(
-    store: "Store",
+    self: "Jobs",
     *,
     since: str | None = None,
     job: str | None = None,
@@ -41,7 +39,7 @@ def events(
     limit: int = LIMIT,
 ) -> "Answer":
     """Return the events since a cursor, the oldest first, and the cursor to go on from; 0 is no limit."""
-    reader = _reader(store, since or START, job, kinds)
+    reader = _reader(self.store, since or START, job, kinds)
     found: list[Answer] = []
     cursor, more = reader.cursor, False
     for one in reader.read():
@@ -50,12 +48,12 @@ def events(
             break
         found.append(one)
         cursor = reader.cursor
-    fields = {"root": store.root, "events": found, "cursor": cursor if more else reader.cursor, "more": more}
+    fields = {"root": self.root, "events": found, "cursor": cursor if more else reader.cursor, "more": more}
     return answer("events", fields)
 
 
 def follow_events(
-    store: "Store",
+    self: "Jobs",
     *,
     since: str | None = None,
     job: str | None = None,
@@ -70,11 +68,11 @@ def follow_events(
     """
     from agent_exec.jobs.events.following import follow
 
-    reader = _reader(store, since or NOW, job, kinds)
+    reader = _reader(self.store, since or NOW, job, kinds)
 
     def found() -> "Iterator[Answer]":
         left = limit
-        for one in follow(store, reader, seconds, cancel):
+        for one in follow(self.store, reader, seconds, cancel):
             yield {**one, "cursor": reader.cursor}
             left -= 1
             if left == 0:

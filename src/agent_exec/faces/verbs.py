@@ -10,7 +10,7 @@ from agent_exec.model.errors import AgentExecError, InvalidArgument, LaunchFaile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from agent_exec.jobs.start import Started
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 
     Answer = dict[str, Any]
 
-    from agent_exec.faces import lifecycle, reading, removing
+    from agent_exec.faces import event_verbs, lifecycle, notify_verbs, reading, removing
 else:
     from agent_exec.model.lazy import Methods
 
+    event_verbs = Methods("agent_exec.faces.event_verbs")
+    notify_verbs = Methods("agent_exec.faces.notify_verbs")
     lifecycle = Methods("agent_exec.faces.lifecycle")
     reading = Methods("agent_exec.faces.reading")
     removing = Methods("agent_exec.faces.removing")
@@ -43,6 +45,9 @@ class Jobs:
     __slots__ = ("gate", "own", "store")
 
     # Verbs that few calls need: each is loaded with its module when it is first used.
+    events = event_verbs.events
+    follow_events = event_verbs.follow_events
+    notify = notify_verbs.notify
     restart = lifecycle.restart
     await_end = reading.await_end
     extent = reading.extent
@@ -80,6 +85,7 @@ class Jobs:
         tail_lines: int = defaults.TAIL_LINES,
         max_bytes: int = defaults.MAX_BYTES,
         sandbox: "Profile | None" = None,
+        notify: "Mapping[str, Any] | None" = None,
         cancel: "Cancel | None" = None,
         on_begin: "Callable[[str], object] | None" = None,
     ) -> "Answer":
@@ -88,7 +94,7 @@ class Jobs:
         With a profile it is confined. A box that cannot be made is the job's
         failure: nothing has run. What it may not read is no `stdin_file`
         either; `stdin_fd` is that file if it has been opened already, and
-        stays the caller's. `cancel` ends the watching, never the
+        stays the caller's. `notify` says by which ways to tell of it. `cancel` ends the watching, never the
         job; `on_begin` is called with its id as soon as there is one.
         """
         from agent_exec.faces.jobs import input_of, order_of
@@ -101,6 +107,10 @@ class Jobs:
         order = order_of(
             argv, cwd, env, stdin, timeout, grace, tags, leftovers, max_log_bytes, sandbox, self.own
         )
+        if notify is not None:
+            from agent_exec.faces.notify_verbs import wanted
+
+            order.terms["notify"] = wanted(notify, self.gate, place_of(order.cwd))
         given = stdin is not None or stdin_file is not None or stdin_fd >= 0
         job = start(
             self.store,
@@ -332,36 +342,6 @@ class Jobs:
         """Return the whole id of a job, and its working directory."""
         job = self.store.find(job_id)
         return job.id, str(job.facts.get("cwd", ""))
-
-    def events(
-        self,
-        *,
-        since: str | None = None,
-        job: str | None = None,
-        kinds: "Sequence[str]" = (),
-        limit: int = 100,
-    ) -> "Answer":
-        """Return what has happened to jobs since a cursor, the oldest first; 0 is no limit."""
-        from agent_exec.faces.event_verbs import events
-
-        return events(self.store, since=since, job=job, kinds=kinds, limit=limit)
-
-    def follow_events(
-        self,
-        *,
-        since: str | None = None,
-        job: str | None = None,
-        kinds: "Sequence[str]" = (),
-        limit: int = 0,
-        seconds: float | None = None,
-        cancel: "Cancel | None" = None,
-    ) -> "Iterator[Answer]":
-        """Return each event as it happens, from now on or since a cursor: so many, so long, or for ever."""
-        from agent_exec.faces.event_verbs import follow_events
-
-        return follow_events(
-            self.store, since=since, job=job, kinds=kinds, limit=limit, seconds=seconds, cancel=cancel
-        )
 
 
 def signal_of(name: str) -> int:

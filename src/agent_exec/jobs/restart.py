@@ -101,6 +101,11 @@ def order_again(job: "Record", around: Surroundings) -> Order:
         raise InvalidArgument(
             f"input is not kept: give that of job {job.id} again, with --stdin or --stdin-file", job_id=job.id
         )
+    terms = dict(more.get("terms") or {})
+    if facts.get("notification"):
+        terms["notify"] = facts["notification"]  # as it was changed since
+    elif "notification" in facts:
+        terms.pop("notify", None)
     inherit = more.get("inherit", True)
     timeout = facts.get("launch_timeout_ms", facts["timeout_ms"])
     return Order(
@@ -118,7 +123,7 @@ def order_again(job: "Record", around: Surroundings) -> Order:
         inherit=inherit,
         sandbox=profile_of(job),
         own=more.get("sandbox", {}).get("own", ()),
-        terms=more.get("terms"),
+        terms=terms,
     )
 
 

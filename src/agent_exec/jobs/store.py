@@ -30,7 +30,7 @@ _CANDIDATES = 20
 _LIVE_STATES = frozenset(("created", "running"))
 _ATTEMPTS = 8  # an index may be taken away, when its last entry goes, just before we enter the next
 
-_LENGTH = 26
+ID_LENGTH = 26
 _SHORT = 8
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _LETTERS = frozenset(_ALPHABET)
@@ -40,17 +40,17 @@ _RANDOM_BITS = 80
 def new_id() -> str:
     """Return a new id: the time in milliseconds, then chance."""
     number = (time_ns() // 1_000_000) << _RANDOM_BITS | int.from_bytes(os.urandom(10), "big")
-    return "".join([_ALPHABET[number >> shift & 31] for shift in range(5 * (_LENGTH - 1), -1, -5)])
+    return "".join([_ALPHABET[number >> shift & 31] for shift in range(5 * (ID_LENGTH - 1), -1, -5)])
 
 
 def is_id(name: str) -> bool:
     """True if this is the whole name of a job, as it stands on disk."""
-    return len(name) == _LENGTH and _LETTERS.issuperset(name)
+    return len(name) == ID_LENGTH and _LETTERS.issuperset(name)
 
 
 def is_part(name: str) -> bool:
     """True if this can be the beginning or the end of one."""
-    return 0 < len(name) <= _LENGTH and _LETTERS.issuperset(name)
+    return 0 < len(name) <= ID_LENGTH and _LETTERS.issuperset(name)
 
 
 def created(job_id: str) -> float:

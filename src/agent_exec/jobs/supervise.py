@@ -217,7 +217,8 @@ class Supervisor:
         else:
             self._record = RecordWriter(self.home, facts, self._spawner.room)
         self._events = EventWriter(self.store.root, self.id, self.attempt)
-        self._events.note("created", creation_fields(facts))
+        if self.attempt == 1:
+            self._events.note("created", creation_fields(facts))
 
     def serve(self) -> None:
         """Run the command to its end, and record it."""
@@ -242,6 +243,10 @@ class Supervisor:
                 self._note_start()  # before us, and it was gone before it could be identified
             facts = failure(error, began=bool(self._began), boxed=self._spawner.boxed)
         self._publish(facts)
+        if os.path.exists(os.path.join(self.store.root, ".notify")):
+            from agent_exec.jobs.events.outbox import sweep
+
+            sweep(self.store, self.id)
         if not self._spawner.gone:
             self._stay()
         self._spawner.close()
@@ -411,8 +416,10 @@ class Supervisor:
             self._record.amend(facts)
         except OSError:
             return  # the file stays: the asker hears that nothing was written
-        for duty in self._duties:
-            duty.amended(facts)
+        if self._duties or "notification" in facts:
+            from agent_exec.jobs.duties import hear_amended
+
+            self._duties = hear_amended(self, self._duties, facts)
         os.unlink(path)
 
     def _deleted(self) -> None:

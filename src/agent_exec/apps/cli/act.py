@@ -158,6 +158,7 @@ _VERBS = {
 _HOMES = {
     "restart": "agent_exec.apps.cli.lifecycle",
     "events": "agent_exec.apps.cli.events",
+    "notify": "agent_exec.apps.cli.notify",
     "policy": "agent_exec.apps.cli.policy",
     "sandbox": "agent_exec.apps.cli.sandbox",
     "schema": "agent_exec.apps.cli.schema",

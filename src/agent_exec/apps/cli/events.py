@@ -3,7 +3,8 @@
 import os
 
 from agent_exec.apps.parse import UsageError
-from agent_exec.faces import event_verbs
+from agent_exec.faces.event_verbs import LIMIT
+from agent_exec.faces.verbs import Jobs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,19 +20,19 @@ def events(asked: "Parsed") -> "dict[str, Any]":
     options = asked.options
     if "until" in options and "follow" not in options:
         raise UsageError("--until needs --follow", "events")
-    store = asked.store()
+    jobs = Jobs(asked.store())
     wanted: dict[str, Any] = {
         "since": options.get("since"),
         "job": options.get("job"),
         "kinds": [kind for given in options.get("kind", ()) for kind in given.split(",")],
     }
     if "follow" not in options:
-        return event_verbs.events(store, **wanted, limit=options.get("limit", event_verbs.LIMIT))
+        return jobs.events(**wanted, limit=options.get("limit", LIMIT))
     from agent_exec.host import Interrupts
     from agent_exec.model.jsonline import dump
 
-    found = event_verbs.follow_events(
-        store, **wanted, limit=options.get("limit", 0), seconds=options.get("until"), cancel=Interrupts()
+    found = jobs.follow_events(
+        **wanted, limit=options.get("limit", 0), seconds=options.get("until"), cancel=Interrupts()
     )
     for event in found:
         line = memoryview(dump(event).encode() + b"\n")

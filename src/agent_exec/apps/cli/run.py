@@ -92,6 +92,10 @@ def _terms(asked: "Parsed", settings: "Settings | None") -> "dict[str, object]":
     terms: dict[str, object] = {}
     if (bounds := _collection(asked, settings)) is not None:
         terms["gc"] = bounds
+    if any(name.startswith(("notify-", "output-")) for name in asked.options):
+        from agent_exec.apps.cli.notify import notification
+
+        terms["notify"] = notification(asked)
     return terms
 
 

@@ -6,7 +6,7 @@ recorded. A job without terms loads nothing of this.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from agent_exec.jobs.supervise import Supervisor
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _HOMES: dict[str, str] = {
     "gc": "agent_exec.jobs.duties.gc",
+    "notify": "agent_exec.jobs.duties.notify",
 }
 """The module of each duty, by the name of its term; each has a class `Term`, a Duty."""
 
@@ -66,3 +67,15 @@ def load(job: "Supervisor", terms: "Mapping[str, Any]") -> list[Duty]:
     from importlib import import_module
 
     return [import_module(home).Term(job, terms[name]) for name, home in _HOMES.items() if name in terms]
+
+
+def hear_amended(job: "Supervisor", duties: "Sequence[Duty]", facts: "Mapping[str, Any]") -> "Sequence[Duty]":
+    """Have the duties of a running job hear of changed facts, and load one that these ask for; return all."""
+    for duty in duties:
+        duty.amended(facts)
+    from agent_exec.jobs.duties.notify import Term
+    from agent_exec.jobs.events.notification import FACT
+
+    if FACT in facts and not any(isinstance(duty, Term) for duty in duties):
+        return [*duties, Term(job, facts[FACT])]
+    return duties

@@ -180,13 +180,13 @@ class EventReader:
 
 def closing_event(job: "Record") -> "Event":
     """Return the last event of a job whose supervisor is gone: how it ended, or that this is not known."""
-    attempt = job.facts.get("attempt", 1)
+    again = {"attempt": job.attempt} if job.attempt > 1 else {}
     if job.ended and job.reason != "supervisor_lost":
-        fields = ending_fields(job.facts)
-        found = event(event_id(job.id, attempt, "ended"), "ended", job.id, fields)
+        fields = {**again, **ending_fields(job.facts)}
+        found = event(event_id(job.id, job.attempt, "ended"), "ended", job.id, fields)
         return found | {"time": job.facts.get("finished_at", found["time"])}
-    fields = {"state": job.state, "reason": "supervisor_lost", **creation_fields(job.facts)}
-    return event(event_id(job.id, attempt, "lost"), "lost", job.id, fields)
+    fields = {**again, "state": job.state, "reason": "supervisor_lost", **creation_fields(job.facts)}
+    return event(event_id(job.id, job.attempt, "lost"), "lost", job.id, fields)
 
 
 def _event(line: bytes) -> "Event | None":
