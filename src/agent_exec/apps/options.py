@@ -207,8 +207,14 @@ VERBS: dict[str, Verb] = {
             ("merged", "flag", "", "both streams in order of arrival, with timestamps"),
             ("grep", "text", "REGEX", "only lines that match"),
             ("attempt", "count", "N", "the output of this attempt (default: the current one)"),
+            (
+                "view",
+                "text",
+                "VIEW",
+                "auto, full, head, tail, errors, grep=REGEX[,LINES], since=CURSOR or range=A-B",
+            ),
         ),
-        ("agent-exec tail W5QC --tail-lines 200", "agent-exec tail W5QC --grep 'error|warning'"),
+        ("agent-exec tail W5QC --tail-lines 200", "agent-exec tail W5QC --view errors"),
     ),
     "wait": Verb(
         "wait for the end of a job, and show the end of its output",

@@ -399,6 +399,7 @@ class Run:
                 stderr_observed=self._stderr.observed,
                 pid=self._pid,
                 network=() if self._process is None else tuple(self._process.network),
+                tally=(0, 0) if self._process is None else self._process.tally,
             )
         with _settling:
             self._over = True

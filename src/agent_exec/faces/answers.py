@@ -102,6 +102,7 @@ def condition(job: "Record") -> "Answer":
     fields["finished_at"] = facts.get("finished_at")
     fields["duration_ms"] = facts.get("duration_ms")
     fields["leaked"] = facts.get("leaked", False)
+    fields |= {name: facts[name] for name in ("processes_ended", "processes_left", "note") if name in facts}
     fields["output_complete"] = _complete(job)
     return fields
 

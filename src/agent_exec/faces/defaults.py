@@ -15,3 +15,5 @@ OLDER_THAN = 30 * 86400.0
 OLDER_THAN_TEXT = "30d"
 SCAN_LIMIT, DELETE_LIMIT = 200, 20
 """How many jobs an automatic collection looks at, and deletes, at most."""
+VIEWED = 40_000
+"""How many bytes a view of a stream may take, for a model."""

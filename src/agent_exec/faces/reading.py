@@ -5,9 +5,12 @@ from agent_exec.logs.stream import STREAMS, Log
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from agent_exec.faces.verbs import Answer, Jobs
     from agent_exec.jobs.output import Excerpt
     from agent_exec.model.choices import Stream
+    from agent_exec.views.wanted import View
 
 
 def read(self: "Jobs", job_id: str, stream: "Stream", start: int | None, size: int) -> "Excerpt":
@@ -18,6 +21,22 @@ def read(self: "Jobs", job_id: str, stream: "Stream", start: int | None, size: i
     if start is None:
         return last(job, stream, size=size)
     return following(job, stream, start, size=size)
+
+
+def view(
+    self: "Jobs",
+    job_id: str,
+    stream: "Stream",
+    view: "View",
+    *,
+    more: str = "",
+    secrets: "Sequence[bytes]" = (),
+) -> str:
+    """Return a view of a stream; `more` is the call that shows what it leaves out."""
+    from agent_exec.jobs.viewing import view_of
+
+    job = self.store.find(job_id)
+    return view_of(job, stream, view, limit=defaults.VIEWED, more=more, secrets=secrets).text
 
 
 def extent(self: "Jobs", job_id: str, stream: "Stream") -> "tuple[int, bool]":

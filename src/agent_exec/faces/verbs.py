@@ -53,6 +53,7 @@ class Jobs:
     extent = reading.extent
     printed = reading.printed
     read = reading.read
+    view = reading.view
     delete = removing.delete
     delete_all = removing.delete_all
     gc = removing.gc
@@ -220,10 +221,12 @@ class Jobs:
         merged: bool = False,
         grep: str | None = None,
         attempt: int | None = None,
+        view: str | None = None,
     ) -> "Answer":
         """Return the end of a job's output, at most 50 lines of it, or all that came since a cursor.
 
-        `attempt` is the number of an attempt; None is the current one.
+        `attempt` is the number of an attempt; None is the current one. With a `view` ("auto", "errors",
+        "grep=REGEX" …) return what that shows of each stream instead.
         """
         from agent_exec.jobs import output
 
@@ -237,7 +240,13 @@ class Jobs:
         lines = tail_lines
         if lines is None:
             lines = defaults.TAIL_LINES if place is None else 0
-        if grep is not None:
+        if view is not None:
+            from agent_exec.jobs.viewing import excerpts_of
+            from agent_exec.requests.variables import secret_values
+
+            secrets = secret_values(os.environ)
+            excerpts, fields["view"] = excerpts_of(job, view, size=max_bytes, secrets=secrets)
+        elif grep is not None:
             from agent_exec.jobs.search import search
 
             found = search(job, grep, lines=lines, size=max_bytes, offsets=place)
@@ -255,7 +264,7 @@ class Jobs:
             fields |= answers.measures(job, excerpts)
         else:
             fields |= answers.tails(job, excerpts)
-        fields |= answers.texts(job, excerpts, shown=not (merged or grep is not None))
+        fields |= answers.texts(job, excerpts, shown=not (merged or grep is not None or view is not None))
         fields |= answers.paths(job)
         return answers.answer("tail", fields)
 

@@ -48,6 +48,8 @@ class Process(Protocol):
     """
 
     network: list[dict[str, object]]
+    tally: tuple[int, int]
+    """How many processes there were when it was ended, and how many could not be; 0 if that is not known."""
 
     def spawn(self) -> None:
         """Have it started; what becomes of it is told to the sink."""

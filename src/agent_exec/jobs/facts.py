@@ -56,7 +56,9 @@ def ending(outcome: "Outcome", *, terminated: bool) -> "Facts":
     reason = _REASONS.get(outcome.cause or "")
     if reason == "killed" and terminated:
         reason = "supervisor_terminated"
-    return {
+    ended, left = outcome.tally
+    counts = {"processes_ended": ended, "processes_left": left} if ended else {}
+    return counts | {
         "state": "killed" if outcome.cause or outcome.signal else "exited",
         "exit_code": None if outcome.signal else outcome.exit_code,
         "signal": outcome.signal,

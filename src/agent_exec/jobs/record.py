@@ -41,7 +41,7 @@ _LONGEST_LINE = 2048
 _LARGEST = 16 << 20
 _OF_AN_END = frozenset(
     "state exit_code signal reason timed_out leaked code message duration_ms output_complete finished_at "
-    "started_at pid start boot".split()
+    "started_at pid start boot processes_ended processes_left note".split()
 )
 """Facts of an attempt that is over; of a job that waits for its next one they are not said."""
 

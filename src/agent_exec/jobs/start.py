@@ -174,6 +174,8 @@ def start(
     box is planned here, by what it knows already.
     """
     judge(order, gate, shown)
+    if "bash" in order.argv[0]:
+        _have_reported(order)
     if launcher is None:
         launcher = _launcher(order, stdin, detach)
     try:
@@ -198,6 +200,16 @@ def judge(order: "Order", gate: "Gate | None", shown: bytes = b"") -> None:
         from agent_exec.jobs.store import place_of
 
         gate.admit(order.argv, place_of(order.cwd), order.env_keys, stdin=shown)
+
+
+def _have_reported(order: "Order") -> None:
+    """Have the shell of an order report a failure that its exit code hides, if it can."""
+    from agent_exec.requests.pipeline import asked_for, shell_line
+
+    more = asked_for("bash", shell_line(order.argv), order.env)
+    if more:
+        order.env |= more
+        order.terms["pipeline"] = "stderr"
 
 
 def _launcher(order: "Order", stdin: "Callable[[], int] | None", detach: "Detach | None") -> "Launcher":

@@ -375,6 +375,13 @@ class Supervisor:
         """Write what the command has printed."""
         if self._discard:
             return
+        for duty in self._duties:
+            chunk = duty.passed(stream, chunk)
+        if not chunk:
+            return
+        self._write(stream, chunk)
+
+    def _write(self, stream: "Stream", chunk: bytes) -> None:
         log = self._logs[stream]
         if self._arrivals is None:
             self._arrivals = ArrivalWriter(self.home)
@@ -461,6 +468,10 @@ class Supervisor:
 
     def _publish(self, facts: "dict[str, Any]") -> None:
         """Record how it ended, report it, and have all of it on the disk."""
+        for duty in self._duties:
+            stream, held = duty.rest()
+            if held:
+                self._write(stream, held)
         facts["duration_ms"] = round((monotonic() - self._began) * 1000) if self._began else 0
         facts["output_complete"] = self._spawner.gone and not any(log.lost for log in self._logs.values())
         facts |= {f"{stream}_total_bytes": log.total for stream, log in self._logs.items()}

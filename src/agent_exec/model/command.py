@@ -190,7 +190,9 @@ class Outcome(Value):
     when it ended by itself. `leaked` says that something the command had
     started outlived it, or still holds its output open. `duration` is in
     seconds, from spawn to end. `network` is what the proxy has decided
-    about each request of a confined command that has a list of hosts. `changes`
+    about each request of a confined command that has a list of hosts. `tally`
+    is how many processes there were when we ended it, or what it left behind, and how
+    many of them are left; (0, 0) if it ended by itself, or if that is not known. `changes`
     is what became of paths that its sandbox protects. The `pid` of a confined
     command is its number inside.
     """
@@ -207,6 +209,7 @@ class Outcome(Value):
     pid: int | None
     network: "tuple[Mapping[str, object], ...]" = ()
     changes: "tuple[Mapping[str, object], ...]" = ()
+    tally: tuple[int, int] = (0, 0)
 
     @property
     def ok(self) -> bool:

@@ -1,8 +1,8 @@
-"""A failure that a pipeline masks: `make | tail` succeeds even if make fails.
+"""A failure that an exit code hides: `make | tail`, `make || true`, `make; echo done` succeed if make fails.
 
-Bash reads a small file of ours before a command with a pipe in it. At its end, if it has succeeded although
-parts of its last pipeline have failed, it writes their statuses to its stderr as an escape sequence, which is
-taken out of the output here. Nothing of the command is changed. Other shells cannot tell: dash and sh know
+Bash reads a small file of ours before such a line. At its end, if it has succeeded although a part of a
+pipeline or an earlier command has failed, it writes their statuses to its stderr as an escape sequence, which
+is taken out of the output here. Nothing of the command is changed. Other shells cannot tell: dash and sh know
 only the last status, and zsh would have to read another profile than the user's.
 """
 
@@ -10,7 +10,7 @@ from agent_exec.places import PIPELINE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Sequence
 
 _START, _END = b"\x1b]agent-exec;pipeline;", b"\x07"
 _MOST = 300
@@ -19,11 +19,27 @@ _BROKEN_PIPE = 141
 """The status of a program that wrote to `head`, which is no failure."""
 
 
+def may_mask(line: str) -> bool:
+    """True if a line is one whose exit code may hide a failure."""
+    return "|" in line or ";" in line or "\n" in line
+
+
+def shell_line(argv: "Sequence[str]") -> str:
+    """Return the line that bash is to run by these words; "" if they are of another form."""
+    if argv[0].rpartition("/")[2] == "bash":
+        for place, word in enumerate(argv[1:-1], 2):
+            if not word.startswith("-") or "x" in word:  # which traces what is ours too
+                break
+            if word.endswith("c") and not word.startswith("--"):
+                return argv[place]
+    return ""
+
+
 def asked_for(shell: str, line: str, environ: "Container[object]") -> "dict[bytes, bytes]":
-    """Return the variables that have a shell report; none if its kind cannot, or the line has no pipe."""
+    """Return the variables that have a shell report; none if its kind cannot, or the line hides nothing."""
     import os
 
-    if shell != "bash" or "|" not in line or b"BASH_ENV" in environ:
+    if shell != "bash" or not may_mask(line) or b"BASH_ENV" in environ:
         return {}
     return {b"BASH_ENV": os.fsencode(PIPELINE)}
 
@@ -64,8 +80,10 @@ class Pipeline:
         return held
 
     def notes(self, exit_code: int | None) -> list[str]:
-        """Return a note if parts of the last pipeline failed although the whole did not."""
+        """Return a note if a part has failed although the whole did not."""
         if exit_code != 0 or all(status in (0, _BROKEN_PIPE) for status in self.statuses):
             return []
-        told = " | ".join(map(str, self.statuses))
-        return [f"the exit code is that of the last command of a pipeline, and others failed: {told}"]
+        statuses = " | ".join(map(str, self.statuses))
+        if len(self.statuses) == 1:
+            return [f"the exit code is that of the last command, and an earlier one ended with {statuses}"]
+        return [f"the exit code is that of the last command; in a pipeline, others failed: {statuses}"]

@@ -37,6 +37,8 @@ EDITORS = {"GIT_EDITOR": ":", "GIT_SEQUENCE_EDITOR": ":"}
 """Git takes the text that it proposes, and starts no editor for it; a policy's values win."""
 
 SCREEN_TERM = "xterm-256color"
+_SHORTEST_SECRET = 8
+"""Values with fewer characters are not masked: they may be in any output by chance."""
 
 
 def _globs(name: str, given: "Iterable[str]") -> tuple[str, ...]:
@@ -130,6 +132,17 @@ def build(
 def secret(name: str, value: str = "") -> bool:
     """True if a variable looks like a secret; a proxy's address may hold a password."""
     return is_secret(name, "" if name.upper().endswith("_PROXY") else value)
+
+
+def secret_values(environ: "Mapping[str, str]") -> tuple[bytes, ...]:
+    """Return what is to be masked in output: the values of secrets that are neither short words nor paths."""
+    import os
+
+    return tuple(
+        os.fsencode(value)
+        for name, value in environ.items()
+        if len(value) >= _SHORTEST_SECRET and secret(name, value) and not os.path.exists(value)
+    )
 
 
 def matches(name: str, globs: "Iterable[str]") -> bool:

@@ -9,10 +9,11 @@ from agent_exec.model.errors import InputClosed, InvalidState
 from agent_exec.model.output import HeadTail, newest_line, unfinished
 from agent_exec.model.value import Value
 from agent_exec.sessions.transcript import WINDOW, View
+from agent_exec.views.reader import mask, masking
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from concurrent.futures import Future
 
     from agent_exec.engine.engine import Engine
@@ -75,7 +76,11 @@ def _pipeline() -> "Pipeline":
 
 
 class Session:
-    """One command and all that it prints; any thread may use it, one exchange at a time."""
+    """One command and all that it prints; any thread may use it, one exchange at a time.
+
+    `reports`: its shell reports a failure that its exit code hides. `secrets` are masked wherever
+    output is shown; what is written to a file, and what a job is made of, is as it was printed.
+    """
 
     def __init__(
         self,
@@ -86,11 +91,15 @@ class Session:
         *,
         render: str = "text",
         separate: bool = False,
+        reports: bool = False,
+        secrets: "Sequence[bytes]" = (),
     ) -> None:
         self.number = number
         self.command = command
         self.text = text  # the command as it was asked for
         self.transcript = transcript
+        self._secrets = tuple(secrets)
+        self._shown = masking(transcript.read, secrets)
         self.view = View(render, command.size.rows, command.size.columns, tty=command.tty)
         self.began = time()
         self.used = monotonic()
@@ -101,7 +110,7 @@ class Session:
         self.seen_to_end = False  # whether an answer has reported the end
         self._reported: list[dict[str, str]] = []
         self._streams = {name: HeadTail(WINDOW, WINDOW) for name in _STREAMS} if separate else None
-        self.pipeline = _pipeline() if "|" in text else None
+        self.pipeline = _pipeline() if reports else None
         self._turn = Condition()
         self._in_turn = False
         self._changed = Condition()
@@ -190,7 +199,8 @@ class Session:
         """Return all that is kept of its output, in pieces with their offsets."""
         at = 0
         while at < self.transcript.total:
-            at, data = self.read(at, _PIECE)
+            with self._changed:
+                at, data = self.transcript.read(at, _PIECE)
             if not data:
                 return
             yield at, data
@@ -331,7 +341,14 @@ class Session:
     def take(self, *, final: bool = True) -> "Taken":
         """Return what has come since the last time; if more may come, only whole characters."""
         with self._changed:
-            return self.transcript.take(final=final)
+            taken = self.transcript.take(final=final)
+            if not self._secrets:
+                return taken
+            tail = taken.end - len(taken.tail)
+            return taken.replace(
+                head=self._shown(taken.start, len(taken.head))[1] if taken.head else b"",
+                tail=self._shown(tail, len(taken.tail))[1] if taken.tail else b"",
+            )
 
     def take_streams(self, *, final: bool = True) -> dict[str, str] | None:
         """Return what has come of each stream since the last time; None unless they are kept apart."""
@@ -344,7 +361,7 @@ class Session:
                 whole = len(data) - (0 if final else unfinished(data))
                 self._streams[name] = keep.fresh()
                 self._streams[name].feed(data[whole:])
-                taken[name] = data[:whole].decode(errors="replace")
+                taken[name] = mask(data[:whole], self._secrets).decode(errors="replace")
         return taken
 
     def gaps(self) -> "list[tuple[int, int]]":
@@ -355,7 +372,7 @@ class Session:
     def read(self, start: int, most: int) -> tuple[int, bytes]:
         """Return some output again, and where it begins."""
         with self._changed:
-            return self.transcript.read(start, most)
+            return self._shown(start, most)
 
     def record(self, file: "Sink") -> None:
         """Write all that is kept of it as an asciicast, version 2, to a file opened for text."""

@@ -30,6 +30,11 @@ def ending(exit_code: int | None, signal: str | None = None, *, timed_out: bool 
     return f"timed out, {ended}" if timed_out else ended
 
 
+def tally(ended: int, left: int) -> str:
+    """Return how many processes were ended: `3 processes ended, 0 left`; "" if that is not known."""
+    return f"{ended} process{'es' * (ended != 1)} ended, {left} left" if ended else ""
+
+
 def seconds(milliseconds: float) -> str:
     """Return a time of so many milliseconds: `0.03 s`, `4.2 s`, `75 s`."""
     value = milliseconds / 1000

@@ -16,14 +16,12 @@ class Source:
     left out. Each byte of a secret is read as `*`, so that offsets stay those of the log.
     """
 
-    __slots__ = ("_longest", "_read", "_secrets", "end", "start")
+    __slots__ = ("_read", "end", "start")
 
     def __init__(self, read: "Read", start: int, end: int, secrets: "Iterable[bytes]" = ()) -> None:
-        self._read = read
+        self._read = masking(read, secrets)
         self.start = start
         self.end = end
-        self._secrets = sorted({secret for secret in secrets if secret}, key=len, reverse=True)
-        self._longest = len(self._secrets[0]) if self._secrets else 0
 
     def __len__(self) -> int:
         return self.end - self.start
@@ -32,8 +30,7 @@ class Source:
         """Return bytes from an offset on, and where they begin; none at the end."""
         most = min(most, self.end - start)
         begin, data = self._read(start, most) if most > 0 else (start, b"")
-        data = data[: max(0, self.end - begin)]
-        return begin, self._masked(begin, data) if self._secrets and data else data
+        return begin, data[: max(0, self.end - begin)]
 
     def between(self, start: int, end: int) -> bytes:
         """Return what is kept of a range."""
@@ -46,22 +43,35 @@ class Source:
             start = begin + len(data)
         return b"".join(found)
 
-    def _masked(self, start: int, data: bytes) -> bytes:
-        """Return bytes without secrets, also without one that begins before them or ends after them."""
-        wide = self._longest - 1
-        before = self._read(start - min(wide, start), min(wide, start))
-        behind = self._read(start + len(data), wide)
-        head = before[1] if before[0] + len(before[1]) == start else b""
-        tail = behind[1] if behind[0] == start + len(data) else b""
-        text = head + data + tail
-        masked: bytearray | None = None
-        for secret in self._secrets:
-            place = text.find(secret)
-            while place >= 0:
-                masked = masked or bytearray(text)
-                masked[place : place + len(secret)] = b"*" * len(secret)
-                place = text.find(secret, place + 1)
-        return data if masked is None else bytes(masked[len(head) : len(head) + len(data)])
+
+def masking(read: "Read", secrets: "Iterable[bytes]") -> "Read":
+    """Return a reader that reads each byte of a secret as `*`, also of one that is read only in part."""
+    known = tuple(filter(None, secrets))
+    if not known:
+        return read
+    wide = max(map(len, known)) - 1
+
+    def masked(start: int, most: int) -> tuple[int, bytes]:
+        begin, data = read(start, most)
+        before = max(0, begin - wide)
+        (above, head), (below, tail) = read(before, begin - before), read(begin + len(data), wide)
+        head = head if above + len(head) == begin else b""
+        tail = tail if below == begin + len(data) else b""
+        return begin, mask(head + data + tail, known)[len(head) : len(head) + len(data)]
+
+    return masked
+
+
+def mask(data: bytes, secrets: "Iterable[bytes]") -> bytes:
+    """Return bytes in which each byte of a secret is `*`; secrets may overlap."""
+    masked: bytearray | None = None
+    for secret in secrets:
+        place = data.find(secret)
+        while place >= 0:
+            masked = masked or bytearray(data)
+            masked[place : place + len(secret)] = b"*" * len(secret)
+            place = data.find(secret, place + 1)
+    return data if masked is None else bytes(masked)
 
 
 def of_bytes(data: bytes) -> "Read":

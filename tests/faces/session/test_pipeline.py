@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("bash"), reason="only bash tell
 
 def notes(call: Caller, cmd: str, **given: object) -> list[str]:
     told = call.run(cmd, shell="bash", **given)
-    return [note for note in told.get("notes", []) if "pipeline" in note]
+    return [note for note in told.get("notes", []) if "last command" in note]
 
 
 @pytest.mark.parametrize("login", [False, True])
@@ -33,8 +33,13 @@ def test_a_first_part_that_failed_is_reported(call: Caller, login: bool, tty: bo
         "false | false",
         "set -o pipefail; false | cat",
         "echo 'a | b'",
-        "false | cat; echo after",
         "exec cat /dev/null | cat",
+        "if false; then true; fi; echo no",
+        "false && true; echo no",
+        "! false; true",
+        "set -x; false | cat",
+        "false; exit 3",
+        "for one in 1 2; do true; done",
     ],
 )
 def test_what_did_not_fail_or_is_no_secret_is_not_reported(call: Caller, cmd: str) -> None:
@@ -77,3 +82,23 @@ def test_an_exit_code_and_a_trap_of_the_command_are_its_own(call: Caller) -> Non
     assert call.run("false | true; exit 7", shell="bash")["exit_code"] == 7
     told = call.run("trap 'echo mine' EXIT; false | true", shell="bash")
     assert (told["output"], told["exit_code"]) == ("mine\n", 0)
+
+
+@pytest.mark.parametrize(
+    ("cmd", "said"),
+    [
+        ("(exit 3) | cat; echo after", "in a pipeline, others failed: 3 | 0"),
+        ("(exit 3) | cat || true", "in a pipeline, others failed: 3 | 0"),
+        ("yes | head -1; (exit 3); echo after", "an earlier one ended with 3"),
+        ("(exit 3) || true", "an earlier one ended with 3"),
+        ("(exit 3) || :", "an earlier one ended with 3"),
+        ("(exit 3); echo after", "an earlier one ended with 3"),
+        ("(exit 3)\necho after", "an earlier one ended with 3"),
+        ("IFS=,; (exit 3) | cat", "in a pipeline, others failed: 3 | 0"),
+        ("set -eu; (exit 3) | cat", "in a pipeline, others failed: 3 | 0"),
+    ],
+)
+def test_an_earlier_failure_that_the_exit_code_hides_is_reported(call: Caller, cmd: str, said: str) -> None:
+    told = call.run(cmd, shell="bash", separate_streams=True)
+    assert (told["exit_code"], told["streams"]["stderr"]) == (0, "")
+    assert [note for note in told["notes"] if note.endswith(said)]

@@ -49,8 +49,11 @@ def _status(asked: "Parsed", jobs: "Jobs") -> "dict[str, Any]":
 
 def _tail(asked: "Parsed", jobs: "Jobs") -> "dict[str, Any]":
     options = asked.options
-    if "merged" in options and "grep" in options:
-        raise UsageError("--merged and --grep contradict each other", "tail")
+    ways: list[str] = [name for name in ("merged", "grep", "view") if name in options]
+    if "view" in options:
+        ways += [name for name in ("cursor", "tail-lines") if name in options]
+    if len(ways) > 1:
+        raise UsageError(f"--{ways[0]} and --{ways[1]} contradict each other", "tail")
     return jobs.tail(
         job_of(asked),
         tail_lines=options.get("tail-lines"),
@@ -59,6 +62,7 @@ def _tail(asked: "Parsed", jobs: "Jobs") -> "dict[str, Any]":
         merged="merged" in options,
         grep=options.get("grep"),
         attempt=options.get("attempt"),
+        view=options.get("view"),
     )
 
 

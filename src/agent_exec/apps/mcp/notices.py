@@ -11,7 +11,7 @@ from agent_exec.sandbox.sandbox import shared_sandbox
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from agent_exec.apps.mcp.connection import Request
@@ -30,12 +30,13 @@ UNAVAILABLE = (
 class Notices:
     """The notices of one client's server; any thread adds to them, `deliver` has the client log them.
 
-    `changes` is what was seen of changes to protected paths, for those who
-    are asked to approve something later.
+    `first` returns a warning about the start, once there is one. `changes` is what was seen of
+    changes to protected paths, for a person who is asked to approve something later.
     """
 
-    def __init__(self, first: str = "") -> None:
-        self._waiting = [on_line(first)] if first else []
+    def __init__(self, first: "Callable[[], str]" = str) -> None:
+        self._first = first
+        self._waiting: list[str] = []
         self._told: dict[str, None] = {}
         self._hears = True
         self.changes: dict[str, None] = {}
@@ -83,6 +84,9 @@ class Notices:
 
     def deliver(self, request: "Request") -> None:
         """Send new notices to the client's log, if it wants warnings."""
+        if first := self._first():
+            self._first = str
+            self._waiting.insert(0, on_line(first))
         hears = _hears(request.meta.get(LOG_LEVEL)) if request.modern else self._hears
         while self._waiting:
             line = self._waiting.pop(0)

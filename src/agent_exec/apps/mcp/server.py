@@ -56,7 +56,7 @@ class Server:
         self._settling = Lock()
         self._memory = approving.Memory()
         self._clock = Clock()
-        self._notices = Notices(getattr(toolset, "warning", ""))
+        self._notices = Notices(lambda: getattr(toolset, "warning", ""))
         resources = Resources(toolset)
         watching = Watching(resources.state, self._clock)
         self.methods: dict[str, tuple[tuple[bool, ...], Method]] = {

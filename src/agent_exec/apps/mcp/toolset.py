@@ -28,6 +28,8 @@ MOST = 100
 
 _TELLING = ("session", "oneshot")
 """Toolsets whose instructions say where commands run."""
+_PATIENCE = 0.05
+"""How many seconds the start of a server waits for the survey of its workspace, if boxes can be made."""
 _NONE = (
     "The sandbox {name} is in force, but none works on this machine: {why}. Every command is refused: {way}."
 )
@@ -56,8 +58,8 @@ class Settings(Value):
     """True if the sandbox's roots follow the workspaces."""
     note: str = ""
     """A further note to models."""
-    warning: str = ""
-    """A warning to people about the start."""
+    warning: "Callable[[], str]" = str
+    """Returns a warning to people about the start, or an empty text: it may come late."""
     rules: "Rules" = IN_FORCE
     """The rules that judge commands."""
     own: tuple[str, ...] = ()
@@ -232,8 +234,8 @@ class Offer:
 
     @property
     def warning(self) -> str:
-        """A warning to people about the start, or an empty text."""
-        return self._settings.warning
+        """A warning to people about the start, or an empty text; it may come late."""
+        return self._settings.warning()
 
     @property
     def instructions(self) -> str:
@@ -314,16 +316,34 @@ class Trial(threading.Thread):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(name="agent-exec sandbox", daemon=True)
-        self._settings = settings.with_loopback(_new_loopback())
+        self._warning = ""
+        self._settings = settings.with_loopback(_new_loopback()).replace(warning=lambda: self._warning)
         self._given = threading.Lock()
+        self._surveyed = threading.Event()
 
     def settings(self) -> Settings:
-        """Return the settings of one more client, with a warning if no box could be made; wait for the trial.
+        """Return the settings of one more client, with a warning if no box could be made.
 
-        No two have the same loopback; the first has that of the box that was made.
+        The trial is waited for, but not for long if only the survey of a large
+        workspace takes its time, and the best sandbox works: the first command
+        waits for that. No two settings have the same loopback; the first has that of the box that was made.
         """
-        self.join()
+        if self._surveyed.wait(_PATIENCE) or not self._confines():
+            self.join()
         return self._settings if self._given.acquire(blocking=False) else self._settings.apart()
+
+    @staticmethod
+    def _confines() -> bool:
+        """True if the backend whose boxes share a loopback makes the smallest box."""
+        from agent_exec.engine.engine import shared_spawner
+        from agent_exec.sandbox.backends import NS
+        from agent_exec.sandbox.sandbox import shared_sandbox
+
+        sandbox = shared_sandbox()
+        try:
+            return sandbox.candidates()[:1] == (NS,) and not sandbox.probe(NS, shared_spawner())
+        except AgentExecError:
+            return False
 
     def run(self) -> None:
         """Make a box."""
@@ -336,13 +356,21 @@ class Trial(threading.Thread):
         name, note = settings.sandbox.name, settings.note
         try:
             known = ours(settings.own, settings.hidden)
-            if not shared_sandbox().plan(settings.sandbox, shared_spawner(), known).loopback:
+            sandbox, spawner = shared_sandbox(), shared_spawner()
+            spawner.start_helpers()
+            try:
+                plan = sandbox.look(settings.sandbox, known)
+            finally:
+                self._surveyed.set()
+                spawner.await_helpers()
+            if not sandbox.plan(plan, spawner, known).loopback:
                 self._settings = settings.with_loopback("")
             return
         except NothingConfines as error:
             warning = _NONE.format(name=name, why=error.details["reasons"], way=UNAVAILABLE)
             note = f"{note} {warning}".lstrip()
-        except AgentExecError as error:
-            warning = _FAILED.format(name=name, why=error.message)
-        self._settings = settings.replace(note=note, warning=warning)
+        except (AgentExecError, OSError) as error:
+            warning = _FAILED.format(name=name, why=error)
+        self._settings = settings.replace(note=note)
+        self._warning = warning
         on_stderr(warning)

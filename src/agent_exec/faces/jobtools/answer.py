@@ -8,7 +8,7 @@ from agent_exec.jobs.record import OVER
 from agent_exec.jobs.store import short
 from agent_exec.logs.stream import STREAMS
 from agent_exec.model.visible import visible
-from agent_exec.tools.text import answer_text, ending, seconds
+from agent_exec.tools.text import answer_text, ending, seconds, tally
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def _state(job: "Answer") -> str:
 
 def _notes(answer: "Answer") -> "Iterator[str]":
     yield answer.get("note", "")
+    yield tally(answer.get("processes_ended", 0), answer.get("processes_left", 0))
     yield answer.get("message", "")
     box = answer.get("sandbox")
     if isinstance(box, dict):

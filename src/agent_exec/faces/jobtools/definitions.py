@@ -4,6 +4,7 @@ import os
 
 from agent_exec.faces import defaults
 from agent_exec.jobs.record import STATES
+from agent_exec.requests.shells import find
 from agent_exec.tools.define import choice, command_hints, define, hints, integer, string, view
 from agent_exec.tools.retries import PATIENCE
 from agent_exec.views.wanted import USEFUL
@@ -24,7 +25,7 @@ NEW = "new"
 
 _ABOUT = {
     "run": "Run a command as a background job (build, test, server) that outlives this server; go on with "
-    'wait, tail, kill. A shell line is ["sh", "-c", LINE].',
+    'wait, tail, kill. A shell line is ["SHELL", "-c", LINE].',
     "status": "Show all about a background job of run but its output.",
     "tail": "Show the end of the log of a background job of run, or what is new in it.",
     "wait": "Wait for the end of a background job of run, and show the end of its log.",
@@ -85,9 +86,10 @@ def definitions(
         "kill": (job, hints(destroys=True, repeats=True)),
         "list": (_LIST_FIELDS, looks),
     }
+    about = _ABOUT | {"run": _ABOUT["run"].replace("SHELL", "bash" if find("bash") else "sh")}
     return [
         define(
-            name, _ABOUT[name], fields, [*{"command", "job_id"} & fields.keys()], answers[name], dict(hints)
+            name, about[name], fields, [*{"command", "job_id"} & fields.keys()], answers[name], dict(hints)
         )
         for name, (fields, hints) in told.items()
     ]

@@ -1,7 +1,6 @@
 """The tools of jobs: their definitions, and one method for each."""
 
 import os
-from time import monotonic
 
 from agent_exec.faces import answers, defaults
 from agent_exec.faces.jobtools.answer import text_of
@@ -11,11 +10,11 @@ from agent_exec.jobs.store import short
 from agent_exec.logs.stream import STREAMS
 from agent_exec.model.errors import AgentExecError, JobNotFound
 from agent_exec.requests.folders import Workspace
+from agent_exec.requests.variables import secret_values
 from agent_exec.tools.retries import PATIENCE, Retries, key_of
 from agent_exec.tools.schema import check, present
 from agent_exec.tools.tool import Result, shows_progress, watch
-from agent_exec.views.reader import Source
-from agent_exec.views.show import show
+from agent_exec.views.reader import Source, mask
 from agent_exec.views.wanted import AUTO, ENOUGH, parse
 
 TYPE_CHECKING = False
@@ -28,13 +27,10 @@ if TYPE_CHECKING:
     from agent_exec.model.cancel import Cancel
     from agent_exec.model.choices import Stream
     from agent_exec.sandbox.profile import Profile
-    from agent_exec.views.reader import Read
     from agent_exec.views.wanted import View
 
-_ENDING = ("exit_code", "signal", "timed_out", "reason", "message", "duration_ms")
+_ENDING = ("exit_code", "signal", "timed_out", "reason", "message", "duration_ms", "note")
 _SHOWING = ("run", "tail", "wait")
-_VIEWED = 40_000
-"""How many bytes a view of a stream may take."""
 _SAID = "said"
 """The key of fields that only the text has."""
 _REMEMBERED = 1000
@@ -74,6 +70,8 @@ class JobTools:
         self._told: list[dict[str, Any]] = []
         self._retries = Retries()
         self._seen: dict[str, str] = {}  # the cursor of the last answer about each job
+        self._secrets = secret_values(os.environ)
+        self._given: dict[str, tuple[bytes, ...]] = {}  # the secrets among the variables of a job
         self._tools: dict[str, Callable[[dict[str, Any], Cancel], dict[str, Any]]] = {
             "run": self._run,
             "status": lambda asked, _: self.jobs.status(self._known(asked)),
@@ -109,6 +107,7 @@ class JobTools:
             asked = check(name, schema, present(schema, arguments))
             view = self._view(asked)
             answer = self._tools[name](asked, call)
+            self._mask(answer)
             if view is not None and answer["ok"] and name in _SHOWING:
                 answer[_SAID] = {**answer.get(_SAID, {}), **self._viewed(answer, view)}
         except AgentExecError as error:
@@ -116,15 +115,16 @@ class JobTools:
         except OSError as error:
             answer = answers.refusal(answers.of_the_system(error))
         if "cursor" in answer:
-            self._seen[answer["job_id"]] = answer["cursor"]
-            while len(self._seen) > _REMEMBERED:
-                del self._seen[next(iter(self._seen))]
+            _remember(self._seen, answer["job_id"], answer["cursor"])
         said = answer.pop(_SAID, {})
         return Result(text_of({**answer, **said}, self.workspaces.root), answer, not answer["ok"])
 
     def read(self, job_id: str, stream: "Stream", start: int | None, size: int) -> "Excerpt":
         """Return part of a job's output from an offset on; None returns its end."""
-        return self.jobs.read(self._reachable(job_id), stream, start, size)
+        job_id = self._reachable(job_id)
+        found = self.jobs.read(job_id, stream, start, size)
+        found.data = self._source(job_id, stream, found.start, found.end).between(found.start, found.end)
+        return found
 
     def extent(self, job_id: str, stream: "Stream") -> "tuple[int, bool]":
         """Return the size of a stream, and whether it is final."""
@@ -163,6 +163,12 @@ class JobTools:
         stdin, file = asked.get("stdin"), asked.get("stdin_file")
         cwd = self.workspaces.resolve(asked.get("cwd") or ".", "cwd")
         real, fd = (None, -1) if file is None else self._input(file)
+
+        def begin(job_id: str) -> None:
+            if given := secret_values(asked.get("env") or {}):
+                _remember(self._given, job_id, given)
+            self._begin(key, job_id, call)
+
         try:
             return self.jobs.run(
                 asked["command"],
@@ -175,7 +181,7 @@ class JobTools:
                 observe=self._patience(asked, UNTIL, call),
                 sandbox=None if self._free else self._sandbox,
                 cancel=call,
-                on_begin=lambda job_id: self._begin(key, job_id, call),
+                on_begin=begin,
             )
         finally:
             if fd >= 0:
@@ -224,32 +230,45 @@ class JobTools:
 
     def _viewed(self, answer: "dict[str, Any]", view: "View") -> "dict[str, Any]":
         """Return the output of a job as a view shows it; nothing if the answer has all of it."""
-        from agent_exec.jobs.output import parse_cursor
-
         said: dict[str, Any] = {}
         job_id = answer["job_id"]
-        over = answer["state"] in OVER
-        code = {**answer, **answer.get(_SAID, {})}.get("exit_code", -1) if over else None
-        begin = parse_cursor(view.cursor, job_id) if view.kind == "since" else dict.fromkeys(STREAMS, 0)
         for stream in STREAMS:
             total = answer.get(f"{stream}_total_bytes", 0)
             if view.kind == "auto" and total <= ENOUGH:
                 continue
             call = f"tail job_id={short(job_id)} view=range={{start}}-{{end}}"
-            source = Source(self._reader(job_id, stream), min(begin[stream], total), total)
-            shown = show(source, view, limit=_VIEWED, exit_code=code, more=call, clock=monotonic)
-            said |= {stream: shown.text, f"{stream}_range": (0, total)}
+            text = self.jobs.view(job_id, stream, view, more=call, secrets=self._known_secrets(job_id))
+            said |= {stream: text, f"{stream}_range": (0, total)}
         return said
 
-    def _reader(self, job_id: str, stream: "Stream") -> "Read":
+    def _mask(self, answer: "dict[str, Any]") -> None:
+        """Mask the secrets in the output that an answer has."""
+        for stream in STREAMS if "job_id" in answer and self._known_secrets(answer["job_id"]) else ():
+            start, end = answer.get(f"{stream}_range", (0, 0))
+            if start < end:
+                data = self._source(answer["job_id"], stream, start, end).between(start, end)
+                answer[stream] = data.decode(errors="replace")
+                short = answer[stream].removesuffix("\n").removesuffix("\r")
+                for part in (answer, answer.get("snapshot", {})):
+                    if f"{stream}_tail" in part:
+                        part[f"{stream}_tail"] = short
+
+    def _known_secrets(self, job_id: str) -> tuple[bytes, ...]:
+        return (*self._secrets, *self._given.get(job_id, ()))
+
+    def _source(self, job_id: str, stream: "Stream", start: int, end: int) -> Source:
         def read(start: int, most: int) -> tuple[int, bytes]:
             part = self.jobs.read(job_id, stream, start, most)
             return part.start, part.data
 
-        return read
+        return Source(read, start, end, self._known_secrets(job_id))
 
     def _watch(self, job_id: str, call: "Cancel") -> None:
-        watch(call, f"job {job_id}", lambda: self.jobs.printed(job_id))
+        def printed() -> tuple[int, str]:
+            size, line = self.jobs.printed(job_id)
+            return size, mask(line.encode(), self._known_secrets(job_id)).decode(errors="replace")
+
+        watch(call, f"job {job_id}", printed)
 
     def _patience(self, asked: "dict[str, Any]", shown: float, call: "Cancel") -> float:
         """Return how long a call waits: `shown` seconds by default if the client shows progress."""
@@ -283,3 +302,10 @@ class JobTools:
         hidden = hidden_by(self._sandbox, [self.jobs.root]) if self._sandbox is not None else ()
         real = self.workspaces.resolve(file, "stdin_file")
         return real, from_file(file, real=real, hidden=hidden, name="stdin_file")
+
+
+def _remember(known: "dict[str, Any]", job_id: str, value: object) -> None:
+    """Note something of a job, and forget the oldest of too many."""
+    known[job_id] = value
+    while len(known) > _REMEMBERED:
+        del known[next(iter(known))]

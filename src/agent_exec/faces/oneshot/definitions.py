@@ -98,6 +98,11 @@ _DATA = {
             "timed_out": {"type": "boolean"},
             "duration_ms": {"type": "integer"},
             "sandbox": {"type": "object", "description": "What it was kept from, if it was confined."},
+            "notes": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "What else is known of its end.",
+            },
         }
     ),
     "git_status_summary": record(

@@ -9,6 +9,8 @@ from agent_exec.model.errors import CommandNotExecutable, CommandNotFound, Inval
 from agent_exec.model.output import Head
 from agent_exec.requests.shells import resolve_command
 from agent_exec.tools.define import reads_only
+from agent_exec.tools.text import tally
+from agent_exec.views.reader import mask
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,12 +46,14 @@ def execute(
 
     The environment is ours unless it is given. Nothing of the command is left
     when this returns or raises. In a sandbox there is a tenth field,
-    `sandbox`: what the command was kept from.
+    `sandbox`: what the command was kept from. `notes` are there if there are
+    any: a failure that the exit code hides, how many processes were ended.
     """
+    reporting = _reporting(command) if env is None and "bash" in command[0] else None
     asked = Command(
         command if argv is None else argv,
         cwd=cwd,
-        env=env,
+        env=reporting or env,
         stdin=stdin,
         limits=Limits(timeout_ms / 1000, GRACE),
         keep=Head(WIDEST * max_output_chars),
@@ -57,8 +61,17 @@ def execute(
     began = time_ns() // 1_000_000
     outcome, guard = context.dispatcher.run(asked, context.cancelled)
     ended = time_ns() // 1_000_000
-    stdout, stdout_truncated = cut(outcome.stdout, outcome.stdout_observed, max_output_chars)
-    stderr, stderr_truncated = cut(outcome.stderr, outcome.stderr_observed, max_output_chars)
+    errors, observed, notes = outcome.stderr, outcome.stderr_observed, []
+    if reporting is not None:
+        from agent_exec.requests.pipeline import Pipeline
+
+        report = Pipeline()
+        errors = report.strip(errors) + report.rest()
+        observed -= len(outcome.stderr) - len(errors)
+        notes = report.notes(outcome.exit_code)
+    printed, errors = (mask(data, context.secrets) for data in (outcome.stdout, errors))
+    stdout, stdout_truncated = cut(printed, outcome.stdout_observed, max_output_chars)
+    stderr, stderr_truncated = cut(errors, observed, max_output_chars)
     timed_out = outcome.timed_out
     told: dict[str, Any] = {
         "cwd": cwd,
@@ -71,11 +84,23 @@ def execute(
         "timed_out": timed_out,
         "duration_ms": max(0, ended - began),  # the clock may have been set back
     }
+    if notes := [*notes, *filter(None, [tally(*outcome.tally)])]:
+        told["notes"] = notes
     if guard is not None:
         from agent_exec.sandbox.report.report import block
 
         told["sandbox"] = block(guard.plan, outcome, cwd)
     return told
+
+
+def _reporting(command: "Sequence[str]") -> "Mapping[bytes, bytes] | None":
+    """Return our environment with what has bash report a failure that its exit code hides, or None."""
+    from agent_exec.host import own_environment
+    from agent_exec.requests.pipeline import asked_for, shell_line
+
+    environ = own_environment()
+    more = asked_for("bash", shell_line(command), environ)
+    return {**environ, **more} if more else None
 
 
 def cut(kept: bytes, observed: int, characters: int) -> tuple[str, bool]:

@@ -19,6 +19,7 @@ from agent_exec.requests.dispatch import Dispatcher
 from agent_exec.requests.folders import Workspace
 from agent_exec.requests.opening import IN_FORCE
 from agent_exec.requests.shells import POSIX_SHELLS, POWERSHELLS, shell_for, shell_name
+from agent_exec.requests.variables import secret_values
 from agent_exec.tools.define import confined, copied, export
 from agent_exec.tools.schema import present, shown
 from agent_exec.tools.tool import Result
@@ -112,6 +113,11 @@ class Toolkit:
         Once `cancelled` is set, the commands that the tool runs are ended,
         and it returns. A kit that was called with `cancelled` must be closed.
         """
+        return self._invoke(self._context, name, arguments, cancelled)
+
+    def _invoke(
+        self, context: Context, name: str, arguments: "Mapping[str, Any]", cancelled: "Cancel | None"
+    ) -> "Answer":
         check_cancel(cancelled)
         tool = self._tools.get(name) if isinstance(name, str) else None
         if tool is None:
@@ -120,7 +126,6 @@ class Toolkit:
                 f"no tool {shown(name)}; there are {', '.join(self._tools)}",
                 {"tools": list(self._tools)},
             )
-        context = self._context
         if cancelled is not None:
             context = context.replace(cancelled=cancelled)
         return tool.call(context, arguments)
@@ -130,7 +135,7 @@ class Toolkit:
         tool = self._tools.get(name)
         if tool is not None:
             arguments = present(tool.definition["parameters"], arguments)
-        answer = self.invoke(name, arguments, call)
+        answer = self._invoke(self._context.replace(secrets=secret_values(os.environ)), name, arguments, call)
         return Result(text_of(name, answer), answer, answer["status"] != "success")
 
     def close(self) -> None:

@@ -67,6 +67,8 @@ class Context(Value):
     longest_ms: int
     dispatcher: "Dispatcher"
     cancelled: "Cancel | None" = None
+    secrets: "tuple[bytes, ...]" = ()
+    """What is masked in the output of commands."""
 
     @property
     def sandbox(self) -> "Profile | None":

@@ -22,7 +22,7 @@ def text_of(tool: str, answer: "Answer") -> str:
             f"{ended}, {seconds(data['duration_ms'])}",
             data["stdout"],
             data["stderr"],
-            notes=(data.get("sandbox", {}).get("message", ""),),
+            notes=(*data.get("notes", ()), data.get("sandbox", {}).get("message", "")),
             left_out=_left_out(data),
         )
     if tool == "git_status_summary":

@@ -47,6 +47,7 @@ def detach(session: "Session", root: str, environ: "Mapping[str, str]") -> str:
             grace=command.limits.grace,
             quota=defaults.QUOTA,
             mark=False,
+            terms={"pipeline": "stdout" if command.tty else "stderr"} if session.pipeline else None,
         )
         if guard is not None:
             order.sandbox = _report(guard.plan) | {"guard": guard.to_fields()}

@@ -12,9 +12,11 @@ from agent_exec.model.output import Head
 from agent_exec.model.visible import visible
 from agent_exec.requests import shells, variables
 from agent_exec.requests.folders import Workspace
+from agent_exec.requests.pipeline import asked_for, may_mask
 from agent_exec.sessions.session import NOTHING, Session
 from agent_exec.sessions.transcript import Taken, Transcript
 from agent_exec.tools.retries import Retries
+from agent_exec.tools.text import tally
 from agent_exec.tools.tool import watch
 
 TYPE_CHECKING = False
@@ -72,6 +74,7 @@ class Sessions:
         self._dispatcher = dispatcher
         self._gate = dispatcher.gate
         self._environ = dict(os.environ)
+        self._secrets = variables.secret_values(self._environ)
         self._engine = dispatcher.engine
         self._login: dict[shells.Shell, dict[str, str]] = {}
         self._retries = Retries()
@@ -243,10 +246,12 @@ class Sessions:
         environ = self._environ
         if asked.login and self.terms.capture_login and shell.kind in shells.POSIX_KINDS:
             environ, argv = self._logged_in(shell), shells.argv(shell, asked.cmd, login=False)
+        known = self._variables(asked, environ)
+        more = asked_for(shell.kind, asked.cmd, known) if may_mask(asked.cmd) else {}
         command = Command(
             argv,
             cwd=cwd,
-            env=self._variables(number, asked, shell, environ),
+            env=known.plus({variables.SESSION_ID.encode(): b"%d" % number, **more}),
             tty=asked.tty,
             size=Terminal(asked.rows, asked.columns),
             keep=Head(0),
@@ -254,7 +259,16 @@ class Sessions:
         )
         transcript = Transcript(self.registry.folder(number))
         separate = asked.separate_streams
-        session = Session(number, command, transcript, asked.cmd, render=asked.render, separate=separate)
+        session = Session(
+            number,
+            command,
+            transcript,
+            asked.cmd,
+            render=asked.render,
+            separate=separate,
+            reports=b"BASH_ENV" in more,
+            secrets=self._secrets,
+        )
         try:
             session.start(self._engine, self._dispatcher.guard(self._engine.spawner) if confined else None)
         except AgentExecError as error:
@@ -270,25 +284,14 @@ class Sessions:
             self.registry.retire(doomed)
         return session
 
-    def _variables(
-        self,
-        number: int,
-        asked: ExecArguments,
-        shell: shells.Shell,
-        environ: "Mapping[str, str]",
-    ) -> Variables:
+    def _variables(self, asked: ExecArguments, environ: "Mapping[str, str]") -> Variables:
         screen = asked.tty and asked.render == "screen"
         known = self._built.get(screen)
         if known is None or known[0] is not environ:  # the same for every command, as a rule
             built = variables.build(environ, variables.QUIET, screen=screen)
             encoded = Variables({os.fsencode(name): os.fsencode(value) for name, value in built.items()})
             known = self._built[screen] = environ, encoded
-        more = {variables.SESSION_ID.encode(): b"%d" % number}
-        if "|" in asked.cmd:
-            from agent_exec.requests.pipeline import asked_for
-
-            more |= asked_for(shell.kind, asked.cmd, known[1])
-        return known[1].plus(more)
+        return known[1]
 
     def _logged_in(self, shell: shells.Shell) -> dict[str, str]:
         """Return the variables that a login shell makes, taken once."""
@@ -429,6 +432,8 @@ class Sessions:
         notes = []
         if again:
             notes.append("this session had ended already; its last output is shown again")
+        elif session.outcome is not None and (ended := tally(*session.outcome.tally)):
+            notes.append(ended)
         elif session.pipeline is not None:
             notes += session.pipeline.notes(exit_code)
         if session.guard is not None and session.guard.plan.backend:

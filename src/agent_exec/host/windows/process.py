@@ -42,6 +42,7 @@ class Process:
         "_terminal",
         "_watcher",
         "network",
+        "tally",
     )
 
     def __init__(
@@ -60,6 +61,7 @@ class Process:
         self._stop = 0  # the event that tells the threads of the streams to end
         self._killed = False
         self.network: list[dict[str, object]] = []  # there are no boxes here
+        self.tally = (0, 0)
 
     def gaze(self) -> None:
         """Give nothing: this system does not show what a program waits for."""

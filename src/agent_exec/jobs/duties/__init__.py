@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from agent_exec.model.choices import Stream
 
 _HOMES: dict[str, str] = {
+    "pipeline": "agent_exec.jobs.duties.pipeline",
     "gc": "agent_exec.jobs.duties.gc",
     "notify": "agent_exec.jobs.duties.notify",
 }
@@ -51,6 +52,14 @@ class Duty:
 
     def noted(self, event: "Mapping[str, Any]") -> None:
         """Hear of an event of the job, which is in the log of the store."""
+
+    def passed(self, stream: "Stream", chunk: bytes) -> bytes:  # noqa: ARG002
+        """Return what is kept of some output, before it is."""
+        return chunk
+
+    def rest(self) -> "tuple[Stream, bytes]":
+        """Return what was held back of a stream, since nothing follows."""
+        return "stdout", b""
 
     def amended(self, facts: "Mapping[str, Any]") -> None:
         """Hear of facts that were changed from outside while the job is not over."""

@@ -36,6 +36,7 @@ class Keeper:
 
     __slots__ = (
         "_box",
+        "_count",
         "_env",
         "_exited",
         "_left",
@@ -54,6 +55,7 @@ class Keeper:
         self._owner = owner
         self._env: dict[bytes, bytes] = {}
         self._main = 0
+        self._count = 0  # of processes, when the owner asked for their end
         self._master = -1
         self._slave = -1  # held open, or the terminal would end when the command closes its own
         self._exited = False
@@ -92,6 +94,7 @@ class Keeper:
         elif kind == wire.SIGNAL:
             tree.signal_all(request[1])
         elif kind == wire.TERMINATE:
+            self._count = max(self._count, tree.count())
             tree.terminate_all(request[1])
         elif kind == wire.KILL:
             self._end()
@@ -191,9 +194,9 @@ class Keeper:
             self._close_terminal()
         if status is not None:
             self._exited = True
-            self._reply(wire.EXITED, status, int(empty))
+            self._reply(wire.EXITED, status, int(empty) + 2 * self._count)
         elif empty and self._exited:
-            self._reply(wire.EMPTIED, 0)
+            self._reply(wire.EMPTIED, 0, self._count)
         if empty:
             self._rest()
             self._tidy()
@@ -202,17 +205,17 @@ class Keeper:
         """End the tree by force, and report it."""
         if not self._main:
             return  # it ended by itself, and the owner is being informed
-        status, survivors = tree.end(self._main, exited=self._exited)
+        status, survivors, ended = tree.end(self._main, exited=self._exited)
         self._close_terminal()
         if status is not None:
             self._reply(wire.EXITED, status)
-        self._reply(wire.EMPTIED, survivors)
+        self._reply(wire.EMPTIED, survivors, max(ended, self._count))
         self._rest()
         self._tidy()
 
     def _rest(self) -> None:
         """Be ready for the next run, and keep no directory busy meanwhile."""
-        self._main = 0
+        self._main = self._count = 0
         self._exited = False
         _signal.pthread_sigmask(_signal.SIG_BLOCK, _CHILD)
         os.chdir("/")

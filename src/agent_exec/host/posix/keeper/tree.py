@@ -10,7 +10,7 @@ import os
 import sys
 from time import monotonic, sleep
 
-from agent_exec.host.posix.system import parent_and_start, read, sessions
+from agent_exec.host.posix.system import parent_and_start, processes, read, sessions, status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,6 +121,17 @@ def descendants() -> dict[int, int]:
     return found
 
 
+def count() -> int:
+    """Return how many processes live below this one; 0 where the system does not say."""
+    living = 0
+    for pid in set(processes()) - {1} if _first else descendants():
+        try:
+            living += status(pid)[0] != b"Z"
+        except OSError:
+            continue
+    return living
+
+
 def signal_all(number: int) -> int:
     """Send a signal to every process below this one; return how many may not be signalled."""
     if _first:
@@ -192,11 +203,11 @@ def _signal_box(number: int) -> int:
     return 0
 
 
-def end(main: int = 0, *, exited: bool = True) -> tuple[int | None, int]:
+def end(main: int = 0, *, exited: bool = True) -> tuple[int | None, int, int]:
     """End everything below this process by force, and reap it.
 
     Return when nothing is left: the wait status of the main process, if it
-    was reaped here, and how many processes could not be ended. A group of
+    was reaped here, how many processes could not be ended, and how many were. A group of
     processes is ended by one call, which no fork in it outruns, and killing
     parents hands us their children: a few rounds over the direct children end
     any honest tree, and a storm of forks that stays in a few groups. One that
@@ -210,9 +221,9 @@ def end(main: int = 0, *, exited: bool = True) -> tuple[int | None, int]:
             os.sched_setscheduler(0, usual, os.sched_param(0))
 
 
-def _end(main: int, *, exited: bool) -> tuple[int | None, int]:
+def _end(main: int, *, exited: bool) -> tuple[int | None, int, int]:
     me = os.getpid()
-    rounds = 0
+    rounds = ended = 0
     ending: int | None = None
     struck: set[int] = set()  # and not reaped yet: their pids are theirs
     immune: set[int] = set()
@@ -229,19 +240,20 @@ def _end(main: int, *, exited: bool) -> tuple[int | None, int]:
             try:
                 pid, status = os.waitpid(-1, 0 if block else os.WNOHANG)
             except ChildProcessError:
-                return ending, 0
+                return ending, 0, ended
             if pid == 0:
                 break
             if os.WIFSTOPPED(status):
                 let_go(pid, status)
                 continue
             block = False
+            ended += 1
             struck.discard(pid)
             immune.discard(pid)
             if pid == main and not exited and ending is None:
                 ending = status
         if only_others_left(immune):
-            return ending, len(immune)
+            return ending, len(immune), ended
 
 
 def strike(pids: "Collection[int]", me: int) -> set[int]:

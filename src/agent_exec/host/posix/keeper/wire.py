@@ -52,9 +52,9 @@ STARTED = 1
 FAILED = 2
 """errno, which step of the launch"""
 EXITED = 3
-"""wait status of the main process, 1 if nothing else is left"""
+"""wait status of the main process; 1 if nothing else is left, and twice the number that EMPTIED has"""
 EMPTIED = 4
-"""how many could not be ended"""
+"""how many could not be ended; how many there were when the owner asked for the end"""
 READY = 5
 """0, 0; of a box: before all else, with the socket on which it listens for the network if it has one; and
 after each run, when it is as it was"""

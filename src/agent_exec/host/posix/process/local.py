@@ -163,6 +163,7 @@ class LocalProcess(Streamed):
 
     def terminate(self, number: int = signals.TERM) -> None:
         """Ask every process of the tree to end."""
+        self.tally = max(self.tally[0], tree.count()), 0
         tree.terminate_all(number)
 
     def kill(self) -> None:
@@ -200,7 +201,8 @@ class LocalProcess(Streamed):
         """End the tree by force, and tell so."""
         if not self._main:
             return
-        status, survivors = tree.end(self._main, exited=self._exited)
+        status, survivors, ended = tree.end(self._main, exited=self._exited)
+        self.tally = max(self.tally[0], ended), survivors
         if status is not None:
             self._exited = True
             self._tell_exit(self._main, status, alone=False)

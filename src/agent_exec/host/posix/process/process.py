@@ -204,13 +204,14 @@ class Process(Streamed):
                 self._sink.started(pid, first)
             elif kind == wire.EXITED:
                 self._identity = None
-                self._tell_exit(pid, first, alone=bool(second))
-                if second:
-                    self._empty(survivors=0)
+                alone = bool(second & 1)
+                self._tell_exit(pid, first, alone=alone)
+                if alone:
+                    self._empty(0, second >> 1)
                 else:
                     self._begin_streams()
             elif kind == wire.EMPTIED:
-                self._empty(survivors=first)
+                self._empty(first, second)
             elif kind == wire.FAILED:
                 self._fail(first, second)
 
@@ -219,7 +220,8 @@ class Process(Streamed):
         if self._launch.box is not None:
             self._spawner.refill(self._launch.box)
 
-    def _empty(self, survivors: int) -> None:
+    def _empty(self, survivors: int, ended: int) -> None:
+        self.tally = ended, survivors
         leaked = self._finish_streams()
         keeper, box = self._keeper, self._launch.box
         if keeper is not None and keeper.served is not None:
@@ -329,7 +331,7 @@ def _wait_for_last(sock: "_socket.socket", grace: float) -> None:
         for fd in fds:
             os.close(fd)
         for kind, _, _, second in wire.REPLY.iter_unpack(data):
-            if kind in (wire.EMPTIED, wire.FAILED) or (kind == wire.EXITED and second):
+            if kind in (wire.EMPTIED, wire.FAILED) or (kind == wire.EXITED and second & 1):
                 return
         if not data:
             return

@@ -346,6 +346,7 @@ class Streamed:
         "_sent",
         "_sink",
         "network",
+        "tally",
     )
 
     def __init__(self, launch: "Launch", loop: "Loop", sink: "Sink") -> None:
@@ -358,6 +359,7 @@ class Streamed:
         self._line_open = False
         self._sent = launch.size
         self.network: list[dict[str, object]] = []
+        self.tally = (0, 0)
         """What was decided about its requests by the server of its box."""
 
     @property
