@@ -4,15 +4,31 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
 import fastjsonschema
 
+import warmstart
+
 PROGRAM = Path(sys.executable).parent / "agent-exec"
 SCHEMA = Path(__file__).parents[1] / "src" / "agent_exec" / "faces" / "verbs.schema.json"
+WARM = frozenset("status tail list ps wait kill delete gc policy".split())
+"""Verbs that start nothing, so that nothing of them could be left but what the call waits for."""
+MODULES = """
+    apps.main apps.cli.act faces.policy_verbs jobs.kill jobs.output jobs.removal jobs.wait policy.policy
+""".split()
+
+
+@contextmanager
+def warmed() -> Iterator[None]:
+    """Have calls of WARM verbs be copies of a process that has loaded the program."""
+    with warmstart.serving(*(f"agent_exec.{module}" for module in MODULES)) as Cli.warm:
+        yield
+    Cli.warm = ""
 
 
 class Answer(dict[str, Any]):
@@ -42,6 +58,9 @@ def check(text: str) -> dict[str, Any]:
 class Cli:
     """The program with a store of its own."""
 
+    warm = ""
+    """The name of the process of which calls of WARM verbs are copies; see warmstart.py."""
+
     def __init__(self, root: Path, cwd: Path) -> None:
         self.root = root
         self.cwd = cwd
@@ -62,9 +81,14 @@ class Cli:
         stdin: int | IO[bytes] | None = subprocess.DEVNULL,
     ) -> subprocess.CompletedProcess[bytes]:
         """Run the program and return what it printed."""
+        argv = self.argv(*words)
+        plain = argv[0] == str(PROGRAM) and (input, env, stdin) == (None, None, subprocess.DEVNULL)
+        if self.warm and plain and argv[1:] and argv[1] in WARM:
+            told = warmstart.run(self.warm, argv, str(cwd or self.cwd), self.env)
+            return subprocess.CompletedProcess(argv, *told)
         feed: dict[str, Any] = {"stdin": stdin} if input is None else {"input": input}
         return subprocess.run(
-            self.argv(*words),
+            argv,
             capture_output=True,
             check=False,
             cwd=cwd or self.cwd,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agent_exec.engine.engine import close_shared
-from cli import Cli
+from cli import Cli, warmed
 from programs import install_hint
 from support import descriptors, newest_pid, own_children, pids_since, processes_marked, wait_until
 
@@ -69,8 +69,14 @@ def nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     assert os.getcwd()
 
 
+@pytest.fixture(scope="session")
+def warm_cli() -> Iterator[None]:
+    with warmed():
+        yield
+
+
 @pytest.fixture
-def cli(nothing_left: str, tmp_path: Path) -> Iterator[Cli]:
+def cli(warm_cli: None, nothing_left: str, tmp_path: Path) -> Iterator[Cli]:
     """The installed program with a store and a working directory of its own."""
     work = tmp_path / "work"
     work.mkdir()

@@ -1,11 +1,15 @@
 """Servers are copies of one process that has loaded them; see warmstart.py."""
 
-import subprocess
-import sys
-import uuid
 from collections.abc import Iterator
+from pkgutil import walk_packages
 
 import pytest
+
+import agent_exec
+from warmstart import serving
+
+OTHERS = ("agent_exec.apps.shell", "agent_exec.host.windows", "agent_exec.host.ports", "agent_exec.__main__")
+"""Modules that no server here loads."""
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -13,12 +17,8 @@ def warm() -> Iterator[None]:
     pytest.importorskip("mcp", reason="the SDK of the protocol is not installed")
     from apps.mcp import talking
 
-    name = f"agent-exec-tests-{uuid.uuid4().hex}"
-    with subprocess.Popen(
-        [sys.executable, talking.WARMSTART, "serve", name], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-        talking.warm = name
+    every = walk_packages(agent_exec.__path__, "agent_exec.")
+    modules = [module.name for module in every if not module.name.startswith(OTHERS)]
+    with serving("runpy", *modules) as talking.warm:
         yield
-        talking.warm = ""
+    talking.warm = ""

@@ -19,6 +19,7 @@ from mcp import Client, StdioServerParameters
 from mcp_types import CallToolResult, TextContent
 
 from support import wait_until
+from warmstart import WARMSTART
 
 __all__ = [
     "ERAS",
@@ -43,9 +44,6 @@ HELLO = {
     "capabilities": {},
     "clientInfo": {"name": "test", "version": "0"},
 }
-
-
-WARMSTART = str(Path(__file__).with_name("warmstart.py"))
 
 warm = ""
 """The name of the process that servers are copies of."""

@@ -1,8 +1,9 @@
-"""Starts servers as copies of a process that has loaded all they need, which saves the start of an interpreter each time.
+"""Starts programs as copies of a process that has loaded all they need, which saves the start of an interpreter each time.
 
-`python warmstart.py serve NAME` is that process: one for each worker of the tests. `python -IS warmstart.py
-NAME WORDS…` asks it for a copy that does what `python WORDS…` would do, and stands for it: it passes on the
-descriptors, the environment and signals, ends with the same status, and the copy ends when it is killed.
+`python warmstart.py serve NAME MODULE…` is that process: one for each worker of the tests. `python -IS
+warmstart.py NAME WORDS…` asks it for a copy that does what `python WORDS…` would do, and stands for it: it
+passes on the descriptors, the environment and signals, ends with the same status, and the copy ends when it
+is killed. `run` asks for a copy from a test, without a process between them.
 """
 
 import json
@@ -14,10 +15,57 @@ import struct
 import sys
 from typing import NoReturn
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from contextlib import AbstractContextManager
+
+WARMSTART = os.path.abspath(__file__)
 PASSED_ON = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1)
-OTHERS = ("agent_exec.apps.shell", "agent_exec.host.windows", "agent_exec.host.ports", "agent_exec.__main__")
-"""What no server here loads."""
+PATIENCE = 60.0
 _STATUS = struct.Struct("i")
+
+
+def serving(*modules: str) -> "AbstractContextManager[str]":
+    """Start a process that has loaded these modules; return its name. It ends with the context."""
+    import subprocess
+    import uuid
+    from contextlib import contextmanager
+
+    @contextmanager
+    def served() -> "Iterator[str]":
+        name = f"agent-exec-tests-{uuid.uuid4().hex}"
+        argv = [sys.executable, WARMSTART, "serve", name, *modules]
+        with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            yield name
+
+    return served()
+
+
+def run(name: str, words: "list[str]", cwd: str, env: "Mapping[str, str]") -> tuple[int, bytes, bytes]:
+    """Have a copy do what `python WORDS…` would do, without input; return its status, stdout and stderr."""
+    out, err = os.memfd_create("stdout"), os.memfd_create("stderr")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    try:
+        with socket.socket(socket.AF_UNIX) as there:
+            there.settimeout(PATIENCE)
+            _send(there, name, words, cwd, env, [nothing, out, err])
+            code = os.waitstatus_to_exitcode(*_STATUS.unpack(there.recv(_STATUS.size)))
+        return code, *(os.pread(fd, os.fstat(fd).st_size, 0) for fd in (out, err))
+    finally:
+        for fd in (nothing, out, err):
+            os.close(fd)
+
+
+def _send(
+    there: socket.socket, name: str, words: "list[str]", cwd: str, env: "Mapping[str, str]", fds: list[int]
+) -> None:
+    there.connect("\0" + name)
+    asked = json.dumps({"words": words, "cwd": cwd, "env": dict(env)}).encode()
+    socket.send_fds(there, [struct.pack("i", len(asked))], fds)
+    there.sendall(asked)
 
 
 def ask(name: str, words: list[str]) -> NoReturn:
@@ -29,10 +77,7 @@ def ask(name: str, words: list[str]) -> NoReturn:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
     with socket.socket(socket.AF_UNIX) as there:
-        there.connect("\0" + name)
-        asked = json.dumps({"words": words, "cwd": os.getcwd(), "env": dict(os.environ)}).encode()
-        socket.send_fds(there, [struct.pack("i", len(asked))], [0, 1, 2])
-        there.sendall(asked)
+        _send(there, name, words, os.getcwd(), os.environ, [0, 1, 2])
         for fd in (0, 1, 2):  # so that the copy's end is theirs
             os.close(fd)
         while there.fileno() not in select.select([there.fileno(), waker], [], [])[0]:
@@ -45,17 +90,13 @@ def ask(name: str, words: list[str]) -> NoReturn:
     os._exit(code)
 
 
-def serve(name: str) -> NoReturn:
+def serve(name: str, modules: list[str]) -> NoReturn:
     """Make copies of this process until stdin is closed."""
     import gc
     from importlib import import_module
-    from pkgutil import walk_packages
 
-    import agent_exec
-
-    for module in walk_packages(agent_exec.__path__, "agent_exec."):
-        if not module.name.startswith(OTHERS):
-            import_module(module.name)
+    for module in modules:
+        import_module(module)
     waker, wake = os.pipe()
     os.set_blocking(wake, False)
     os.set_blocking(waker, False)
@@ -111,8 +152,6 @@ def _tell(there: socket.socket, status: int) -> None:
 
 def _become(asked: dict[str, object], fds: list[int]) -> NoReturn:
     """Be what was asked for, with its descriptors and nothing of ours."""
-    import runpy
-
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -121,11 +160,17 @@ def _become(asked: dict[str, object], fds: list[int]) -> NoReturn:
         os.closerange(3, 1 << 16)
         os.setsid()
         os.chdir(str(asked["cwd"]))
-        os.environ.clear()
-        os.environ.update(asked["env"])  # type: ignore[call-overload]
-        words = asked["words"]
+        wanted, words = asked["env"], asked["words"]
+        assert isinstance(wanted, dict)
         assert isinstance(words, list)
+        for variable in os.environ.keys() - wanted.keys():
+            del os.environ[variable]
+        for variable, value in wanted.items():
+            if os.environ.get(variable) != value:  # a copy pays for all that it writes to
+                os.environ[variable] = value
         if words[0] == "-m":
+            import runpy
+
             sys.argv = [words[1], *words[2:]]
             runpy.run_module(words[1], run_name="__main__", alter_sys=True)
         elif words[0] == "-c":
@@ -133,7 +178,8 @@ def _become(asked: dict[str, object], fds: list[int]) -> NoReturn:
             exec(compile(words[1], "<string>", "exec"), {"__name__": "__main__"})
         else:
             sys.argv = words
-            runpy.run_path(words[0], run_name="__main__")
+            with open(words[0]) as file:
+                exec(compile(file.read(), words[0], "exec"), {"__name__": "__main__", "__file__": words[0]})
         status = 0
     except SystemExit as error:
         status = error.code if isinstance(error.code, int) else int(error.code is not None)
@@ -146,5 +192,5 @@ def _become(asked: dict[str, object], fds: list[int]) -> NoReturn:
 
 if __name__ == "__main__":
     if sys.argv[1] == "serve":
-        serve(sys.argv[2])
+        serve(sys.argv[2], sys.argv[3:])
     ask(sys.argv[1], sys.argv[2:])
