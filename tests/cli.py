@@ -115,7 +115,6 @@ class Cli:
 
     def close(self) -> None:
         """End every job, and what is left of those whose supervisor was lost."""
-        if self.root.is_dir():
-            for entry in self.root.iterdir():
-                if len(entry.name) == 26:
-                    self.raw("kill", entry.name, "--signal", "KILL")
+        live = self.root / ".live"
+        for job_id in os.listdir(live) if live.is_dir() else ():
+            self.raw("kill", job_id, "--signal", "KILL")

@@ -53,7 +53,7 @@ def run(name: str, words: "list[str]", cwd: str, env: "Mapping[str, str]") -> tu
             there.settimeout(PATIENCE)
             _send(there, name, words, cwd, env, [nothing, out, err])
             code = os.waitstatus_to_exitcode(*_STATUS.unpack(there.recv(_STATUS.size)))
-        return code, *(os.pread(fd, os.fstat(fd).st_size, 0) for fd in (out, err))
+        return code, os.pread(out, os.fstat(out).st_size, 0), os.pread(err, os.fstat(err).st_size, 0)
     finally:
         for fd in (nothing, out, err):
             os.close(fd)

@@ -25,9 +25,9 @@ def _numbers(start: int, end: int) -> bytes:
 
 @pytest.mark.parametrize("share", range(4))
 def test_a_finished_job_is_never_seen_without_all_of_its_output(cli: Cli, share: int) -> None:
-    """A hundred rounds, looked at as fast as can be, from the very start to the end."""
+    """Forty rounds, looked at as fast as can be, from the very start to the end."""
     store = Store(str(cli.root))
-    for _ in range(25):
+    for _ in range(10):
         job_id = cli.start(*PRINT)
         while True:
             found = verbs.Jobs(store).status(job_id)
@@ -43,7 +43,7 @@ def test_a_finished_job_is_never_seen_without_all_of_its_output(cli: Cli, share:
 
 
 def test_run_and_wait_answer_with_all_of_the_output(cli: Cli) -> None:
-    for _ in range(10):
+    for _ in range(5):
         out = cli("run", "--max-bytes", SIZE, "--tail-lines", 0, "--", *PRINT)
         assert (out["state"], out["stdout_total_bytes"], len(out["stdout"])) == ("exited", SIZE, SIZE)
         job_id = cli.start(*PRINT)
