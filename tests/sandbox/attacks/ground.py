@@ -370,10 +370,10 @@ def listeners(world: World) -> Iterator[tuple[dict[str, object], Callable[[], li
 
 
 def make_package(where: Path) -> None:
-    """Copy our package and the driver to where everybody may read them."""
-    source = Path(agent_exec.__file__).parent
-    shutil.copytree(source, where / "agent_exec", ignore=shutil.ignore_patterns("__pycache__"))
+    """Copy our package and the driver, compiled, to where everybody may read them."""
+    shutil.copytree(Path(agent_exec.__file__).parent, where / "agent_exec")
     shutil.copy(HERE / "driver.py", where / "driver.py")
+    subprocess.run([PYTHON, "-IS", "-m", "compileall", "-q", str(where)], check=True)
 
 
 @contextmanager

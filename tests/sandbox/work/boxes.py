@@ -214,7 +214,7 @@ def give(folder: Path) -> None:
 
 def copy_package(where: Path) -> Path:
     """Put a copy of our package into a folder, and return that."""
-    shutil.copytree(SOURCE, where, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+    shutil.copytree(SOURCE, where, dirs_exist_ok=True)
     return where
 
 
