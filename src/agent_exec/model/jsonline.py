@@ -77,7 +77,7 @@ def load(text: str) -> "Any":
     """Return the value of a JSON text; raise ValueError if it is none."""
     try:
         value, end = _scan(text, 0)
-    except StopIteration:
+    except (StopIteration, SystemError):  # the latter is how it fails where the package is not loaded
         raise ValueError("no JSON value") from None
     if text[end:].strip():
         raise ValueError("more than one JSON value")
