@@ -1,0 +1,117 @@
+"""Runs the integration tests of the Rust agent-exec against ours, and prints what passes, by category.
+
+    python tools/parity/parity.py CRATE [--only NAME] [--theirs] [--jobs N]
+
+CRATE is the unpacked crate `agent-exec` of the registry, with its tests built:
+`cargo test --release --no-run`. With `--theirs` its own program is tested, to
+know which tests fail on this machine anyway.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+HERE = Path(__file__).parent
+SUITES = ("integration", "mcp_integration", "serve_integration", "wait_observation", "opencode_integration")
+VERSIONS = {"0.1.": "0.1", "0.2.24": "0.1", "0.2.40": "0.5"}
+CATEGORIES = (
+    ("deadlines (abandon)", "abandon"),
+    ("create, start, restart", "^create_|^start_|^restart_|_start_"),
+    ("notify, output match", "notify|output_match|hermes|opencode|webhook"),
+    ("compression", "compression"),
+    ("root-bound references", "root_reference"),
+    ("completions", "completion"),
+    ("configuration, shell wrapper", "shell_wrapper|config"),
+    ("yaml", "yaml"),
+    ("skills", "install_skills"),
+    ("tags", "tag"),
+    ("full.log", "full_log|log_files|log_path_override"),
+    ("gc", "gc"),
+    ("input", "stdin"),
+    ("prefixes", "prefix"),
+    ("list, ps, delete", "^list|^ps_|delete|^rm_"),
+    ("status", "^status"),
+    ("wait", "^wait"),
+    ("kill", "^kill"),
+    ("run", "^run|env_|mask|^argv|progress"),
+)
+
+
+def main() -> int:
+    """Run the suites of a crate; return 0."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("crate", type=Path)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--theirs", action="store_true")
+    parser.add_argument("--jobs", default="2")
+    asked = parser.parse_args()
+    passed, failed = Counter[str](), Counter[str]()
+    for suite in SUITES:
+        program = built(asked.crate, suite)
+        if program is None:
+            continue
+        found = results(asked.crate, program, asked.only, asked.jobs, theirs=asked.theirs)
+        good = sum(found.values())
+        print(f"{suite}: {good} of {len(found)}")
+        for test, ok in sorted(found.items()):
+            kind = "HTTP server" if suite == "serve_integration" else category(test)
+            (passed if ok else failed)[kind] += 1
+            if not ok:
+                print(f"  failed  {kind:<28} {test}")
+    print(f"\n{'category':<30}{'passed':>8}{'failed':>8}")
+    for kind in sorted({*passed, *failed}):
+        print(f"{kind:<30}{passed[kind]:>8}{failed[kind]:>8}")
+    total = sum(passed.values())
+    print(f"{'all':<30}{total:>8}{sum(failed.values()):>8}")
+    return 0
+
+
+def built(crate: Path, suite: str) -> Path | None:
+    """Return the newest program of a suite of tests."""
+    found = [path for path in (crate / "target/release/deps").glob(f"{suite}-*") if not path.suffix]
+    return max(found, key=lambda path: path.stat().st_mtime, default=None)
+
+
+def results(crate: Path, program: Path, only: str, jobs: str, *, theirs: bool) -> dict[str, bool]:
+    """Return which tests of a program pass, with our program, or theirs, beside it."""
+    version = next((value for name, value in VERSIONS.items() if f"agent-exec-{name}" in crate.name), "0.5")
+    ours = Path(sys.executable).with_name("agent-exec")
+    with tempfile.TemporaryDirectory() as folder:
+        tests = Path(shutil.copy(program, Path(folder, program.name)))
+        shutil.copy(
+            crate / "target/release/agent-exec" if theirs else HERE / "agent-exec", Path(folder, "agent-exec")
+        )
+        env = {
+            **os.environ,
+            "PARITY_PROGRAM": str(ours),
+            "PARITY_SCHEMA": version,
+            "PATH": f"{ours.parent}:{os.environ['PATH']}",
+        }
+        env["TMPDIR"] = folder
+        out = subprocess.run(
+            [tests, f"--test-threads={jobs}", *([only] if only else [])],
+            env=env, cwd=crate, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, check=False, errors="replace",
+        )  # fmt: skip
+        log = Path(tempfile.gettempdir(), f"parity-{'theirs' if theirs else 'ours'}-{program.name}.log")
+        log.write_text(out.stdout)
+        print(f"({log})")
+    return {
+        name: word == "ok"
+        for name, word in re.findall(r"^test (\S+) \.\.\. (ok|FAILED)", out.stdout, re.MULTILINE)
+    }
+
+
+def category(test: str) -> str:
+    """Return what a test is about, by its name."""
+    return next((kind for kind, pattern in CATEGORIES if re.search(pattern, test)), "other")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
