@@ -39,6 +39,7 @@ ENGINE_USES = {
 }
 OPENERS = {  # who opens files, and why no path of a model, a client or a command gets there
     "apps/main.py": "the null device",
+    "apps/cli/skills.py": "a file of this package, and the skill of ours that it was written to",
     "places.py": "a path that one of the others here has passed: files of ours, rules, configurations",
     "apps/web/token_file.py": "the operator's option",
     "apps/mcp/install/config_file.py": "the configuration of a client, which the user has us write",
@@ -52,6 +53,7 @@ OPENERS = {  # who opens files, and why no path of a model, a client or a comman
     "jobs/events/__init__.py": "names of ours, in the folder of jobs",
     "jobs/events/outbox.py": "names of ours, in the folder of jobs",
     "jobs/events/sinks.py": "the operator's option: a file that is appended to, and no link",
+    "jobs/duties/merged_log.py": "the user's option",
     "jobs/stdin.py": "a file without a name, in the folder of jobs",
     "jobs/store.py": "names of ours, in the folder of jobs",
     "logs/stream.py": "names of ours, in the folder of jobs",
@@ -542,7 +544,7 @@ def test_there_are_no_stray_files() -> None:
     for file in project_files():
         assert not re.search(r"\.sw[a-z]$|~$|\.(orig|rej|bak|tmp|pyc|log)$|^\.DS_Store$", file.name), file
         if SOURCE in file.parents:
-            assert file.suffix in {".css", ".html", ".js", ".json", ".py", ".typed", ".bash"}, file
+            assert file.suffix in {".css", ".html", ".js", ".json", ".md", ".py", ".typed", ".bash"}, file
             assert not file.name.startswith("."), file
 
 

@@ -12,10 +12,10 @@ HEAD = """\
 
 <!-- Generated from src/agent_exec/apps/cli/options.py by `python3 dev.py fix`; do not edit. -->
 
-`agent-exec VERB [OPTION …] [WORD …]`. Every verb except `mcp` and `shell` prints one JSON object on one
-line, also when it fails: `ok` says whether the request was carried out, `error` why not. A command that fails
-is not an error: see `state` and `exit_code`. `agent-exec schema` prints the JSON Schema of every answer;
-[jobs.md](jobs.md) explains the verbs for jobs.
+`agent-exec VERB [OPTION …] [WORD …]`. Every verb except `mcp`, `shell` and `completions` prints one JSON
+object on one line, also when it fails: `ok` says whether the request was carried out, `error` why not. A
+command that fails is not an error: see `state` and `exit_code`. `agent-exec schema` prints the
+JSON Schema of every answer; [jobs.md](jobs.md) explains the verbs for jobs.
 
 Exit status: 0 done · 1 refused or failed, see `error` · 2 usage error, explained on stderr.
 

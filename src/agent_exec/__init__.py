@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from agent_exec.model.errors import CommandNotFound as CommandNotFound
     from agent_exec.model.errors import ConfigFailed as ConfigFailed
     from agent_exec.model.errors import InputClosed as InputClosed
+    from agent_exec.model.errors import InputRequired as InputRequired
     from agent_exec.model.errors import InputTooLarge as InputTooLarge
     from agent_exec.model.errors import Interrupted as Interrupted
     from agent_exec.model.errors import InvalidArgument as InvalidArgument
@@ -128,10 +129,10 @@ _HOMES = homes(
         "model.command": "Command Limits Outcome Terminal",
         "model.errors": (
             "AgentExecError AmbiguousJob ApprovalRequired Broken Busy CommandDenied CommandNotExecutable "
-            "CommandNotFound ConfigFailed InputClosed InputTooLarge Interrupted InvalidArgument "
-            "InvalidConfig InvalidRules InvalidSettings InvalidState JobNotFound KeeperLost LaunchFailed "
-            "Missing NotADirectory NothingConfines PlanFailed Refused SandboxUnavailable StoreFailed "
-            "Unsupported WorkdirForbidden WorkdirNotFound"
+            "CommandNotFound ConfigFailed InputClosed InputRequired InputTooLarge Interrupted "
+            "InvalidArgument InvalidConfig InvalidRules InvalidSettings InvalidState JobNotFound "
+            "KeeperLost LaunchFailed Missing NotADirectory NothingConfines PlanFailed Refused "
+            "SandboxUnavailable StoreFailed Unsupported WorkdirForbidden WorkdirNotFound"
         ),
         "model.lines": "Lines",
         "model.output": "Head HeadTail Keep Tail Text",

@@ -98,6 +98,7 @@ def test_all_are_those_of_this_working_directory_that_have_ended(cli: Cli, tmp_p
     elsewhere = cli("run", "--cwd", tmp_path, "--", "true")["job_id"]
     answer = cli("delete", "--all")
     assert (answer["cwd_scope"], answer["deleted"], answer["skipped"]) == (str(cli.cwd), 2, 1)
+    assert answer["out_of_scope"] == 1, "the one elsewhere"
     assert {job["job_id"]: (job["action"], job["reason"]) for job in answer["jobs"]} == {
         exited: ("deleted", "terminal_in_cwd"),
         failed: ("deleted", "terminal_in_cwd"),

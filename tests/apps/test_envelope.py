@@ -15,7 +15,10 @@ def test_an_unknown_job_is_reported_by_every_verb(cli: Cli, verb: str) -> None:
     answer = cli(verb, "01ARZ3NDEKTSV4RRFFQ69G5FAV")
     assert answer["error"]["code"] == "job_not_found"
     assert answer["error"]["retryable"] is False
-    assert answer["error"]["details"] == {"job_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV"}
+    assert answer["error"]["details"] == {
+        "job_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+        "root": str(cli.root),
+    }
     assert answer.code == 1
     assert not cli.root.exists()  # looking makes nothing
 
@@ -26,7 +29,8 @@ def test_what_can_be_no_id_names_no_job(cli: Cli, verb: str) -> None:
     before = sorted(cli.root.rglob("*"))
     for name in ("", ".", "..", "/", "/etc", "a/b", "*", "ILOU", "0" * 27, "日本", "a b\n"):
         answer = cli(verb, name)
-        assert (answer["error"]["code"], answer["error"]["details"]) == ("job_not_found", {"job_id": name})
+        assert answer["error"]["code"] == "job_not_found"
+        assert answer["error"]["details"] == {"job_id": name, "root": str(cli.root)}
     assert sorted(cli.root.rglob("*")) == before
 
 

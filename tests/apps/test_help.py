@@ -46,7 +46,7 @@ def test_help_names_the_unit_of_a_bare_number(verb: str) -> None:
 def test_the_general_help_names_every_verb() -> None:
     lines = helping.general().splitlines()
     for name, verb in VERBS.items():
-        assert f"  {name:<10}{verb.about}" in lines
+        assert f"  {name:<16}{verb.about}" in lines
 
 
 def test_help_fits_a_terminal() -> None:

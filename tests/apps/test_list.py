@@ -127,7 +127,7 @@ def test_folders_without_a_record_are_counted(cli: Cli) -> None:
     (cli.root / "no id").mkdir()
     (cli.root / ("2" * 26)).touch()
     answer = cli("list", "--all")
-    assert (ids(answer), answer["skipped"]) == ([job_id], 2)
+    assert (ids(answer), answer["skipped"]) == (["1" * 26, job_id], 2)
 
 
 @pytest.mark.parametrize("words", [(), ("--all",)])
@@ -148,3 +148,23 @@ def test_ps_takes_the_filters_of_list(cli: Cli, tmp_path: Path) -> None:
     assert ids(cli("ps", "--cwd", tmp_path)) == [two]
     limited = cli("ps", "--all", "--limit", 1)
     assert (ids(limited), limited["truncated"]) == ([two], True)
+
+
+def test_what_is_no_pattern_of_tags_is_refused(cli: Cli) -> None:
+    run(cli, "--tag", "build.linux", "--", "true")
+    for pattern in ("bad pattern!", "", "a..b", "*", "build*", "build.*.x"):
+        for verb in ("list", "ps"):
+            answer = cli(verb, "--tag", pattern)
+            assert (answer["error"]["code"], answer.code) == ("invalid_argument", 1), pattern
+    assert len(cli("list", "--tag", "build.*")["jobs"]) == 1
+
+
+def test_folders_that_are_no_jobs_of_ours_are_counted(cli: Cli) -> None:
+    """As those of another program that uses the same folder."""
+    job_id = run(cli, "--", "true")
+    (cli.root / "0123456789abcdef0123456789abcdef").mkdir()
+    (cli.root / "0123456789abcdef0123456789abcdef" / "meta.json").touch()
+    (cli.root / "notes.txt").touch()
+    for words in (("list",), ("list", "--all"), ("ps",)):
+        answer = cli(*words)
+        assert (answer["skipped"], ids(answer)) == (1, [job_id] if words[0] == "list" else [])

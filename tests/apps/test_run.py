@@ -413,7 +413,12 @@ def test_a_file_of_input_that_cannot_be_read_is_refused(cli: Cli) -> None:
 
 
 def test_input_that_is_too_large_is_refused_and_leaves_no_job(cli: Cli) -> None:
-    for words, data in ((("--stdin", "-"), b"12345"), (("--stdin", "12345"), None)):
+    (cli.cwd / "five").write_text("12345")
+    for words, data in (
+        (("--stdin", "-"), b"12345"),
+        (("--stdin", "12345"), None),
+        (("--stdin-file", "five"), None),
+    ):
         answer = cli("run", *words, "--stdin-max-bytes", 4, "--", "cat", input=data)
         assert (answer["error"]["code"], answer["error"]["details"]) == ("stdin_too_large", {"limit": 4})
         assert answer.code == 1

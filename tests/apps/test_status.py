@@ -1,5 +1,8 @@
 """status: all about a job but its output."""
 
+import pytest
+
+from agent_exec.jobs.record import moment, stamp
 from apps.talker import talker
 from cli import Cli
 from support import exists
@@ -56,3 +59,21 @@ def test_output_that_was_taken_away_is_not_complete(cli: Cli) -> None:
     (cli.folder(job_id) / "stdout.log").unlink()
     status = cli("status", job_id)
     assert (status["output_complete"], status["stdout_dropped_bytes"]) == (False, 5)
+
+
+def test_a_running_job_is_said_to_live_and_for_how_long(cli: Cli) -> None:
+    job_id = cli.start("sleep", "60")
+    first, second = cli("status", job_id), cli("status", job_id)
+    assert (first["process_alive"], first["logs_drained"]) == (True, False)
+    assert 0 <= first["elapsed_ms"] <= second["elapsed_ms"] < 60_000
+    cli("kill", job_id)
+    ended = cli("status", job_id)
+    assert ended["logs_drained"]
+    assert not {"process_alive", "elapsed_ms"} & ended.keys()
+
+
+@pytest.mark.parametrize(
+    "seconds", [0, 951782400, 951868800, 1709164800.25, 1709251199.999, 4102444800, 1793491200]
+)
+def test_a_moment_is_read_as_it_was_written(seconds: float) -> None:
+    assert moment(stamp(seconds)) == pytest.approx(seconds, abs=0.0005)

@@ -28,7 +28,15 @@ KINDS = {
     "error",
 }
 KINDS |= {"notify.set", "notify.show", "notify.clear"}
-KINDS |= {"policy_explain", "policy_check", "mcp_install", "sandbox_run", "sandbox_explain", "sandbox_doctor"}
+KINDS |= {
+    "policy_explain",
+    "policy_check",
+    "mcp_install",
+    "install_skills",
+    "sandbox_run",
+    "sandbox_explain",
+    "sandbox_doctor",
+}
 _ANSWER: dict[str, Any] = {}
 ASSERTED = ("type", "enum", "const", "anyOf", "allOf", "$ref")
 

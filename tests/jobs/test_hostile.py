@@ -13,7 +13,7 @@ import pytest
 
 import agent_exec
 from agent_exec.faces import verbs
-from agent_exec.jobs.store import Store
+from agent_exec.jobs.store import Store, broken
 from cli import Cli, check
 from jobs.seen import popen, supervisor_of
 from support import exists, processes_marked, python, wait_until
@@ -22,6 +22,7 @@ DAMAGED = {
     "nothing": b"",
     "no JSON": b"hello\n",
     "half a line": b'{"command":["x"]',
+    "half an object": b'{"command":["x"] \n',
     "a list": b"[1]\n",
     "few facts": b'{"command":[],"pid":5}\n',
     "wrong kinds": b'{"command":["x"],"cwd":5,"tags":null,"kill_after_ms":"no"}\n',
@@ -246,3 +247,21 @@ for call in calls:
     source = Path(agent_exec.__file__).parent.parent
     out = agent_exec.run(python(code, source, gone, tmp_path / "jobs"))
     assert (out.stdout_text.split(), out.stderr) == (["workdir_not_found"] * 4, b"")
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        (errno.ENOSPC, "Free some room, or name another"),
+        (errno.EROFS, "Make it writable, or name another"),
+        (errno.EACCES, "Make it writable, or name another"),
+        (errno.EMFILE, "try again, or name another"),
+        (errno.ENOENT, ". Name another"),
+    ],
+)
+def test_a_store_that_cannot_be_used_is_reported_with_what_helps(number: int, advice: str) -> None:
+    for error in (OSError(number, os.strerror(number), "/jobs/x"), OSError(number, os.strerror(number))):
+        message = broken(error, "/jobs").message
+        assert f"{advice} with --root or AGENT_EXEC_ROOT" in message
+        assert "/jobs" in message
+        assert "None" not in message

@@ -102,3 +102,10 @@ def test_secrets_are_not_shown(name: str, hidden: bool) -> None:
 def test_bytes_that_are_no_text_are_kept() -> None:
     found = Environment({}, given=["A=" + os.fsdecode(b"\xfe")])
     assert found.values == {b"A": b"\xfe"}
+
+
+def test_each_name_is_given_once_in_order_however_many_there_are(tmp_path: Path) -> None:
+    """A name is looked up, not searched for: the names of a long file were compared with all before them."""
+    many = [f"V{number}" for number in range(100_000)]
+    text = "".join(f"{name}=1\n" for name in (*many, *reversed(many)))
+    assert Environment({}, files=[file(tmp_path, text)]).given == many

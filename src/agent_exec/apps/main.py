@@ -73,6 +73,10 @@ def _serve(words: list[str], began: float) -> tuple[str, int]:
             from agent_exec.apps.cli import help as helping
 
             return helping.of_verb(asked.verb) if asked.verb else helping.general(), 0
+        if asked.verb == "completions":
+            from agent_exec.apps.cli.completions import completions
+
+            return completions(asked), 0
         try:
             told, status = _act(asked, began, interrupts, launcher)
         except BaseException as error:
@@ -125,8 +129,10 @@ def _launch(words: list[str]) -> "tuple[Interrupts | None, Launcher | None]":
         hide_arguments(f"agent-exec {words[0]}")
     if words[0] != "run":
         return None, None
+    from agent_exec.apps.cli.redirect import redirected
+
     launcher = None
-    if not any(word.startswith(_LATER) for word in words):
+    if not (redirected() or any(word.startswith(_LATER) for word in words)):
         from agent_exec.host import detach
         from agent_exec.jobs.start import BOXED, SUPERVISOR, Launcher
 

@@ -16,9 +16,9 @@ VERBOSE = ("verbose", "flag", "", "log to stderr what is being done")
 HELP = ("help", "flag", "", "show this help")
 GLOBAL = (ROOT, CONFIG, YAML, VERBOSE, HELP)
 SHORT = {"-h": "help", "-v": "verbose", "-vv": "verbose", "-vvv": "verbose"}
-SAME_OPTIONS = {"lines": "tail-lines", "policy": "rules"}
+SAME_OPTIONS = {"lines": "tail-lines", "policy": "rules", "wait=true": "wait", "wait=false": "no-wait"}
 SAME_VERBS = {"rm": "delete"}
-BEFORE_COMMAND = (("policy", "explain"), ("sandbox", "run"))
+BEFORE_COMMAND = (("policy", "explain"), ("sandbox", "run"), ("completions", "words"))
 """After these words, as after `run`, comes a command, whose options are its own."""
 
 _LINES = ("tail-lines", "count", "N", "show at most N lines of each stream (50; 0: no limit)")
@@ -56,6 +56,7 @@ _WATCH: "tuple[Option, ...]" = (
     ("until", "s", "TIME", "answer after this time at the latest, however long"),
     ("forever", "flag", "", "the same as --wait"),
     ("no-wait", "flag", "", "answer as soon as the command runs"),
+    ("wait-poll-ms", "ms", "TIME", "ignored, for compatibility: waiting does not poll"),
     _LINES,
     _BYTES,
     _EXIT,
@@ -158,6 +159,8 @@ VERBS: dict[str, Verb] = {
                 "N",
                 "keep N bytes of each stream, the first and the last (1 GiB; 0: all)",
             ),
+            ("log", "text", "FILE", "add both streams to FILE too, each line with its time and its stream"),
+            ("full-log", "flag", "", "the same, to full.log in the job's folder"),
             ("progress-every", "ms", "TIME", "update updated_at at least this often"),
             *_NOTIFY,
             _RULES,
@@ -218,8 +221,9 @@ VERBS: dict[str, Verb] = {
     ),
     "wait": Verb(
         "wait for the end of a job, and show the end of its output",
-        "JOB",
+        "JOB | --from-json FILE",
         (
+            ("from-json", "text", "FILE|-", "the job of a saved answer, by its job_id in its root"),
             ("until", "s", "TIME", "answer after this time at the latest (30s)"),
             ("forever", "flag", "", "answer only when the job has ended"),
             ("timeout-ms", "ms", "TIME", "the same as --until, in milliseconds; 0 is --forever"),
@@ -229,7 +233,10 @@ VERBS: dict[str, Verb] = {
             _BYTES,
             _EXIT,
         ),
-        ("agent-exec wait W5QC --until 10m",),
+        (
+            "agent-exec wait W5QC --until 10m",
+            "agent-exec wait --from-json job.json",
+        ),
     ),
     "kill": Verb(
         "end a job with all its processes, or send them a signal",
@@ -380,4 +387,23 @@ VERBS: dict[str, Verb] = {
         ("agent-exec shell", "agent-exec shell ~/project --theme light --timeout 1h"),
     ),
     "schema": Verb("print the JSON Schema of every answer", "", (), ("agent-exec schema",)),
+    "completions": Verb(
+        "print a script that completes verbs, options, job ids and tags in a shell",
+        "bash | zsh | fish | powershell | words [--] WORD …",
+        (),
+        (
+            "agent-exec completions bash > ~/.local/share/bash-completion/completions/agent-exec",
+            "agent-exec completions words -- agent-exec kill ''",
+        ),
+    ),
+    "install-skills": Verb(
+        "install a skill that teaches a coding agent to use this program",
+        "",
+        (
+            ("global", "flag", "", "for all your projects, below your home folder (default: this folder)"),
+            ("claude", "flag", "", "in .claude/skills (default: .agents/skills, which most agents read)"),
+            _DRY,
+        ),
+        ("agent-exec install-skills --global --claude",),
+    ),
 }

@@ -88,6 +88,8 @@ def _option(
     name, joined, value = (
         word[2:].partition("=") if word.startswith("--") else (SHORT.get(word, word), "", "")
     )
+    if word[2:] in SAME_OPTIONS:
+        name, joined = word[2:], ""
     name = SAME_OPTIONS.get(name, name)
     if name not in known:
         where = f"{found.verb} has" if found.verb else "there is"

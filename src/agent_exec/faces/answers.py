@@ -107,6 +107,20 @@ def condition(job: "Record") -> "Answer":
     return fields
 
 
+def liveness(job: "Record") -> "Answer":
+    """Return whether the output of a job is final, and of one that runs whether it lives and how long."""
+    fields: Answer = {"logs_drained": job.ended}
+    if job.state == "running":
+        from time import time
+
+        from agent_exec.host import is_alive
+        from agent_exec.jobs.record import moment
+
+        fields["process_alive"] = job.identity is None or is_alive(job.identity)
+        fields["elapsed_ms"] = max(0, int((time() - moment(job.facts["started_at"])) * 1000))
+    return fields
+
+
 def confinement(job: "Record") -> "Answer":
     """Tell of the box that a job is in, if it is in one: which it is, and once it has ended what it did."""
     found = job.facts.get("sandbox")
@@ -150,7 +164,10 @@ def updated(job: "Record") -> str:
 
 def paths(job: "Record") -> "Answer":
     """Return where the output is."""
-    return {f"{stream}_log_path": path(job.home, stream) for stream in STREAMS}
+    fields = {f"{stream}_log_path": path(job.home, stream) for stream in STREAMS}
+    if "full_log_path" in job.facts:
+        fields["full_log_path"] = job.facts["full_log_path"]
+    return fields
 
 
 def tails(job: "Record", excerpts: "dict[Stream, Excerpt]") -> "Answer":
@@ -219,15 +236,17 @@ def merged(pieces: "Sequence[Piece]", *, final: bool) -> "list[Answer]":
     return [entry for entry in told if entry["text"]]
 
 
-def removals(store: "Store", done: "Sequence[Removal]", *, dry_run: bool, cwd: str | None = None) -> "Answer":
-    """Return what became of the jobs that were to be taken away."""
+def removals(
+    store: "Store", done: "Sequence[Removal]", *, dry_run: bool, cwd: str | None = None, elsewhere: int = 0
+) -> "Answer":
+    """Return what became of the jobs that were to be deleted, and how many are of other folders."""
     fields: Answer = {"root": store.root, "dry_run": dry_run}
     if cwd is not None:
         fields["cwd_scope"] = cwd
     actions = [removal.action for removal in done]
     fields["deleted"] = actions.count("deleted")
     fields["skipped"] = actions.count("skipped")
-    fields["out_of_scope"] = 0
+    fields["out_of_scope"] = elsewhere
     fields["failed"] = actions.count("failed")
     fields["jobs"] = [
         {"job_id": one.job.id, "state": one.job.state, "action": one.action, "reason": one.reason}

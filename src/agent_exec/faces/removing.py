@@ -21,8 +21,8 @@ def delete_all(self: "Jobs", cwd: str, *, dry_run: bool = False) -> "Answer":
     from agent_exec.jobs.removal import delete_all
 
     scope = place_of(cwd)
-    done = delete_all(self.store, scope, dry_run=dry_run)
-    return answers.removals(self.store, done, dry_run=dry_run, cwd=scope)
+    done, elsewhere = delete_all(self.store, scope, dry_run=dry_run)
+    return answers.removals(self.store, done, dry_run=dry_run, cwd=scope, elsewhere=elsewhere)
 
 
 def gc(

@@ -168,6 +168,7 @@ class Jobs:
         if observe is not None:
             waited = min(waited, observe)  # the cap is literal, however late we are woken
         fields = answers.head(found)
+        fields["root"] = self.root
         fields["tags"] = found.facts.get("tags", [])
         for name in ("timeout_ms", "kill_after_ms"):
             fields[name] = found.facts.get(name)
@@ -203,6 +204,7 @@ class Jobs:
         for name in ("pid", "supervisor_pid", "timeout_ms", "kill_after_ms", "leftovers", "max_log_bytes"):
             if name in facts:
                 fields[name] = facts[name]
+        fields |= answers.liveness(job)
         fields |= answers.confinement(job)
         fields |= answers.attempts(job)
         for stream in STREAMS:
@@ -336,6 +338,10 @@ class Jobs:
         `within` says of which others, by their working directories.
         """
         scope = None if cwd is None else place_of(cwd)
+        if tags:
+            from agent_exec.jobs.start import check_tags
+
+            check_tags(tag.removesuffix(".*") for tag in tags)
         jobs, truncated, skipped = list_jobs(
             self.store, cwd=scope, states=states, tags=tags, limit=limit, within=within
         )

@@ -53,6 +53,15 @@ def stamp(moment: float) -> str:
     return f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{thousandths % 1000:03}Z"
 
 
+def moment(text: str) -> float:
+    """Return the moment (seconds since 1970) that `stamp` has written."""
+    year, month, day = int(text[:4]), int(text[5:7]), int(text[8:10])
+    if month < 3:  # a year that begins with March ends with the day that may be missing
+        year, month = year - 1, month + 12
+    days = 365 * year + year // 4 - year // 100 + year // 400 + (153 * month - 457) // 5 + day - 719469
+    return days * 86400 + int(text[11:13]) * 3600 + int(text[14:16]) * 60 + float(text[17:23])
+
+
 class Record(Value):
     """What is known about a job at one moment: the facts on record, and what the system says about it now.
 

@@ -48,9 +48,13 @@ def delete(store: "Store", job: "Record", *, dry_run: bool = False) -> Removal:
     return removal
 
 
-def delete_all(store: "Store", cwd: str, *, dry_run: bool = False) -> list[Removal]:
-    """Remove every job of a working directory that has ended; return what became of each one there."""
+def delete_all(store: "Store", cwd: str, *, dry_run: bool = False) -> tuple[list[Removal], int]:
+    """Remove every job of a working directory that has ended.
+
+    Return what became of each one there, and how many jobs there are elsewhere.
+    """
     done: list[Removal] = []
+    known = len(store.ids())
     for job in list_jobs(store, cwd=cwd, limit=0)[0]:
         if job.state in OVER:
             done.append(_remove(store, job, "terminal_in_cwd", dry_run=dry_run))
@@ -59,7 +63,7 @@ def delete_all(store: "Store", cwd: str, *, dry_run: bool = False) -> list[Remov
     tried = [one for one in done if one.action in ("deleted", "failed")]
     if tried and all(one.error is not None for one in tried):
         raise tried[0].error  # type: ignore[misc]  # of all, for the same reason
-    return done
+    return done, max(0, known - len(done))
 
 
 def _remove(store: "Store", job: "Record", reason: str, *, dry_run: bool) -> Removal:

@@ -47,12 +47,13 @@ def from_file(
     real: str | None = None,
     hidden: "Sequence[str] | None" = None,
     name: str = "--stdin-file",
+    limit: int | None = None,
 ) -> int:
-    """Open a file for reading; only one that can be read to its end without waiting for anyone.
+    """Open a file for reading; raise InvalidArgument for one that may have to be waited for.
 
-    It is none of the paths `hidden`. With `real`, where a path of somebody
-    else was found to lead, no link is followed any more. `name` is the
-    argument's, for messages.
+    It is none of the paths `hidden`. With `real`, where a path of another
+    user was found to lead, no link is followed any more. `name` is the
+    argument's, for messages. `limit` is how many bytes the file may have.
     """
     try:
         fd = open_own_file(path, hidden) if real is None else open_file(real, hidden or ())
@@ -63,7 +64,13 @@ def from_file(
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no path"
         raise InvalidArgument(f"{name} {path!r} cannot be read: {why}", path=path) from None
-    mode = os.fstat(fd).st_mode
+    found = os.fstat(fd)
+    mode = found.st_mode
+    if limit is not None and (found.st_size > limit or not stat.S_ISREG(mode)):
+        os.close(fd)
+        if stat.S_ISREG(mode):
+            raise too_large(f"{name} {path!r}", limit, "make it smaller, or raise the limit")
+        raise InvalidArgument(f"{name} {path!r} is no file, so its size cannot be limited", path=path)
     if stat.S_ISREG(mode) or (stat.S_ISCHR(mode) and not os.isatty(fd)):
         set_blocking = getattr(os, "set_blocking", None)
         if set_blocking is not None and stat.S_ISCHR(mode):
@@ -81,11 +88,7 @@ def _spool(store: "Store", chunks: "Iterable[bytes]", limit: int) -> int:
             for chunk in chunks:
                 size += len(chunk)
                 if size > limit:
-                    raise InputTooLarge(
-                        f"the input is larger than {limit} bytes; "
-                        "use --stdin-file, or raise --stdin-max-bytes",
-                        limit=limit,
-                    )
+                    raise too_large("the input", limit, "use --stdin-file, or raise --stdin-max-bytes")
                 view = memoryview(chunk)
                 while view:
                     view = view[os.write(fd, view) :]
@@ -96,6 +99,11 @@ def _spool(store: "Store", chunks: "Iterable[bytes]", limit: int) -> int:
     except OSError as error:
         raise broken(error, store.root) from error
     return fd
+
+
+def too_large(what: str, limit: int, remedy: str) -> InputTooLarge:
+    """Return the error for input beyond a limit of bytes."""
+    return InputTooLarge(f"{what} is larger than {limit} bytes; {remedy}", limit=limit)
 
 
 def _nameless(root: str) -> int:

@@ -14,7 +14,7 @@ from time import time_ns
 
 from agent_exec.jobs import record
 from agent_exec.logs.stream import FLAGS
-from agent_exec.model.errors import AmbiguousJob, JobNotFound, StoreFailed
+from agent_exec.model.errors import SCARCE, AmbiguousJob, JobNotFound, StoreFailed
 from agent_exec.places import here, jobs_root, make_folder
 
 TYPE_CHECKING = False
@@ -27,8 +27,16 @@ LIVE = ".live"
 CWD = ".cwd"
 TRASH = ".trash-"
 _CANDIDATES = 20
+_LOOKED_AT = 1000
+"""So many entries of a store are looked at for folders that are not jobs."""
 _LIVE_STATES = frozenset(("created", "running"))
 _ATTEMPTS = 8  # an index may be taken away, when its last entry goes, just before we enter the next
+
+_REMEDIES = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "Free some room, or name"),
+    **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), "Make it writable, or name"),
+    **dict.fromkeys(SCARCE, "End what is not needed any more and try again, or name"),
+}
 
 ID_LENGTH = 26
 _SHORT = 8
@@ -113,7 +121,9 @@ class Store:
         wanted = text.upper()
         if not is_part(wanted):
             raise JobNotFound(
-                f"{text!r} is not the id of a job; `agent-exec list --all` shows them", job_id=text
+                f"{text!r} is not the id of a job under {self.root}; `agent-exec list --all` shows them",
+                job_id=text,
+                root=self.root,
             )
         found = [wanted] if is_id(wanted) else self._matches(wanted)
         readable: list[Record] = []
@@ -128,6 +138,7 @@ class Store:
             raise JobNotFound(
                 f"no job {text!r} under {self.root}; `agent-exec list --all` shows those there are",
                 job_id=text,
+                root=self.root,
             )
         raise AmbiguousJob(
             f"several jobs have ids that begin or end with {text!r}; give more of the id",
@@ -141,6 +152,19 @@ class Store:
     def ids(self) -> list[str]:
         """Return the ids of all jobs, the newest first."""
         return _ids_in(self.root, self.root)
+
+    def foreign(self) -> int:
+        """Return how many of the first folders in the store are not jobs of this program."""
+        found = 0
+        try:
+            with os.scandir(self.root) as entries:
+                for _, entry in zip(range(_LOOKED_AT), entries, strict=False):
+                    name = entry.name
+                    if not (name[0] == "." or is_id(name)) and entry.is_dir(follow_symlinks=False):
+                        found += 1
+        except OSError:
+            return found  # the list of jobs says why
+        return found
 
     def live_ids(self) -> list[str]:
         """Return the ids of all jobs that may not be over, the newest first."""
@@ -225,9 +249,10 @@ def _digest(data: bytes) -> int:
 
 def broken(error: OSError, root: str) -> StoreFailed:
     """Return the typed error for what the system says about the store."""
+    remedy = _REMEDIES.get(error.errno or 0, "Name")
     return StoreFailed(
         f"the folder of jobs cannot be used: {error.strerror} ({error.filename or root}). "
-        "Free some room, or name another with --root or AGENT_EXEC_ROOT",
+        f"{remedy} another with --root or AGENT_EXEC_ROOT",
         root=root,
         errno=error.errno,
     )
@@ -325,7 +350,7 @@ def list_jobs(
     there are more, and how many folders have no record.
     """
     found: list[Record] = []
-    skipped = 0
+    skipped = store.foreign()
     if states and _LIVE_STATES.issuperset(states):
         candidates = store.live_ids()
     elif cwd is not None:

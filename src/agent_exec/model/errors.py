@@ -5,6 +5,7 @@ AgentExecError(code, message, retryable, details)
     InvalidArgument         a value is out of its bounds or of the wrong kind
     InvalidState            the engine, run or job is not in a state that allows this
     InputTooLarge           more input than was allowed
+    InputRequired           the input was to be piped, and is a terminal
     Busy                    another is doing this now
     CommandDenied           the policy forbids this command
     ApprovalRequired        the policy asks first, and nobody said yes
@@ -81,6 +82,10 @@ class InvalidState(Refused, code="invalid_state"):
 
 class InputTooLarge(Refused, code="stdin_too_large"):
     """More input than was allowed."""
+
+
+class InputRequired(Refused, code="stdin_required"):
+    """The input was to be piped, and is a terminal."""
 
 
 class Busy(Refused, code="busy", retryable=True):

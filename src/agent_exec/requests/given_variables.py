@@ -17,13 +17,12 @@ _LARGEST = 16 << 20
 class Environment:
     """The variables of a command, and which of them were given for it.
 
-    `given` are the names in the order in which they were given; `shown` is
-    what may be repeated to the caller: values of names that are to be masked,
-    or look like secrets, are not. For a command in a sandbox `hidden` are the
-    paths that it may not read: no file is one of them.
+    `shown` is what may be repeated to the caller: values of names that are to
+    be masked, or look like secrets, are not. For a command in a sandbox
+    `hidden` are the paths that it may not read: no file is one of them.
     """
 
-    __slots__ = ("given", "shown", "values")
+    __slots__ = ("_given", "shown", "values")
 
     def __init__(
         self,
@@ -38,7 +37,7 @@ class Environment:
     ) -> None:
         self.values = dict(base) if inherit else {}
         self.values.pop(b"", None)
-        self.given: list[str] = []
+        self._given: dict[str, None] = {}
         self.shown: list[str] = []
         for file in files:
             for pair in _read(file, hidden, cancel):
@@ -62,8 +61,12 @@ class Environment:
         if not name or "\0" in name or "\0" in value:
             raise InvalidArgument("a variable needs a name, and neither it nor its value may hold a NUL")
         self.values[os.fsencode(name)] = os.fsencode(value)
-        if name not in self.given:
-            self.given.append(name)
+        self._given[name] = None
+
+    @property
+    def given(self) -> list[str]:
+        """The names of the variables that were given, each once, in order."""
+        return list(self._given)
 
 
 def _read(path: str, hidden: "Sequence[str] | None", cancel: "Cancel | None") -> "list[tuple[str, str]]":

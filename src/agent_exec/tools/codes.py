@@ -17,7 +17,9 @@ CODES = {
         ("INTERNAL", "EXECUTION_FAILED"),
     ),
     **dict.fromkeys(
-        "refused invalid_state stdin_too_large busy invalid_rules invalid_config config_error".split(),
+        """
+        refused invalid_state stdin_too_large stdin_required busy invalid_rules invalid_config config_error
+        """.split(),
         ("INTERNAL", OWN),
     ),
     **dict.fromkeys(

@@ -167,8 +167,38 @@ def test_a_wrong_number_in_the_environment(store: Cli) -> None:
         out = store.raw("mcp", env={name: "-1"})
         assert (out.returncode, out.stdout) == (2, b"")
         assert f"{name} must be a whole number of seconds" in out.stderr.decode()
-    out = store.raw("mcp", env={"AGENT_EXEC_MCP_MAX_UNTIL_SECONDS": "0"})
-    assert "AGENT_EXEC_MCP_MAX_UNTIL_SECONDS takes a second at least" in out.stderr.decode()
+    for toolset in ("oneshot", "executor"):
+        out = store.raw("mcp", "--toolset", toolset, env={"AGENT_EXEC_MCP_MAX_UNTIL_SECONDS": "0"})
+        assert "AGENT_EXEC_MCP_MAX_UNTIL_SECONDS takes a second at least" in out.stderr.decode()
+        assert out.returncode == 2
+    out = store.raw("mcp", "--max-wait", "500ms")
+    assert "--max-wait takes 0, or a second at least" in out.stderr.decode()
+
+
+def test_with_a_maximum_wait_of_0_no_call_waits(store: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work(client: Client) -> None:
+        told = answer(await client.call_tool("run", {"command": ["sleep", "1000"], "until": 1000}))
+        assert told["state"] == "running"
+        told = answer(await client.call_tool("wait", {"job_id": told["job_id"], "until": 1000}))
+        assert (told["state"], told["waited_ms"] < 1000) == ("running", True)
+        answer(await client.call_tool("kill", {"job_id": told["job_id"]}))
+
+    monkeypatch.setenv("AGENT_EXEC_MCP_MAX_UNTIL_SECONDS", "0")
+    talk(work, *jobs("--workspace", store.cwd))
+
+
+def test_input_that_is_too_large_has_the_code_of_the_command_line(store: Cli) -> None:
+    most = 64 << 20
+    with (store.cwd / "large").open("wb") as file:
+        file.truncate(most + 1)
+
+    async def work(client: Client) -> None:
+        for given in ({"stdin_file": "large"}, {"stdin": "a" * (most + 1)}):
+            out = await client.call_tool("run", {"command": ["cat"], **given})
+            assert out.is_error
+            assert "stdin_too_large" in str(out.content), str(out.content)[:500]
+
+    talk(work, *jobs("--workspace", store.cwd))
 
 
 @ERAS

@@ -21,7 +21,7 @@ def act(asked: "Parsed") -> "tuple[dict[str, Any], int]":
     home = _HOMES.get(asked.verb)
     if home is not None:
         __import__(home)
-        told = getattr(sys.modules[home], asked.verb)(asked)
+        told = getattr(sys.modules[home], asked.verb.replace("-", "_"))(asked)
     else:
         told = _VERBS[asked.verb](asked, verbs.Jobs(asked.store()))
     status = 0 if told["ok"] else 1
@@ -69,6 +69,7 @@ def _tail(asked: "Parsed", jobs: "Jobs") -> "dict[str, Any]":
 def _wait(asked: "Parsed", jobs: "Jobs") -> "dict[str, Any]":
     from agent_exec.host import Interrupts
 
+    cancel = Interrupts()
     options = asked.options
     ways = [name for name in ("until", "forever", "timeout-ms") if name in options]
     if len(ways) > 1:
@@ -78,12 +79,18 @@ def _wait(asked: "Parsed", jobs: "Jobs") -> "dict[str, Any]":
         seconds = None
     elif "timeout-ms" in options:
         seconds = options["timeout-ms"]
+    if "from-json" in options:
+        from agent_exec.apps.cli.reference import referenced
+
+        jobs, job_id = referenced(asked, cancel)
+    else:
+        job_id = job_of(asked)
     return jobs.wait(
-        job_of(asked),
+        job_id,
         seconds=seconds,
         tail_lines=options.get("tail-lines", defaults.TAIL_LINES),
         max_bytes=options.get("max-bytes", defaults.MAX_BYTES),
-        cancel=Interrupts(),
+        cancel=cancel,
     )
 
 
@@ -166,5 +173,6 @@ _HOMES = {
     "policy": "agent_exec.apps.cli.policy",
     "sandbox": "agent_exec.apps.cli.sandbox",
     "schema": "agent_exec.apps.cli.schema",
+    "install-skills": "agent_exec.apps.cli.skills",
 }
 """The modules of other verbs: each has a function of the verb's name, which returns the answer."""

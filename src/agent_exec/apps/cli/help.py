@@ -13,14 +13,14 @@ _WIDTH = 28
 
 def general() -> str:
     """Return the help of the whole program."""
-    verbs = "".join(f"  {name:<10}{verb.about}\n" for name, verb in VERBS.items())
+    verbs = "".join(f"  {name:<16}{verb.about}\n" for name, verb in VERBS.items())
     return f"""\
 agent-exec runs commands for AI agents, as background jobs that outlive the caller.
 
 usage: agent-exec VERB [OPTION …] [WORD …]
 
 {verbs}
-Every verb except mcp and shell prints one JSON object on one line, also when it fails: "ok" says
+Every verb except mcp, shell and completions prints one JSON object on one line, also when it fails: "ok" says
 whether the request was carried out, "error" why not. A command that fails is not an error: see "state"
 and "exit_code".
 Exit status: 0 done, 1 refused or failed (see "error"), 2 usage error.

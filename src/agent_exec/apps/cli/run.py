@@ -3,6 +3,7 @@
 import os
 import sys
 
+from agent_exec.apps.cli.redirect import has_unread_pipe, redirected
 from agent_exec.apps.parse import UsageError
 from agent_exec.faces import defaults
 from agent_exec.places import config_file, here, settle_config
@@ -38,6 +39,7 @@ def run(
 
     interrupts = interrupts or Interrupts()
     profile = _profile(asked)
+    _warn_of_milliseconds(asked)
     store = asked.store()
     hidden = hidden_from(asked, profile, store)
     environment = environment_of(asked, hidden, interrupts)
@@ -64,6 +66,8 @@ def run(
         cancel=interrupts,
         began=began,
     )
+    if not {"stdin", "stdin-file"} & options.keys() and has_unread_pipe():
+        _warn("the command does not get what is piped in here; add --stdin - to pass it on")
     if "exit-code" in options:
         return told, verbs.exit_code(told)
     return told, 0 if told["ok"] else 1
@@ -96,7 +100,23 @@ def _terms(asked: "Parsed", settings: "Settings | None") -> "dict[str, object]":
         from agent_exec.apps.cli.notify import notification
 
         terms["notify"] = notification(asked)
+    if (log := _merged_log(asked)) is not None:
+        terms["log"] = log
     return terms
+
+
+def _merged_log(asked: "Parsed") -> str | None:
+    """Return the file that gets both streams too: "" for that of the job's folder, None for none."""
+    options = asked.options
+    if "full-log" in options:
+        if "log" in options:
+            raise UsageError("--log and --full-log contradict each other", "run")
+        return ""
+    if "log" not in options:
+        return None
+    from agent_exec.jobs.duties.merged_log import writable
+
+    return writable(options["log"])
 
 
 def _collection(asked: "Parsed", settings: "Settings | None") -> "dict[str, float | int | None] | None":
@@ -127,6 +147,20 @@ def refuse_both(asked: "Parsed", *pairs: tuple[str, str]) -> None:
     for one, other in pairs:
         if one in asked.options and other in asked.options:
             raise UsageError(f"--{one} and --{other} contradict each other", asked.verb)
+
+
+def _warn_of_milliseconds(asked: "Parsed") -> None:
+    """Warn of a small timeout without a unit, which other programs take for seconds."""
+    text = asked.texts.get("timeout", "")
+    if text.isdecimal() and 0 < int(text) < 1000:
+        _warn(f"--timeout {text} is {text} milliseconds; write {text}s for seconds, or {text}ms")
+
+
+def _warn(text: str) -> None:
+    try:
+        os.write(2, f"agent-exec run: {text}\n".encode())
+    except OSError:
+        return  # nothing listens
 
 
 def hidden_from(asked: "Parsed", profile: "Profile | None", store: "Store") -> "tuple[str, ...] | None":
@@ -262,18 +296,28 @@ def _command(asked: "Parsed", settings: "Settings | None" = None) -> list[str]:
 def input_of(
     asked: "Parsed", store: "Store", hidden: "tuple[str, ...] | None", interrupts: "Interrupts"
 ) -> int:
-    """Return a descriptor of the command's input, -1 for none; our own is read only when asked for."""
+    """Return a descriptor of the command's input, -1 for none; a pipe of ours is read only on request."""
     options = asked.options
-    if "stdin" not in options and "stdin-file" not in options:
+    explicit = "stdin" in options or "stdin-file" in options
+    if not (explicit or redirected()):
         return -1
     from agent_exec.jobs import stdin
-    from agent_exec.model.errors import InvalidArgument
+    from agent_exec.model.errors import InputRequired, InvalidArgument
 
+    if not explicit:
+        most = options.get("stdin-max-bytes")
+        if most is not None and os.fstat(0).st_size > most:
+            raise stdin.too_large("standard input", most, "make it smaller, or raise --stdin-max-bytes")
+        return os.dup(0)
     if "stdin-file" in options:
-        return stdin.from_file(options["stdin-file"], hidden=hidden)
+        return stdin.from_file(options["stdin-file"], hidden=hidden, limit=options.get("stdin-max-bytes"))
     limit = options.get("stdin-max-bytes", defaults.STDIN_MAX)
     if options["stdin"] == "-":
         if sys.stdin is None:
             raise InvalidArgument("--stdin -: there is no input to read; it is closed")
+        if os.isatty(0):
+            raise InputRequired(
+                "--stdin - reads a pipe or a file, and standard input is a terminal; pipe it in"
+            )
         return stdin.from_descriptor(store, 0, limit, interrupts)
     return stdin.from_bytes(store, os.fsencode(options["stdin"]), limit)

@@ -198,9 +198,14 @@ def _patience(asked: "Parsed") -> "tuple[float, float | None]":
 
     most, usual = (_seconds(f"AGENT_EXEC_MCP_{name}_UNTIL_SECONDS") for name in ("MAX", "DEFAULT"))
     longest = asked.options.get("max-wait", MAX_WAIT if most is None else most)
-    if longest < 1:
-        said = "--max-wait" if "max-wait" in asked.options else "AGENT_EXEC_MCP_MAX_UNTIL_SECONDS"
-        raise UsageError(f"{said} takes a second at least", "mcp")
+    said = "--max-wait" if "max-wait" in asked.options else "AGENT_EXEC_MCP_MAX_UNTIL_SECONDS"
+    if 0 < longest < 1:
+        raise UsageError(f"{said} takes 0, or a second at least", "mcp")
+    if longest == 0 and (timed := {"oneshot", "executor"}.intersection(toolsets(asked))):
+        raise UsageError(
+            f"{said} takes a second at least with the toolset {min(timed)}: its commands live no longer",
+            "mcp",
+        )
     return float(longest), usual
 
 

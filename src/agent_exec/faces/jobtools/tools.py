@@ -6,6 +6,7 @@ from agent_exec.faces import answers, defaults
 from agent_exec.faces.jobtools.answer import text_of
 from agent_exec.faces.jobtools.definitions import NEW, TOOLS, UNTIL, definitions
 from agent_exec.jobs.record import OVER
+from agent_exec.jobs.stdin import too_large
 from agent_exec.jobs.store import short
 from agent_exec.logs.stream import STREAMS
 from agent_exec.model.errors import AgentExecError, JobNotFound
@@ -160,7 +161,10 @@ class JobTools:
         self._watch(job_id, call)
 
     def _start(self, key: str, asked: "dict[str, Any]", call: "Cancel") -> "dict[str, Any]":
-        stdin, file = asked.get("stdin"), asked.get("stdin_file")
+        file = asked.get("stdin_file")
+        stdin = None if "stdin" not in asked else asked["stdin"].encode("utf-8", "surrogateescape")
+        if stdin is not None and len(stdin) > defaults.STDIN_MAX:
+            raise too_large("stdin", defaults.STDIN_MAX, "pass it as a file, with stdin_file")
         cwd = self.workspaces.resolve(asked.get("cwd") or ".", "cwd")
         real, fd = (None, -1) if file is None else self._input(file)
 
@@ -174,7 +178,7 @@ class JobTools:
                 asked["command"],
                 cwd=cwd,
                 env=asked.get("env"),
-                stdin=None if stdin is None else stdin.encode("utf-8", "surrogateescape"),
+                stdin=stdin,
                 stdin_file=real,
                 stdin_fd=fd,
                 timeout=asked.get("timeout") or None,
@@ -301,7 +305,7 @@ class JobTools:
 
         hidden = hidden_by(self._sandbox, [self.jobs.root]) if self._sandbox is not None else ()
         real = self.workspaces.resolve(file, "stdin_file")
-        return real, from_file(file, real=real, hidden=hidden, name="stdin_file")
+        return real, from_file(file, real=real, hidden=hidden, name="stdin_file", limit=defaults.STDIN_MAX)
 
 
 def _remember(known: "dict[str, Any]", job_id: str, value: object) -> None:

@@ -16,6 +16,7 @@ _HOMES: dict[str, str] = {
     "pipeline": "agent_exec.jobs.duties.pipeline",
     "gc": "agent_exec.jobs.duties.gc",
     "notify": "agent_exec.jobs.duties.notify",
+    "log": "agent_exec.jobs.duties.merged_log",
 }
 """The module of each duty, by the name of its term; each has a class `Term`, a Duty."""
 

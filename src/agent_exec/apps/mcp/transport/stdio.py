@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from agent_exec.apps.mcp.transport.stdio_fds import Wire
     from agent_exec.tools.tool import Toolset
 
-LONGEST = 64 << 20
+LONGEST = 65 << 20
 """The most bytes that a message may have, and that may wait until the client reads them."""
 
 _LATER = 0.05
