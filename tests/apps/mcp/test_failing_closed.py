@@ -83,12 +83,14 @@ def errors(server: Bare) -> str:
 
 @TOOLSETS
 def test_a_machine_that_cannot_confine_refuses_every_command(
-    work: Path, toolset: str, tool: str, asked: dict[str, Any]
+    work: Path, tmp_path: Path, toolset: str, tool: str, asked: dict[str, Any]
 ) -> None:
     if not shutil.which("unshare") or subprocess.run([*WITHOUT_NAMESPACES, "true"], check=False).returncode:
         pytest.skip("a machine without namespaces cannot be played here")
     words = jobs("--toolset", toolset, "--workspace", work)
-    with bare(*words, before=WITHOUT_NAMESPACES) as server:
+    # It seems to be root there, to which the folder of the machine's root in /tmp does not belong.
+    before = ("env", f"TMPDIR={tmp_path}", *WITHOUT_NAMESPACES)
+    with bare(*words, before=before) as server:
         hello = server.greet()["result"]
         assert "logging" in hello["capabilities"]
         assert "none works on this machine: " in hello["instructions"]

@@ -93,8 +93,10 @@ class Homes:
             if self._covered(root):
                 self._entries[root] = "root", ""
                 self._look.lead(root)
-                for place in (*_around(root, self.covers, self.homes), *self._pointed(root)):
+                for place in _around(root, self.covers, self.homes):
                     self._show(place)
+            for place in self._pointed(root):
+                self._show(place)
         for home in self.homes:
             for name in SHOWN:
                 self._show(os.path.join(home, name))
