@@ -32,13 +32,14 @@ class Notices:
 
     `first` returns a warning about the start, once there is one. `changes` is what was seen of
     changes to protected paths, for a person who is asked to approve something later.
+    `hears_info` is whether the client wants to hear what is no warning, too.
     """
 
     def __init__(self, first: "Callable[[], str]" = str) -> None:
         self._first = first
         self._waiting: list[str] = []
         self._told: dict[str, None] = {}
-        self._hears = True
+        self._hears = self.hears_info = True
         self.changes: dict[str, None] = {}
 
     def notice(self, text: str, *, again: bool = True) -> None:
@@ -57,7 +58,7 @@ class Notices:
         """Tell what the answer of a tool says about the sandbox that a person should know."""
         if (answer.is_error or _never_ran(answer.structured)) and shared_sandbox().broken:
             self.notice(f"a command was refused ({tool}): {UNAVAILABLE}", again=False)
-        for part in _parts(answer.structured or {}):
+        for part in parts_of(answer.structured or {}):
             where = f"{tool}, job {part['job_id']}" if "job_id" in part else tool
             box = part.get("sandbox")
             changed = box.get("protected_changes") if isinstance(box, dict) else None
@@ -79,7 +80,7 @@ class Notices:
         level = request.params.get("level")
         if level not in LEVELS:
             raise RpcError(INVALID_PARAMS, f"level must be one of {', '.join(LEVELS)}")
-        self._hears = _hears(level)
+        self._hears, self.hears_info = _hears(level), _hears(level, "info")
         return {}
 
     def deliver(self, request: "Request") -> None:
@@ -95,9 +96,9 @@ class Notices:
                 request.notify("notifications/message", told)
 
 
-def _hears(level: object) -> bool:
-    """True if a client that hears from this level on hears warnings."""
-    return level in LEVELS[: LEVELS.index("warning") + 1]
+def _hears(level: object, said: str = "warning") -> bool:
+    """True if a client that hears from this level on hears what is said on another."""
+    return level in LEVELS[: LEVELS.index(said) + 1]
 
 
 def on_stderr(text: str) -> None:
@@ -116,7 +117,7 @@ def on_line(text: str) -> str:
     return visible(cut)
 
 
-def _parts(answer: "dict[str, Any]") -> "Iterator[dict[str, Any]]":
+def parts_of(answer: "dict[str, Any]") -> "Iterator[dict[str, Any]]":
     """Yield an answer, and the object in it that holds the data, where a contract has one."""
     yield answer
     for name in ("data", "result"):

@@ -7,6 +7,7 @@ from agent_exec.apps.mcp import elicitation as approving
 from agent_exec.apps.mcp.call import Call, current
 from agent_exec.apps.mcp.clock import Clock
 from agent_exec.apps.mcp.connection import INFO, MODERN
+from agent_exec.apps.mcp.job_events import JobEvents
 from agent_exec.apps.mcp.notices import Notices
 from agent_exec.apps.mcp.resources import Resources
 from agent_exec.apps.mcp.rpc import clean, field
@@ -59,6 +60,7 @@ class Server:
         self._notices = Notices(lambda: getattr(toolset, "warning", ""))
         resources = Resources(toolset)
         watching = Watching(resources.state, self._clock)
+        self._jobs = JobEvents(toolset, self._clock, watching, self._notices)
         self.methods: dict[str, tuple[tuple[bool, ...], Method]] = {
             "initialize": (_EARLY, self._initialize),
             "ping": (_EARLY, lambda _: {}),
@@ -167,6 +169,7 @@ class Server:
         finally:
             self._clock.stop(ticking)
         self._notices.look(name, answer)
+        self._jobs.look(request, answer)
         self._notices.deliver(request)
         return _shown(answer, structured=self._names[name])
 

@@ -93,6 +93,19 @@ class Watching:
                 self._clock.stop(self._tick)
                 self._tick = None
 
+    def tell(self, beginning: str) -> None:
+        """Tell the subscribers of outputs whose URI begins so that something has happened there."""
+        with self._lock:
+            uris = [one for one in self._heard if one.startswith(beginning)]
+        for one in uris:
+            found = self._state(one)
+            with self._lock:
+                told = tuple(self._heard.get(one, {}).items())
+                if told:
+                    self._seen[one] = found
+            for who, meta in told:
+                who.notify(_UPDATED, {**meta, "uri": one})
+
     def _look(self) -> None:
         for one, known in tuple(self._seen.items()):
             if known is not None and known.final:
