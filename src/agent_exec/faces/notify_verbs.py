@@ -3,7 +3,7 @@
 import os
 
 from agent_exec.faces.answers import answer
-from agent_exec.jobs.events import outbox
+from agent_exec.jobs.events import NOTIFY, outbox
 from agent_exec.jobs.events.notification import FACT, checked, commands_of, merged, shown
 
 TYPE_CHECKING = False
@@ -74,7 +74,8 @@ def show(store: "Store", job_id: str) -> "Answer":
         {name: value for name, value in one.items() if name != "sink"}
         for one in list(found.values())[-_SHOWN:]
     ]
-    return _answer("notify.show", job) | {"delivery_results": results}
+    pending = os.path.lexists(os.path.join(store.root, NOTIFY, job.id))
+    return _answer("notify.show", job) | {"delivery_results": results, "pending": pending}
 
 
 def _answer(kind: str, job: "Record") -> "Answer":

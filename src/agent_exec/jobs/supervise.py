@@ -12,7 +12,7 @@ from marshal import loads
 from time import monotonic, time
 
 from agent_exec.host import Control, FileLock, LocalSpawner, boot_id, signal_number, tell
-from agent_exec.jobs.events import EventWriter, creation_fields, ending_fields
+from agent_exec.jobs.events import EventWriter, creation_fields, ending_fields, have_told
 from agent_exec.jobs.facts import ending, failure, first_facts, never_started
 from agent_exec.jobs.record import CONTROL, LOCK, RecordWriter, stamp
 from agent_exec.jobs.start import AMEND, ENDED, HELD, JOB, MARK, REFUSED, SIGNAL, STARTED
@@ -243,10 +243,7 @@ class Supervisor:
                 self._note_start()  # before us, and it was gone before it could be identified
             facts = failure(error, began=bool(self._began), boxed=self._spawner.boxed)
         self._publish(facts)
-        if os.path.exists(os.path.join(self.store.root, ".notify")):
-            from agent_exec.jobs.events.outbox import sweep
-
-            sweep(self.store, self.id)
+        have_told(self.store, self.id)
         if not self._spawner.gone:
             self._stay()
         self._spawner.close()
@@ -423,10 +420,9 @@ class Supervisor:
             self._record.amend(facts)
         except OSError:
             return  # the file stays: the asker hears that nothing was written
-        if self._duties or "notification" in facts:
-            from agent_exec.jobs.duties import hear_amended
+        from agent_exec.jobs.duties import hear_amended
 
-            self._duties = hear_amended(self, self._duties, facts)
+        self._duties = hear_amended(self, self._duties, facts)
         os.unlink(path)
 
     def _deleted(self) -> None:

@@ -20,9 +20,9 @@ agent-exec runs commands for AI agents, as background jobs that outlive the call
 usage: agent-exec VERB [OPTION …] [WORD …]
 
 {verbs}
-Every verb except mcp, shell and completions prints one JSON object on one line, also when it fails: "ok" says
-whether the request was carried out, "error" why not. A command that fails is not an error: see "state"
-and "exit_code".
+Every verb except mcp, shell, completions and events --follow prints one JSON object on one line, also
+when it fails: "ok" says whether the request was carried out, "error" why not. A command that fails is
+not an error: see "state" and "exit_code".
 Exit status: 0 done, 1 refused or failed (see "error"), 2 usage error.
 
 A JOB is its id, or the beginning or the end of it.

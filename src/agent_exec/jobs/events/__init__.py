@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from agent_exec.jobs.store import Store
+
 FOLDER = ".events"
+NOTIFY = ".notify"
+"""The index of jobs of which something is to be told."""
 SEGMENT = 1 << 20
 """A line that begins at this offset of a segment, or later, does not count."""
 KEPT = 8
@@ -121,6 +125,14 @@ def ending_fields(facts: "dict[str, Any]") -> "dict[str, Any]":
     """Return what an event says of how a job ended."""
     names = ("state", "exit_code", "signal", "reason", "duration_ms")
     return {name: facts[name] for name in names if facts.get(name) is not None}
+
+
+def have_told(store: "Store", job_id: str) -> None:
+    """Have what is left to be told of jobs delivered: of this one, which is over, and of lost ones."""
+    if os.path.exists(os.path.join(store.root, NOTIFY)):
+        from agent_exec.jobs.events.outbox import sweep
+
+        sweep(store, job_id)
 
 
 class EventWriter:

@@ -10,6 +10,7 @@ import os
 from time import time
 
 from agent_exec.host import FileLock, is_locked
+from agent_exec.jobs.events import NOTIFY
 from agent_exec.jobs.record import LOCK, stamp
 from agent_exec.jobs.store import is_id
 from agent_exec.logs.stream import FLAGS, open_to_read
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from agent_exec.jobs.store import Store
 
-INDEX = ".notify"
 COURIER = "courier"
 """The lock that a courier holds."""
 OUTBOX = "outbox.jsonl"
@@ -38,7 +38,7 @@ _PATIENCE = 5.0
 
 def enter(store: "Store", job_id: str) -> None:
     """Name a job in the index; raise OSError if that is not possible."""
-    folder = os.path.join(store.root, INDEX)
+    folder = os.path.join(store.root, NOTIFY)
     make_folder(folder)
     os.close(os.open(os.path.join(folder, job_id), os.O_WRONLY | os.O_CREAT | FLAGS, 0o600))
 
@@ -46,8 +46,8 @@ def enter(store: "Store", job_id: str) -> None:
 def leave(store: "Store", job_id: str) -> None:
     """Take a job out of the index: everything was told."""
     try:
-        os.unlink(os.path.join(store.root, INDEX, job_id))
-        os.rmdir(os.path.join(store.root, INDEX))
+        os.unlink(os.path.join(store.root, NOTIFY, job_id))
+        os.rmdir(os.path.join(store.root, NOTIFY))
     except OSError:
         return  # others are in it
 
@@ -55,7 +55,7 @@ def leave(store: "Store", job_id: str) -> None:
 def put_off(store: "Store", job_id: str, seconds: float) -> None:
     """Have no process look at a job's outbox for so long."""
     try:
-        os.utime(os.path.join(store.root, INDEX, job_id), (time() + seconds,) * 2)
+        os.utime(os.path.join(store.root, NOTIFY, job_id), (time() + seconds,) * 2)
     except OSError:
         return
 
@@ -124,7 +124,7 @@ def sweep(store: "Store", own: str = "") -> None:
 
     `own` is the job whose supervisor calls this: it is over.
     """
-    index = os.path.join(store.root, INDEX)
+    index = os.path.join(store.root, NOTIFY)
     try:
         names = list(filter(is_id, os.listdir(index)))
     except OSError:
