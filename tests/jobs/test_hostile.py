@@ -34,15 +34,16 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("what", DAMAGED)
-def test_a_damaged_record_is_skipped_and_stops_nothing(cli: Cli, what: str) -> None:
+def test_a_damaged_record_is_a_failed_job_and_stops_nothing(cli: Cli, what: str) -> None:
     good = cli("run", "--", "true")["job_id"]
     bad = cli("run", "--", "true")["job_id"]
     (cli.folder(bad) / "record.jsonl").write_bytes(DAMAGED[what])
     listed = cli("list", "--all", "--tag", "any.*")
     assert (listed["ok"], listed["jobs"]) == (True, [])
     listed = cli("list", "--all")
-    assert ([job["job_id"] for job in listed["jobs"]], listed["skipped"]) == ([good], 1)
-    assert cli("status", bad)["error"]["code"] == "job_not_found"
+    assert ([job["job_id"] for job in listed["jobs"]], listed["skipped"]) == ([bad, good], 0)
+    status = cli("status", bad)
+    assert (status["state"], status["reason"]) == ("failed", "record_damaged")
     assert cli("gc")["ok"] is True
     assert cli("ps", "--all")["ok"] is True
 
@@ -184,14 +185,14 @@ def test_a_store_that_others_can_change_is_refused(cli: Cli, how: str) -> None:
         os.chown(cli.root, 0, 0)
 
 
-@pytest.mark.parametrize("name", [".live", ".cwd", ".gc.lock"])
+@pytest.mark.parametrize("name", [".live", ".cwd", ".gc.held"])
 def test_a_link_in_the_store_is_not_followed(cli: Cli, tmp_path: Path, name: str) -> None:
     elsewhere = tmp_path / "elsewhere"
     cli.root.mkdir(mode=0o700)
-    if name != ".gc.lock":
+    if name != ".gc.held":
         elsewhere.mkdir()
     (cli.root / name).symlink_to(elsewhere)
-    told = cli("gc") if name == ".gc.lock" else cli("run", "--", "true")
+    told = cli("gc") if name == ".gc.held" else cli("run", "--", "true")
     assert (told["ok"], told["error"]["code"]) == (False, "store_failed")
     assert not elsewhere.exists() or not list(elsewhere.iterdir())
 

@@ -74,7 +74,7 @@ def main() -> int:
 
 def built(crate: Path, suite: str) -> Path | None:
     """Return the newest program of a suite of tests."""
-    found = [path for path in (crate / "target/release/deps").glob(f"{suite}-*") if not path.suffix]
+    found = [path for path in crate.glob(f"target/*/deps/{suite}-*") if not path.suffix]
     return max(found, key=lambda path: path.stat().st_mtime, default=None)
 
 
@@ -85,7 +85,7 @@ def results(crate: Path, program: Path, only: str, jobs: str, *, theirs: bool) -
     with tempfile.TemporaryDirectory() as folder:
         tests = Path(shutil.copy(program, Path(folder, program.name)))
         shutil.copy(
-            crate / "target/release/agent-exec" if theirs else HERE / "agent-exec", Path(folder, "agent-exec")
+            program.parents[1] / "agent-exec" if theirs else HERE / "agent-exec", Path(folder, "agent-exec")
         )
         env = {
             **os.environ,

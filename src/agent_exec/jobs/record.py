@@ -209,15 +209,28 @@ def _facts(folder: str) -> "dict[str, Any] | None":
     finally:
         os.close(fd)
     facts: dict[str, Any] = {}
-    for line in data.split(b"\n")[:-1]:
-        try:
-            said = load(line.decode())
-        except (ValueError, RecursionError):
-            break
+    for said in _lines(data[: data.rfind(b"\n") + 1]):
         if not isinstance(said, dict):
             break
         facts.update(said)
     return facts if _makes_sense(facts) else None
+
+
+def _lines(data: bytes) -> "list[Any]":
+    """Return the values of all lines up to the first that is damaged."""
+    try:
+        found: list[Any] = load("[" + data[:-1].decode().replace("\n", ",") + "]")  # all at once
+        if len(found) == data.count(b"\n"):
+            return found
+    except (ValueError, RecursionError):
+        pass
+    found = []
+    for line in data.split(b"\n")[:-1]:
+        try:
+            found.append(load(line.decode()))
+        except (ValueError, RecursionError):
+            break
+    return found
 
 
 def _all_of(fd: int) -> bytes:
@@ -238,9 +251,11 @@ def _makes_sense(facts: "dict[str, Any]") -> bool:
         and isinstance(facts.get("kill_after_ms"), int)
         and isinstance(facts.get("cwd"), str)
         and (
-            "pid" not in facts or tuple(type(facts.get(name)) for name in ("pid", "start", "boot")) == _KINDS
+            "pid" not in facts
+            or (type(facts["pid"]), type(facts.get("start")), type(facts.get("boot"))) == _KINDS
         )
-        and all(isinstance(facts.get(f"{stream}_total_bytes", 0), int) for stream in ("stdout", "stderr"))
+        and isinstance(facts.get("stdout_total_bytes", 0), int)
+        and isinstance(facts.get("stderr_total_bytes", 0), int)
     )
 
 

@@ -10,10 +10,11 @@ if TYPE_CHECKING:
     def _quote(text: str) -> str: ...
     def _quote_ascii(text: str) -> str: ...
     def _scan(text: str, start: int) -> tuple[Any, int]: ...
+    def _encode(value: object, indent: int) -> tuple[str, ...]: ...
 else:
     from _json import encode_basestring as _quote
     from _json import encode_basestring_ascii as _quote_ascii
-    from _json import make_scanner
+    from _json import make_encoder, make_scanner
 
     class _Settings:
         strict = False
@@ -23,7 +24,11 @@ else:
         parse_int = int
         parse_constant = float
 
+    def _unknown(value: object) -> str:
+        raise TypeError(f"JSON has no {type(value).__name__}")
+
     _scan = make_scanner(_Settings)
+    _encode = make_encoder(None, _unknown, _quote, None, ":", ",", False, False, True)
 
 _CODES = (
     *range(0x7F, 0xA0),  # DEL and the C1 controls, which terminals obey; two of them end lines
@@ -39,7 +44,14 @@ def dump(value: object) -> str:
     Text is as it is, but for control characters, those that change the
     direction of text, and half characters, which are escaped.
     """
-    return escaped(_dump(value))
+    text = "".join(_encode(value, 0))
+    if text.isascii() and "\x7f" not in text:
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = _dump(value)
+    return escaped(text)
 
 
 def escaped(line: str) -> str:
@@ -52,6 +64,7 @@ def escaped(line: str) -> str:
 
 
 def _dump(value: object) -> str:
+    """Return JSON with each text that has half characters escaped, part by part."""
     if isinstance(value, str):
         try:
             value.encode()
