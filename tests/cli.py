@@ -67,6 +67,7 @@ class Cli:
         rules = ("AGENT_EXEC_RULES", "AGENT_EXEC_APPROVAL_POLICY")
         self.env = {name: value for name, value in os.environ.items() if name not in rules}
         self.env |= {"AGENT_EXEC_ROOT": str(root), "XDG_CONFIG_HOME": str(root.with_name("config"))}
+        self.env["XDG_DATA_HOME"] = str(root.with_name("data"))
 
     def argv(self, *words: object) -> list[str]:
         """Return the whole command line."""

@@ -29,6 +29,24 @@ _EXIT = (
     "",
     "exit with the job's code; 124: it still runs, 125: unknown, 127: it never ran",
 )
+_FOR = "listen[:PORT]|http=URL[,STATUS]|match=REGEX|file=PATH|exec=COMMAND|idle=TIME|exit|ready|healthy"
+_ALL = ("all", "flag", "", "with --for: answer when all conditions hold, not the first")
+_READINESS: "tuple[Option, ...]" = (
+    ("for", "many", _FOR, "answer as soon as it is ready (or after 30s), and record that"),
+    ("ready-when", "many", "CONDITION", "record when it is ready, by the same conditions, and do not wait"),
+    _ALL,
+    (
+        "port",
+        "many",
+        "auto[:NAME]|N[:NAME]",
+        "set PORT, or NAME: a free port, always the same for this folder",
+    ),
+    ("health", "text", "COMMAND", "check its health by this shell line, again and again: 0 is healthy"),
+    ("health-every", "s", "TIME", "with --health: the time between two checks (10s)"),
+    ("health-timeout", "s", "TIME", "with --health: a check that takes longer has failed (5s)"),
+    ("health-failures", "count", "N", "with --health: so many failures in a row are unhealthy (3)"),
+    ("stop-after", "text", "idle=TIME", "stop the job when it has printed nothing for so long"),
+)
 _UNPROTECT = (
     "unprotect",
     "many",
@@ -161,6 +179,7 @@ VERBS: dict[str, Verb] = {
             ),
             ("log", "text", "FILE", "add both streams to FILE too, each line with its time and its stream"),
             ("full-log", "flag", "", "the same, to full.log in the job's folder"),
+            *_READINESS,
             ("progress-every", "ms", "TIME", "update updated_at at least this often"),
             *_NOTIFY,
             _RULES,
@@ -178,6 +197,7 @@ VERBS: dict[str, Verb] = {
         (
             "agent-exec run -- echo hello",
             "agent-exec run --timeout 5m --tag build -- make -j8",
+            "agent-exec run --port auto --for listen -- npm run dev",
             "agent-exec run --sandbox workspace-write -- make test",
             "agent-exec run --no-wait --shell 'npm install && npm test'",
         ),
@@ -220,9 +240,12 @@ VERBS: dict[str, Verb] = {
         ("agent-exec tail W5QC --tail-lines 200", "agent-exec tail W5QC --view errors"),
     ),
     "wait": Verb(
-        "wait for the end of a job, and show the end of its output",
+        "wait for the end of a job, or until it is ready, and show the end of its output",
         "JOB | --from-json FILE",
         (
+            ("for", "many", _FOR, "answer as soon as this holds"),
+            _ALL,
+            _RULES,
             ("from-json", "text", "FILE|-", "the job of a saved answer, by its job_id in its root"),
             ("until", "s", "TIME", "answer after this time at the latest (30s)"),
             ("forever", "flag", "", "answer only when the job has ended"),
@@ -235,6 +258,7 @@ VERBS: dict[str, Verb] = {
         ),
         (
             "agent-exec wait W5QC --until 10m",
+            "agent-exec wait W5QC --for listen:3000 --for match='ERROR'",
             "agent-exec wait --from-json job.json",
         ),
     ),

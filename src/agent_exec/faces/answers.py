@@ -127,6 +127,18 @@ def confinement(job: "Record") -> "Answer":
     return {"sandbox": found} if isinstance(found, dict) else {}
 
 
+_READINESS = ("ready_when", "ports", "health", "stop_after_idle_ms")
+
+
+def readiness(job: "Record") -> "Answer":
+    """Tell of the readiness, the ports and the health of a job that was started with such terms."""
+    if job.facts.keys().isdisjoint(_READINESS):
+        return {}
+    from agent_exec.faces.readiness import told
+
+    return told(job)
+
+
 def _complete(job: "Record") -> bool:
     """True if all output is there: the record says so, and the files are as long as it says."""
     return bool(job.facts.get("output_complete")) and all(

@@ -87,10 +87,19 @@ class Jobs:
         max_bytes: int = defaults.MAX_BYTES,
         sandbox: "Profile | None" = None,
         notify: "Mapping[str, Any] | None" = None,
+        conditions: "Sequence[str]" = (),
+        every: bool = False,
+        ports: "Sequence[str]" = (),
+        health: str | None = None,
+        stop_after_idle: float | None = None,
         cancel: "Cancel | None" = None,
         on_begin: "Callable[[str], object] | None" = None,
     ) -> "Answer":
         """Start a job and watch it until its end, or for `observe` seconds; `env` is added to ours.
+
+        The first of the `conditions` that holds makes it ready, or with `every`
+        all of them: that is recorded, and ends the watching. `ports` are given
+        to it as variables; `health` is a shell line that checks it.
 
         With a profile it is confined. A box that cannot be made is the job's
         failure: nothing has run. What it may not read is no `stdin_file`
@@ -112,6 +121,18 @@ class Jobs:
             from agent_exec.faces.notify_verbs import wanted
 
             order.terms["notify"] = wanted(notify, self.gate, place_of(order.cwd))
+        if conditions or ports or health is not None or stop_after_idle is not None:
+            from agent_exec.faces.readiness import add_terms
+
+            add_terms(
+                order,
+                self.gate,
+                conditions=conditions,
+                every=every,
+                ports=ports,
+                health=health,
+                stop_after_idle=stop_after_idle,
+            )
         given = stdin is not None or stdin_file is not None or stdin_fd >= 0
         job = start(
             self.store,
@@ -128,6 +149,7 @@ class Jobs:
             max_bytes=max_bytes,
             cancel=cancel,
             on_begin=on_begin,
+            until_ready=bool(conditions),
         )
 
     def watch(
@@ -142,10 +164,12 @@ class Jobs:
         began: float | None = None,
         on_begin: "Callable[[str], object] | None" = None,
         kind: str = "run",
+        until_ready: bool = False,
     ) -> "Answer":
         """Watch a job that was ordered just now: until its end, or for so many seconds; None is for ever.
 
-        `on_begin` is called with its id as soon as there is one.
+        `on_begin` is called with its id as soon as there is one. With
+        `until_ready`, the watching ends once the job is ready.
         """
         begin = monotonic() if began is None else began
         job.begin()
@@ -154,7 +178,7 @@ class Jobs:
         waited = monotonic()
         try:
             if observe != 0:
-                job.wait(observe, cancel)
+                job.wait(observe, cancel, until_ready=until_ready)
             found = self.store.find(job.id)
             if job.hung_up and observe != 0 and not found.ended:
                 from agent_exec.jobs.wait import wait_for_end
@@ -175,6 +199,11 @@ class Jobs:
         if env_vars:
             fields["env_vars"] = list(env_vars)
         fields |= answers.confinement(found)
+        fields |= answers.readiness(found)
+        if until_ready and not fields["ready"]:
+            from agent_exec.faces.readiness import unmet
+
+            fields |= unmet(self.store, found)
         fields |= answers.paths(found)
         if observe != 0:
             from agent_exec.jobs.output import tail
@@ -207,6 +236,7 @@ class Jobs:
         fields |= answers.liveness(job)
         fields |= answers.confinement(job)
         fields |= answers.attempts(job)
+        fields |= answers.readiness(job)
         for stream in STREAMS:
             log = Log(job.home, stream)
             fields |= answers.amounts(job, stream, log.total, log.kept)
@@ -277,14 +307,33 @@ class Jobs:
         seconds: float | None = defaults.WAIT,
         tail_lines: int = defaults.TAIL_LINES,
         max_bytes: int = defaults.MAX_BYTES,
+        conditions: "Sequence[str]" = (),
+        every: bool = False,
+        forks: bool = False,
         cancel: "Cancel | None" = None,
     ) -> "Answer":
-        """Wait for the end of a job, for so many seconds or for ever, and return the end of its output."""
+        """Wait for the end of a job, for so many seconds or for ever, and return the end of its output.
+
+        The first of the `conditions` that holds ends the wait too, or with
+        `every` all of them. `forks` is for a process without threads.
+        """
         from agent_exec.jobs.output import tail
         from agent_exec.jobs.wait import wait_for_end
 
         begin = monotonic()
-        job = wait_for_end(self.store, self.store.find(job_id), seconds, cancel)
+        job = self.store.find(job_id)
+        ready: Answer = {}
+        if conditions:
+            from agent_exec.faces.readiness import watching_of
+
+            watching = watching_of(self.store, job, conditions, self.gate, every=every, forks=forks)
+            try:
+                job = wait_for_end(self.store, job, seconds, cancel, watching)
+                ready = watching.fields()
+            finally:
+                watching.close()
+        else:
+            job = wait_for_end(self.store, job, seconds, cancel)
         waited = monotonic() - begin
         excerpts = tail(job, lines=tail_lines, size=max_bytes)
         fields = answers.head(job)
@@ -292,6 +341,7 @@ class Jobs:
         fields |= answers.texts(job, excerpts)
         fields["updated_at"] = answers.updated(job)
         fields |= answers.confinement(job)
+        fields |= ready or answers.readiness(job)
         fields |= answers.paths(job)
         fields |= _interrupted(cancel)
         fields["waited_ms"] = int(waited * 1000)
@@ -390,9 +440,18 @@ def schema() -> "Answer":
 def exit_code(told: "Answer") -> int:
     """Return the exit code that a job's answer stands for, where the caller asks for it.
 
-    The job's own; 128 + n for signal n; 124 if it has not ended, 125 if
-    nobody knows how it ended, 127 if it never ran.
+    The job's own; 128 + n for signal n; 124 if it has not ended, 125 if it is
+    unknown how it ended, 127 if it never ran. Where readiness was waited for,
+    0 says that it is ready, and 1 that it ended with 0 before it was.
     """
+    if told.get("ready"):
+        return 0
+    if "unmet" in told:
+        return _ending_code(told) or 1
+    return _ending_code(told)
+
+
+def _ending_code(told: "Answer") -> int:
     if told.get("state") not in ("exited", "killed", "failed"):
         return 124
     if told.get("exit_code") is not None:

@@ -8,6 +8,15 @@ if TYPE_CHECKING:
         from agent_exec.host.windows.changes import Changes
         from agent_exec.host.windows.control import Control, Report, Watch, ask, tell
         from agent_exec.host.windows.detached import detach
+        from agent_exec.host.windows.listening import (
+            Exchange,
+            Listener,
+            Listening,
+            ancestors,
+            holders,
+            is_listened_on,
+            signers,
+        )
         from agent_exec.host.windows.lock import FileLock, holder, is_locked
         from agent_exec.host.windows.orphans import end_orphans
         from agent_exec.host.windows.poller import Interrupts, Poller, on_terminate, wait_to_read
@@ -22,7 +31,6 @@ if TYPE_CHECKING:
             identify,
             inherited_environment,
             is_alive,
-            is_listened_on,
             keep_loopback,
             own_environment,
             own_processes,
@@ -33,7 +41,9 @@ if TYPE_CHECKING:
         from agent_exec.host.posix.changes import Changes
         from agent_exec.host.posix.descriptors import Interrupts, Poller, wait_to_read
         from agent_exec.host.posix.detached import Control, Report, Watch, ask, detach, hide_arguments, tell
-        from agent_exec.host.posix.lock import FileLock, holder, is_locked
+        from agent_exec.host.posix.dialing import Exchange
+        from agent_exec.host.posix.listening import Listener, Listening, ancestors, holders, is_listened_on
+        from agent_exec.host.posix.lock import FileLock, holder, is_locked, signers
         from agent_exec.host.posix.orphans import end_orphans
         from agent_exec.host.posix.process.handoff_in import Adopted
         from agent_exec.host.posix.process.local import LocalSpawner
@@ -47,7 +57,6 @@ if TYPE_CHECKING:
             identify,
             inherited_environment,
             is_alive,
-            is_listened_on,
             own_environment,
             own_processes,
             send_signal,
@@ -62,14 +71,18 @@ __all__ = [
     "Adopted",
     "Changes",
     "Control",
+    "Exchange",
     "FileLock",
     "Interrupts",
+    "Listener",
+    "Listening",
     "LocalSpawner",
     "Poller",
     "Process",
     "Report",
     "Spawner",
     "Watch",
+    "ancestors",
     "ask",
     "boot_id",
     "close_loopback",
@@ -77,6 +90,7 @@ __all__ = [
     "end_orphans",
     "hide_arguments",
     "holder",
+    "holders",
     "identify",
     "inherited_environment",
     "is_alive",
@@ -92,6 +106,7 @@ __all__ = [
     "shell",
     "signal_name",
     "signal_number",
+    "signers",
     "tell",
     "wait_to_read",
 ]

@@ -50,6 +50,8 @@ JOB = "job"
 HELD = "held"
 """the job is made, and its command waits for something"""
 STARTED = "started"
+READY = "ready"
+"""the conditions of its readiness hold"""
 ENDED = "ended"
 REFUSED = "refused"
 """with an error as JSON: there is no job"""
@@ -289,7 +291,7 @@ def send_order(fd: int, order: "tuple[object, ...]") -> None:
 class Started:
     """A job that has been ordered, and our ear at its supervisor."""
 
-    __slots__ = ("_heard", "_report", "_root", "ended", "held", "hung_up", "id", "started")
+    __slots__ = ("_heard", "_report", "_root", "ended", "held", "hung_up", "id", "ready", "started")
 
     def __init__(self, root: str, report: "Report") -> None:
         self._root = root
@@ -300,6 +302,8 @@ class Started:
         """Whether the command waits for something before it may start."""
         self.started = False
         """Whether the command has been said to run."""
+        self.ready = False
+        """Whether the job has been said to be ready."""
         self.ended = False
         self.hung_up = False
         """Whether the supervisor is gone without having reported an end."""
@@ -322,10 +326,14 @@ class Started:
         while not (known() or self.ended or self.hung_up) and (left := deadline - monotonic()) > 0:
             self._hear(left)
 
-    def wait(self, seconds: float | None, cancel: "Cancel | None" = None) -> None:
-        """Wait until the job has ended with its output complete, for at most so long."""
+    def wait(
+        self, seconds: float | None, cancel: "Cancel | None" = None, *, until_ready: bool = False
+    ) -> None:
+        """Wait until the job has ended with its output complete, or is ready, for at most so long."""
         deadline = None if seconds is None else monotonic() + seconds
-        while not (self.ended or self.hung_up) and not (cancel is not None and cancel.is_set()):
+        while not (self.ended or self.hung_up or (until_ready and self.ready)) and not (
+            cancel is not None and cancel.is_set()
+        ):
             left = None if deadline is None else deadline - monotonic()
             if left is not None and left <= 0:
                 return
@@ -361,6 +369,8 @@ class Started:
                 self.held = True
             elif word == STARTED:
                 self.started = True
+            elif word == READY:
+                self.ready = True
             elif word == ENDED:
                 self.ended = True
             elif word == REFUSED:

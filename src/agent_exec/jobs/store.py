@@ -236,11 +236,11 @@ class Store:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), index)
 
     def _cwd_folder(self, cwd: str) -> str:
-        return os.path.join(self.root, CWD, f"{_digest(os.fsencode(cwd)):08x}")
+        return os.path.join(self.root, CWD, f"{digest(os.fsencode(cwd)):08x}")
 
 
-def _digest(data: bytes) -> int:
-    """Return a short number for a path (FNV-1a); two paths may share one, and then an index."""
+def digest(data: bytes) -> int:
+    """Return a short number for a path (FNV-1a), the same in every process; two paths may share one."""
     number = 0x811C9DC5
     for byte in data:
         number = (number ^ byte) * 0x01000193 & 0xFFFFFFFF

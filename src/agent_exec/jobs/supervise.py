@@ -222,7 +222,7 @@ class Supervisor:
 
     def serve(self) -> None:
         """Run the command to its end, and record it."""
-        self._tell(f"{JOB} {self.id}")
+        self.tell(f"{JOB} {self.id}")
         try:
             if self._duties:
                 self._hold()
@@ -255,7 +255,7 @@ class Supervisor:
             duty.hold()
         if not all(duty.ready() for duty in self._duties):
             self.event("waiting")
-            self._tell(HELD)
+            self.tell(HELD)
             self._settle()
         while not (self._recalled or all(duty.ready() for duty in self._duties)):
             self.loop.turn()
@@ -292,7 +292,7 @@ class Supervisor:
         who = {"pid": pid, "start": start, "boot": boot_id()} if pid else {}
         self._record.append({**who, "started_at": stamp(time())})
         self.event("started", **({"pid": pid} if pid else {}))
-        self._tell(STARTED)
+        self.tell(STARTED)
         for duty in self._duties:
             duty.started()
 
@@ -324,8 +324,7 @@ class Supervisor:
         launch = self._spawner.prepare(command)
         self._elsewhere = launch.box is not None and launch.box.own_pids
         guard = self._spawner.guard
-        run = Run(command, launch, self.loop, self._spawner, _nothing, guard=guard)
-        self._run = run
+        self._run = run = Run(command, launch, self.loop, self._spawner, lambda _run: None, guard=guard)
         run.launch()
         if self._recalled:
             run.stop()  # this process was asked to end before there was a run to stop
@@ -365,7 +364,13 @@ class Supervisor:
         pause = max(_LOOK_SECONDS, _LOOK_SHARE * (monotonic() - began))
         self.loop.after(pause, lambda: self._look_again(guard))
 
-    def _tell(self, line: str) -> None:
+    def stop(self) -> None:
+        """Stop the command, by force after its grace."""
+        if self._run is not None and not self._run.done:
+            self._run.stop()
+
+    def tell(self, line: str) -> None:
+        """Report a line to the caller, if it still listens."""
         tell(self._report, f"{line}\n".encode())
 
     def _keep(self, stream: "Stream", chunk: bytes) -> None:
@@ -374,9 +379,8 @@ class Supervisor:
             return
         for duty in self._duties:
             chunk = duty.passed(stream, chunk)
-        if not chunk:
-            return
-        self._write(stream, chunk)
+        if chunk:
+            self._write(stream, chunk)
 
     def _write(self, stream: "Stream", chunk: bytes) -> None:
         log = self._logs[stream]
@@ -428,8 +432,7 @@ class Supervisor:
     def _deleted(self) -> None:
         """Stop the command: the job's files were deleted, and no verb can reach it any more."""
         self._recalled = True
-        if self._run is not None and not self._run.done:
-            self._run.stop()
+        self.stop()
 
     def _terminate(self) -> None:
         """End the job before this process, which was asked to end."""
@@ -441,8 +444,7 @@ class Supervisor:
 
     def _end_left(self, number: int, *, only_signal: bool = False) -> None:
         """Signal what was left alive; unless that is all, end it by force after the grace."""
-        left = self._spawner.current
-        if left is None:
+        if (left := self._spawner.current) is None:
             return
         if only_signal:
             left.signal(number)
@@ -454,8 +456,7 @@ class Supervisor:
 
     def _tick(self) -> None:
         """Touch the lock from time to time, as a sign of life."""
-        every = self.order["progress"]
-        if every:
+        if every := self.order["progress"]:
             try:
                 os.utime(os.path.join(self.folder, LOCK))
             except OSError:
@@ -477,7 +478,7 @@ class Supervisor:
         self._record.append(facts)
         if self.event("ended", **ending_fields(facts)):
             self.store.settle(self.id)  # else the index says that readers of events look at the record
-        self._tell(ENDED)
+        self.tell(ENDED)
         os.close(self._report)
         if self._spawner.gone:
             self._control.close()
@@ -493,7 +494,3 @@ class Supervisor:
             self._discard = any(log.abandoned for log in self._logs.values())
             self.loop.turn()
         self._control.close()
-
-
-def _nothing(_run: "Run") -> None:
-    pass

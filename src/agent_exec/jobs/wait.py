@@ -9,6 +9,7 @@ from agent_exec.model.errors import JobNotFound
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from agent_exec.jobs.readiness.watching import Watching
     from agent_exec.jobs.record import Record
     from agent_exec.jobs.store import Store
     from agent_exec.model.cancel import Cancel
@@ -22,9 +23,16 @@ _LONGEST = 1.0
 
 
 def wait_for_end(
-    store: "Store", job: "Record", seconds: float | None, cancel: "Cancel | None" = None
+    store: "Store",
+    job: "Record",
+    seconds: float | None,
+    cancel: "Cancel | None" = None,
+    watching: "Watching | None" = None,
 ) -> "Record":
-    """Return the job once it has ended with its output complete; as it stands when the time is over."""
+    """Return the job once it has ended with its output complete; as it stands when the time is over.
+
+    The conditions of `watching` end the wait too.
+    """
     deadline = None if seconds is None else monotonic() + seconds
     hung_up = False
     while not job.ended:
@@ -37,6 +45,8 @@ def wait_for_end(
             job = found
             left = None if deadline is None else deadline - monotonic()
             if job.ended or (left is not None and left <= 0) or (cancel and cancel.is_set()):
+                if watching is not None and not job.ended:
+                    watching.look()
                 break
             step = _LOOK
             if hung_up:
@@ -45,13 +55,34 @@ def wait_for_end(
                 step = _LONGEST
             if left is not None:
                 step = min(step, left)
-            told = watch.wait(step, cancel)
+            if watching is not None:
+                told = _wait_or_look(watch, step, watching, cancel)
+                if told is None:
+                    break
+            else:
+                told = watch.wait(step, cancel)
             hung_up = told and job.supervisor == "alive"
             if not told and step == _LONGEST:
                 rouse(job)
         finally:
             watch.close()
+    if watching is not None and job.ended:
+        watching.look(final=True)
     return job
+
+
+def _wait_or_look(watch: Watch, seconds: float, watching: "Watching", cancel: "Cancel | None") -> bool | None:
+    """Wait as `watch` does, and look at conditions meanwhile; None once they hold."""
+    end = monotonic() + seconds
+    while True:
+        pause = watching.look()
+        if pause is None:
+            return None
+        left = end - monotonic()
+        if watch.wait(max(0.0, min(pause, left)), cancel):
+            return True
+        if left <= pause:
+            return False
 
 
 def supervisor_of(job: "Record") -> "Identity | None":

@@ -79,14 +79,24 @@ def _wait(asked: "Parsed", jobs: "Jobs") -> "dict[str, Any]":
         seconds = None
     elif "timeout-ms" in options:
         seconds = options["timeout-ms"]
+    conditions = options.get("for", [])
+    if "all" in options and not conditions:
+        raise UsageError("--all needs --for", "wait")
     if "from-json" in options:
         from agent_exec.apps.cli.reference import referenced
 
         jobs, job_id = referenced(asked, cancel)
     else:
         job_id = job_of(asked)
+    if any(text.startswith("exec=") for text in conditions):
+        from agent_exec.apps.cli.readiness import gate_of
+
+        jobs = verbs.Jobs(jobs.store, gate_of(asked, conditions))
     return jobs.wait(
         job_id,
+        conditions=conditions,
+        every="all" in options,
+        forks=True,
         seconds=seconds,
         tail_lines=options.get("tail-lines", defaults.TAIL_LINES),
         max_bytes=options.get("max-bytes", defaults.MAX_BYTES),

@@ -22,6 +22,18 @@ if TYPE_CHECKING:
     from agent_exec.sandbox.profile import Profile
 
 _OBSERVING = ("until", "wait", "forever", "no-wait", "snapshot-after")
+_SERVICE = (
+    "for",
+    "ready-when",
+    "port",
+    "health",
+    "stop-after",
+    "health-every",
+    "health-timeout",
+    "health-failures",
+    "all",
+)
+"""Options that `apps.cli.readiness` turns into terms of the job."""
 
 
 def run(
@@ -45,9 +57,14 @@ def run(
     environment = environment_of(asked, hidden, interrupts)
     from agent_exec.jobs.start import start
 
+    order = _order(asked, argv, environment, profile, _terms(asked, settings))
+    if not options.keys().isdisjoint(_SERVICE):
+        from agent_exec.apps.cli.readiness import add
+
+        add(asked, order)
     job = start(
         store,
-        _order(asked, argv, environment, profile, _terms(asked, settings)),
+        order,
         gate=gate_for(argv, options.get("rules", IN_FORCE)),
         stdin=lambda: input_of(asked, store, hidden, interrupts),
         cancel=interrupts,
@@ -65,6 +82,7 @@ def run(
         env_vars=environment.shown,
         cancel=interrupts,
         began=began,
+        until_ready="for" in options,
     )
     if not {"stdin", "stdin-file"} & options.keys() and has_unread_pipe():
         _warn("the command does not get what is piped in here; add --stdin - to pass it on")
@@ -263,6 +281,8 @@ def observation(asked: "Parsed") -> float | None:
         return None
     if "no-wait" in options:
         return 0.0
+    if "for" in options and "snapshot-after" not in options:
+        return defaults.WAIT
     return min(defaults.SNAPSHOT_CAP, float(options.get("snapshot-after", defaults.SNAPSHOT_CAP)))
 
 

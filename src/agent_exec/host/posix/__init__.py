@@ -6,8 +6,10 @@ _HOMES = homes(
     {
         "changes": "Changes",
         "descriptors": "Interrupts Poller wait_to_read",
+        "dialing": "Exchange",
         "detached": "Control Report Watch ask detach hide_arguments tell",
-        "lock": "FileLock holder is_locked",
+        "listening": "Listener Listening ancestors holders is_listened_on",
+        "lock": "FileLock holder is_locked signers",
         "orphans": "end_orphans",
         "process.handoff_in": "Adopted",
         "process.local": "LocalSpawner",
@@ -16,8 +18,8 @@ _HOMES = homes(
         "process.spawner": "Spawner",
         "program": "on_path prepare",
         "signals": "on_terminate signal_name signal_number",
-        "system": "boot_id identify inherited_environment is_alive is_listened_on own_environment "
-        "own_processes send_signal shell",
+        "system": "boot_id identify inherited_environment is_alive own_environment own_processes "
+        "send_signal shell",
     }
 )
 __getattr__ = loader(__name__, _HOMES)

@@ -133,6 +133,23 @@ def supervisors(pids: "Collection[int]") -> set[int]:
     return {pid for pid in holders if any(_is_signed(path, pid) for path in _locked(pid))}
 
 
+def signers(path: str) -> list[int]:
+    """Return the living processes that have signed a job's lock: its owners."""
+    try:
+        lines = read(path).splitlines(keepends=True)
+    except OSError:
+        return []
+    found: list[int] = []
+    for line in lines[1:]:
+        pid = line.partition(b" ")[0]
+        try:
+            if pid.isdigit() and _signature(int(pid)) == line:
+                found.append(int(pid))
+        except OSError:
+            continue  # it is gone
+    return found
+
+
 def holder(path: str, pid: int) -> "Identity | None":
     """Return the identity of this pid, if that process holds the lock on this file; None if it does not."""
     identity = identify(pid)

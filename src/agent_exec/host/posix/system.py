@@ -1,4 +1,4 @@
-"""What the system tells of processes, of this one's environment, and of ports."""
+"""What the system tells of processes, and of this one's environment."""
 
 import os
 import sys
@@ -12,8 +12,6 @@ else:
     import _signal  # without the enums, whose import costs as much as half an interpreter start
 
 _STATE, _PARENT, _GROUP, _SESSION, _START = 0, 1, 2, 3, 19
-_PORTS = ("/proc/net/tcp", "/proc/net/tcp6")
-_LISTENS = b"0A"
 
 
 def read(path: str, *, whole: bool = True) -> bytes:
@@ -217,36 +215,3 @@ def inherited_environment() -> dict[bytes, bytes]:
 def shell(line: str) -> list[str]:
     """Return the argv that has the system's shell run a line."""
     return ["sh", "-c", line]
-
-
-def is_listened_on(port: int, loopback: str | None = None) -> bool:
-    """True if a TCP port is listened on, of this machine or of a loopback network that boxes share.
-
-    It is read on Linux, else tried, which may be noticed. "" is a network that cannot be looked at.
-    """
-    if sys.platform != "linux":
-        import socket
-
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            return False
-        return True
-    wanted = b":%04X" % port
-    rows = (line.split() for table in _port_tables(loopback) for line in table.splitlines()[1:])
-    return any(row[3] == _LISTENS and row[1].endswith(wanted) for row in rows)
-
-
-def _port_tables(loopback: str | None) -> list[bytes]:
-    """Return the tables of TCP ports of this machine, or of a network that boxes share."""
-    if loopback is not None:
-        from agent_exec.host.posix.process.loopbacks import port_tables
-
-        return port_tables(loopback)
-    found = []
-    for path in _PORTS:
-        try:
-            found.append(read(path))
-        except OSError:
-            continue
-    return found

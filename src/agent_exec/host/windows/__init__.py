@@ -7,6 +7,7 @@ _HOMES = homes(
         "changes": "Changes",
         "control": "Control Report Watch ask tell",
         "detached": "detach",
+        "listening": "Exchange Listener Listening ancestors holders is_listened_on signers",
         "lock": "FileLock holder is_locked",
         "orphans": "end_orphans",
         "poller": "Interrupts Poller on_terminate wait_to_read",
@@ -15,7 +16,7 @@ _HOMES = homes(
         "signals": "signal_name signal_number",
         "spawner": "Adopted LocalSpawner Spawner",
         "system": "boot_id close_loopback hide_arguments identify inherited_environment is_alive "
-        "is_listened_on keep_loopback own_environment own_processes send_signal shell",
+        "keep_loopback own_environment own_processes send_signal shell",
     }
 )
 __getattr__ = loader(__name__, _HOMES)

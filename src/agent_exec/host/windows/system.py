@@ -91,19 +91,5 @@ def close_loopback(name: str) -> None:
     """Do nothing: there are no boxes here that could share a network."""
 
 
-def is_listened_on(port: int, loopback: str | None = None) -> bool:
-    """True if a TCP port of this machine is listened on, by a connection that may be noticed."""
-    import socket
-
-    if loopback is not None:
-        return False
-
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
-    except OSError:
-        return False
-    return True
-
-
 def hide_arguments(title: str) -> None:
     """Do nothing: only a process that may read our memory may read our arguments here."""

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from agent_exec.model.choices import Stream
 
 _HOMES: dict[str, str] = {
+    "port": "agent_exec.jobs.duties.port",
+    "ready": "agent_exec.jobs.duties.ready",
+    "health": "agent_exec.jobs.duties.health",
+    "stop_after": "agent_exec.jobs.duties.stop_after",
     "pipeline": "agent_exec.jobs.duties.pipeline",
     "gc": "agent_exec.jobs.duties.gc",
     "notify": "agent_exec.jobs.duties.notify",

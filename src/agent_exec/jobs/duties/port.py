@@ -1,0 +1,33 @@
+"""The duty of a job with ports: gives each to the command as a variable, and keeps it from other jobs."""
+
+from agent_exec.jobs.duties import Duty
+from agent_exec.jobs.readiness.ports import allocate
+from agent_exec.jobs.store import place_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from agent_exec.host import FileLock
+    from agent_exec.jobs.supervise import Supervisor
+
+
+class Term(Duty):
+    """Its value: a port for the name of each variable; 0 is one that is stable, free and no other job's."""
+
+    __slots__ = ("_held",)
+
+    def __init__(self, job: "Supervisor", value: "Any") -> None:
+        super().__init__(job, value)
+        self._held: list[FileLock] = []
+
+    def facts(self) -> "dict[str, Any]":
+        """Find the ports, set the variables, and return them."""
+        order, found = self.job.order, {}
+        for name, port in self.value.items():
+            if not port:
+                port, lock = allocate(place_of(order["cwd"]), name)  # noqa: PLW2901
+                self._held.append(lock)  # for as long as this process lives
+            found[name] = port
+            order["env"][name.encode()] = str(port).encode()
+        return {"ports": found}
