@@ -533,9 +533,9 @@ def test_a_forked_copy_holds_nothing(alone: World, host: Host) -> None:
 def test_a_forked_copy_makes_its_own(alone: World, host: Host) -> None:
     """After a fork, the copy's commands have boxes and ways out of their own, and so has the original."""
     code = ASK + "print(status(ARGS['rule']))"
-    from sandbox.attacks.ground import PRELUDE, request
+    from sandbox.attacks.ground import request, with_prelude
 
-    argv = [PYTHON, "-IS", "-c", PRELUDE + code, f'{{"root": "", "out": "", "rule": "{host.rule}"}}']
+    argv = [PYTHON, "-IS", "-c", with_prelude(code), f'{{"root": "", "out": "", "rule": "{host.rule}"}}']
     asked = request(argv, alone.root, alone.profile(net=[host.rule]))
     assert alone.runner.ask(asked)["out"] == "200\n"
     forked = alone.runner.do("fork", request=asked)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -27,10 +28,10 @@ SHARED = "shared"
 """The backend `ns` with boxes that share one loopback."""
 VICTIMS = 60
 
+MODULES = "ctypes errno fcntl json mmap os signal socket stat struct sys time".split()
 PRELUDE = r"""
-import ctypes, errno, fcntl, json, mmap, os, signal, socket, stat, struct, sys, time
 libc = ctypes.CDLL(None, use_errno=True)
-ARGS = json.loads(sys.argv[1])
+ARGS = eval(sys.argv[1], {"true": True, "false": False, "null": None})  # the module json costs more than the rest
 ROOT, OUT = ARGS["root"], ARGS["out"]
 PROXY = os.environ.get("HTTP_PROXY", "")
 # A box that shares its loopback listens at another port than 3128 if a neighbour has that one.
@@ -70,6 +71,13 @@ def spill(path, text="evil", mode="w"):
     with open(path, mode) as file:
         file.write(text)
 """
+
+
+def with_prelude(code: str) -> str:
+    """Return a program in which code may use the names of PRELUDE and MODULES; it loads those that it names."""
+    text = PRELUDE + code
+    named = set(re.findall(r"\w+", text))
+    return f"import {', '.join(name for name in MODULES if name in named)}\n{text}"
 
 
 class Answer(NamedTuple):
@@ -220,13 +228,13 @@ class World:
         return {"name": name, "roots": [str(self.root)], **fields}
 
     def python(self, code: str, *, boxed: bool = True, prelude: bool = True, **more: Any) -> Answer:
-        """Run a program, which has the names of PRELUDE; other arguments are for the profile or the run."""
+        """Run a program, which has what `with_prelude` gives it; other arguments are for the profile or the run."""
         kept = {name: more.pop(name) for name in ("timeout", "tty", "env", "cwd", "report") if name in more}
         profile = more.pop("profile", None)
         arguments = {"root": str(self.root), "out": str(self.out), **more.pop("args", {})}
         if boxed and profile is None:
             profile = self.profile(**more)
-        argv = [PYTHON, "-IS", "-c", (PRELUDE if prelude else "") + code, json.dumps(arguments)]
+        argv = [PYTHON, "-IS", "-c", with_prelude(code) if prelude else code, json.dumps(arguments)]
         return self.runner.run(argv, kept.pop("cwd", self.root), profile if boxed else None, **kept)
 
     def shell(self, script: str, *, boxed: bool = True, **fields: Any) -> Answer:
@@ -379,7 +387,7 @@ def make_package(where: Path) -> None:
 @contextmanager
 def site() -> Iterator[Path]:
     """Return a folder that a box sees, which /tmp is not, and that other users may enter."""
-    for above in (Path("/srv"), Path("/opt"), Path.home()):
+    for above in (Path("/var/lib"), Path("/opt"), Path("/srv"), Path.home()):
         if os.access(above, os.W_OK | os.X_OK):
             break
     where = Path(tempfile.mkdtemp(prefix="agent-exec-attacks-", dir=above)).resolve()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agent_exec.sandbox.linux.calls import machine, table
-from sandbox.attacks.ground import PRELUDE, PYTHON, Runner, World, Worlds, attack, request
+from sandbox.attacks.ground import PYTHON, Runner, World, Worlds, attack, request, with_prelude
 from support import wait_until
 
 NUMBERS = table(machine())
@@ -72,7 +72,7 @@ def test_descriptors_under_way(crowded: tuple[World, Runner, int]) -> None:
     world, other, most = crowded
     limits = {} if most > 400 else {"open_files": 64}
     args = {"root": str(world.root), "out": "", "most": most, "stay": True}
-    argv = [PYTHON, "-IS", "-c", PRELUDE + SEND, json.dumps(args)]
+    argv = [PYTHON, "-IS", "-c", with_prelude(SEND), json.dumps(args)]
     world.runner.send(request(argv, world.root, world.profile(limits=limits)))
     wait_until((world.root / "sent").exists)
     # As most have it: few, unless one raises it oneself.

@@ -580,11 +580,11 @@ attempt("root", lambda: os.listdir("/proc/%d/root/" % target))
 os.kill(-1, signal.SIGURG)
 spill(ROOT + "/done")
 """
-    from sandbox.attacks.ground import PRELUDE, request
+    from sandbox.attacks.ground import request, with_prelude
 
     arguments = f'{{"root": "{world.root}", "out": "{world.out}"}}'
     asked = [
-        request([PYTHON, "-IS", "-c", PRELUDE + one, arguments], world.root, world.profile(), timeout=20)
+        request([PYTHON, "-IS", "-c", with_prelude(one), arguments], world.root, world.profile(), timeout=20)
         for one in (victim, code)
     ]
     first, second = world.runner.run_many(asked)

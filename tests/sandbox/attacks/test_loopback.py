@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.attacks.ground import PRELUDE, PYTHON, SHARED, World, ended, request
+from sandbox.attacks.ground import PYTHON, SHARED, World, ended, request, with_prelude
 
 WAIT = r"""
 def wait_for(*names):
@@ -48,7 +48,7 @@ def at_once(world: World, *parts: tuple[str, dict[str, Any], dict[str, Any]]) ->
     asked = []
     for code, profile, args in parts:
         arguments = json.dumps({"root": str(world.root), "out": str(world.out), "port": PORT, **args})
-        argv = [PYTHON, "-IS", "-c", PRELUDE + WAIT + code, arguments]
+        argv = [PYTHON, "-IS", "-c", with_prelude(WAIT + code), arguments]
         asked.append(request(argv, world.root, world.profile(**profile)))
     return [answer.results for answer in world.runner.run_many(asked)]
 
@@ -140,7 +140,7 @@ say("no proxy", os.environ["NO_PROXY"])
     arguments = [{"root": str(alone.root), "out": str(alone.out), "me": me} for me in ("one", "two")]
     profile = alone.profile(net=["listed.example"])
     asked = [
-        request([PYTHON, "-IS", "-c", PRELUDE + WAIT + code, json.dumps(args)], alone.root, profile)
+        request([PYTHON, "-IS", "-c", with_prelude(WAIT + code), json.dumps(args)], alone.root, profile)
         for args in arguments
     ]
     found = alone.runner.run_many(asked)

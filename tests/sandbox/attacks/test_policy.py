@@ -185,9 +185,9 @@ def swap():
             pass
 swap()
 """
-    from sandbox.attacks.ground import PRELUDE, PYTHON, request
+    from sandbox.attacks.ground import PYTHON, request, with_prelude
 
-    argv = [PYTHON, "-IS", "-c", PRELUDE + swap, f'{{"root": "{world.root}", "out": "{world.out}"}}']
+    argv = [PYTHON, "-IS", "-c", with_prelude(swap), f'{{"root": "{world.root}", "out": "{world.out}"}}']
     script = f"echo evil >{world.root}/sub/v01; true"
     requests = [request(argv, world.root, None)]
     for number in range(8):
