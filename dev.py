@@ -53,6 +53,7 @@ FIXES = (
 
 
 def main(words: list[str]) -> int:
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each worker compiles all tests on each run
     match words:
         case ["run", *_]:
             set_up()
