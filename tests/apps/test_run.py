@@ -309,7 +309,7 @@ def test_tags_are_kept_in_order_each_once(cli: Cli) -> None:
 @pytest.mark.parametrize("tag", ["", "a b", "a..b", ".a", "a/b", "ä", "a.*"])
 def test_what_is_no_tag_is_refused(cli: Cli, tag: str) -> None:
     answer = cli("run", "--tag", tag, "--", "touch", cli.cwd / "done")
-    assert (answer["error"]["code"], answer["error"]["details"]) == ("invalid_argument", {"tag": tag})
+    assert (answer["error"]["code"], answer["error"]["details"]) == ("invalid_tag", {"tag": tag})
     assert cli("list", "--all")["jobs"] == []
     assert not (cli.cwd / "done").exists()
 

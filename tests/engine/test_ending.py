@@ -197,3 +197,14 @@ def test_the_call_ends_soon_after_the_timeout_when_a_daemon_holds_the_pipe() -> 
     out = agent_exec.run(["sh", "-c", "setsid sleep 600 & setsid sleep 600 & sleep 600"], timeout=0.2)
     assert out.timed_out
     assert time.monotonic() - began < 60
+
+
+def test_a_deadline_is_moved_while_it_runs() -> None:
+    with Engine() as engine:
+        later = engine.start(Command(["sh", "-c", "sleep 1; exit 7"], limits=Limits(timeout=0.8)))
+        later.expire(None)
+        sooner = engine.start(Command(["sleep", "600"]))
+        sooner.expire(0.01)
+        assert sooner.outcome().timed_out
+        assert (later.outcome().exit_code, later.outcome().timed_out) == (7, False)
+        later.expire(1)  # harmless once it is over

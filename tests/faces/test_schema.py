@@ -28,6 +28,8 @@ KINDS = {
     "error",
 }
 KINDS |= {"notify.set", "notify.show", "notify.clear"}
+KINDS |= {"create", "start", "timeout_set", "timeout_clear", "abandon_set", "abandon_clear"}
+KINDS |= {"tag_set", "tag_add", "tag_remove"}
 KINDS |= {
     "policy_explain",
     "policy_check",

@@ -18,8 +18,8 @@ GLOBAL = (ROOT, CONFIG, YAML, VERBOSE, HELP)
 SHORT = {"-h": "help", "-v": "verbose", "-vv": "verbose", "-vvv": "verbose"}
 SAME_OPTIONS = {"lines": "tail-lines", "policy": "rules", "wait=true": "wait", "wait=false": "no-wait"}
 SAME_VERBS = {"rm": "delete"}
-BEFORE_COMMAND = (("policy", "explain"), ("sandbox", "run"), ("completions", "words"))
-"""After these words, as after `run`, comes a command, whose options are its own."""
+BEFORE_COMMAND = (("run",), ("create",), ("policy", "explain"), ("sandbox", "run"), ("completions", "words"))
+"""After these words comes a command, whose options are its own."""
 
 _LINES = ("tail-lines", "count", "N", "show at most N lines of each stream (50; 0: no limit)")
 _BYTES = ("max-bytes", "count", "N", "show at most N bytes of each stream (65536)")
@@ -79,6 +79,11 @@ _WATCH: "tuple[Option, ...]" = (
     _BYTES,
     _EXIT,
 )
+_REPEAT: "tuple[Option, ...]" = (
+    ("retry", "text", "N[,…]", "run it again after a failure, N times: 3,backoff=2s,max=1m,on=exit+timeout"),
+    ("restart", "text", "WHEN[,…]", "run it again whenever it ends: no, on-failure, always; always,max=5"),
+    ("every", "text", "TIME[,…]", "run it every so often, until it is killed: 15m; 1h,max=24"),
+)
 _ENV: "tuple[Option, ...]" = (
     ("env", "many", "NAME[=VALUE]", "set an environment variable, or pass on that of the caller"),
     ("env-file", "many", "FILE", "set the environment variables in a file of NAME=VALUE lines"),
@@ -90,6 +95,7 @@ _INPUT: "tuple[Option, ...]" = (
     ("stdin-max-bytes", "count", "N", "refuse more input than this (67108864)"),
 )
 
+_CREATE = ("agent-exec create --tag nightly -- make test", "agent-exec create --env TOKEN -- ./deploy")
 _HTTP: "tuple[Option, ...]" = (
     ("http", "flag", "", "serve over HTTP instead of stdin and stdout; every request needs a token"),
     ("port", "count", "N", "http: the port (8765; 0: any)"),
@@ -192,6 +198,7 @@ VERBS: dict[str, Verb] = {
             ("sandbox-root", "many", "DIR", "with --sandbox: a writable folder (default: the current one)"),
             ("net", "many", "off|on|HOST[:PORT]", "with --sandbox: the hosts that it can connect to (off)"),
             _UNPROTECT,
+            *_REPEAT,
             *_AUTO_GC,
         ),
         (
@@ -201,6 +208,13 @@ VERBS: dict[str, Verb] = {
             "agent-exec run --sandbox workspace-write -- make test",
             "agent-exec run --no-wait --shell 'npm install && npm test'",
         ),
+    ),
+    "create": Verb("create a job that is started later", "[--] COMMAND [ARGUMENT …]", (), _CREATE),
+    "start": Verb(
+        "start a job that was created, and watch it",
+        "JOB",
+        (*_WATCH, *_ENV, *_INPUT, _RULES),
+        ("agent-exec start W5QC", "agent-exec start W5QC --no-wait"),
     ),
     "restart": Verb(
         "start a job once more under its id; one that runs is ended first",
@@ -213,6 +227,27 @@ VERBS: dict[str, Verb] = {
             _RULES,
         ),
         ("agent-exec restart W5QC", "agent-exec restart W5QC --env TOKEN --wait"),
+    ),
+    "timeout": Verb(
+        "move the deadline of a running job",
+        "set JOB | clear JOB",
+        (("in", "s", "TIME", "set: stop the job after this time, counted from now"),),
+        ("agent-exec timeout set W5QC --in 10m", "agent-exec timeout clear W5QC"),
+    ),
+    "abandon": Verb(
+        "the same as timeout, with the names of the Rust agent-exec",
+        "set JOB | clear JOB",
+        (
+            ("in", "s", "TIME", "set: stop the job after this time, counted from now"),
+            ("acknowledge-result-loss", "flag", "", "ignored, for compatibility"),
+        ),
+        ("agent-exec abandon set W5QC --in 600 --acknowledge-result-loss",),
+    ),
+    "tag": Verb(
+        "change the tags of a job",
+        "set JOB | add JOB | remove JOB",
+        (("tag", "many", "TAG", "a tag; set replaces all, and without any clears them"),),
+        ("agent-exec tag set W5QC --tag build --tag nightly", "agent-exec tag remove W5QC --tag nightly"),
     ),
     "status": Verb(
         "show everything about a job except its output",
@@ -431,3 +466,4 @@ VERBS: dict[str, Verb] = {
         ("agent-exec install-skills --global --claude",),
     ),
 }
+VERBS["create"].options = tuple(option for option in VERBS["run"].options if option not in _WATCH)

@@ -62,7 +62,7 @@ def parse(arguments: "Sequence[str]") -> Parsed:
         elif found.verb is None:
             found.verb = _verb(word)
             known |= _known(VERBS[found.verb].options)
-        elif found.verb == "run" or (found.verb, *found.words) in BEFORE_COMMAND:
+        elif (found.verb, *found.words) in BEFORE_COMMAND:
             found.words += arguments[place - 1 :]  # the rest belongs to the command
             break
         else:

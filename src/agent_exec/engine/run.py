@@ -52,6 +52,7 @@ class Run:
         self._timer: Timer | None = None
         self._stdout = command.keep.fresh()
         self._stderr = command.keep.fresh()
+        self._timeout = command.limits.timeout
         self._spawned = 0.0
         self._pid: int | None = None
         self._polite: int | None = None  # the signal it is asked to end with, if not the usual one
@@ -153,6 +154,10 @@ class Run:
         """
         number = None if signal is None else _number(signal)
         self._ask(lambda: self._stop("stopped", number))
+
+    def expire(self, seconds: float | None) -> None:
+        """Move its deadline: so many seconds from now, None is never; no effect once it is being ended."""
+        self._ask(lambda: self._expire(seconds))
 
     def kill(self) -> None:
         """End it by force, and return at once."""
@@ -311,6 +316,11 @@ class Run:
             self._cause = cause
         self._step("abort")
 
+    def _expire(self, seconds: float | None) -> None:
+        if self._phase == "running":
+            self._timeout = None if seconds is None else monotonic() - self._spawned + seconds
+            self._set_timer(seconds)
+
     def _expired(self) -> None:
         self._timer = None
         if self._phase == "running":
@@ -347,15 +357,14 @@ class Run:
             return
         if self.guard is not None:
             self.guard.watch(self._loop, lambda why: self._break(KeeperLost(why)))
-        if self.command.limits.timeout is not None:
-            self._set_timer(self.command.limits.timeout)
+        if self._timeout is not None:
+            self._set_timer(self._timeout)
 
     def _time_drain(self) -> None:
         """Give what is left behind its time, but none beyond the run's own."""
-        limits = self.command.limits
-        left = limits.drain
-        if limits.timeout is not None:
-            left = min(left, max(0.0, self._spawned + limits.timeout - monotonic()))
+        left = self.command.limits.drain
+        if self._timeout is not None:
+            left = min(left, max(0.0, self._spawned + self._timeout - monotonic()))
         self._set_timer(left)
 
     def _terminate(self) -> None:

@@ -5,6 +5,7 @@ Every answer has `schema_version`, `ok` and `type`; one that is not `ok` has
 """
 
 import os
+from time import time
 
 from agent_exec.jobs.record import LOCK, stamp
 from agent_exec.jobs.store import short
@@ -68,13 +69,33 @@ def attempt(job: "Record") -> "Answer":
 
 def attempts(job: "Record") -> "Answer":
     """Return the attempts at a job that are kept, in short."""
-    from agent_exec.jobs.attempts import all_of
+    every = [job]
+    if job.attempt > 1:
+        from agent_exec.jobs.attempts import all_of
 
-    return {"attempt": job.attempt, "attempts": [_attempt(one) for one in all_of(job)]}
+        every = all_of(job)
+    fields: Answer = {"attempt": job.attempt, "attempts": [_attempt(one) for one in every]}
+    for name in ("repeats", "retrying", "next_attempt_at", "missed_runs"):
+        if job.facts.get(name):
+            fields[name] = job.facts[name]
+    return fields
+
+
+def deadline(job: "Record") -> "Answer":
+    """Return when a running job will be ended, if it will be."""
+    facts = job.facts
+    moment = facts.get("deadline_ms")
+    if job.state != "running" or moment is None:
+        return {}
+    return {
+        "deadline": stamp(moment / 1000),
+        "deadline_remaining_ms": max(0, moment - round(time() * 1000)),
+        "deadline_configured_by": "update" if "timeout_revision" in facts else "launch",
+    }
 
 
 def _attempt(job: "Record") -> "Answer":
-    fields: Answer = {"attempt": job.attempt, "state": job.state}
+    fields: Answer = {"attempt": job.attempt, "state": job.facts.get("attempt_state", job.state)}
     for name in ("exit_code", "signal", "started_at", "finished_at"):
         if job.facts.get(name) is not None:
             fields[name] = job.facts[name]
@@ -137,6 +158,30 @@ def readiness(job: "Record") -> "Answer":
     from agent_exec.faces.readiness import told
 
     return told(job)
+
+
+def created(job: "Record", env_vars: "Sequence[str]" = ()) -> "Answer":
+    """Return the answer about a job that was made, and not started."""
+    fields = head(job) | {"tags": job.facts["tags"]}
+    for name in ("timeout_ms", "kill_after_ms"):
+        fields[name] = job.facts[name]
+    if env_vars:
+        fields["env_vars"] = list(env_vars)
+    return answer("create", fields | confinement(job) | paths(job))
+
+
+def timeout_moved(job: "Record", what: str, kind: str = "timeout") -> "Answer":
+    """Return the answer about a job whose deadline was set or cleared."""
+    fields = head(job) | {"timeout_ms": job.facts["timeout_ms"]} | deadline(job)
+    if kind == "abandon":  # the names of another program of this name
+        fields |= {
+            "abandon_job_after_ms": job.facts["timeout_ms"],
+            "abandon_deadline": fields.get("deadline"),
+            "abandon_remaining_ms": fields.get("deadline_remaining_ms"),
+            "abandon_revision": job.facts["timeout_revision"],
+            "abandon_configured_by": "update",
+        }
+    return answer(f"{kind}_{what}", fields)
 
 
 def _complete(job: "Record") -> bool:

@@ -54,6 +54,7 @@ def order_of(
     quota: int,
     sandbox: "Profile | None",
     own: "Sequence[str]",
+    again: "dict[str, object] | None" = None,
 ) -> "Order":
     """Return the order of a job; raise InvalidArgument for what is wrong, so that no supervisor meets it."""
     from agent_exec.jobs.start import Order
@@ -67,6 +68,8 @@ def order_of(
         leftovers=leftovers,
     )
     environment = environment_of(command)
+    if again is not None and leftovers != "kill":
+        raise InvalidArgument("a command that is run again leaves nothing behind; leave out leftovers")
     if quota and quota < defaults.SMALLEST_QUOTA:
         raise InvalidArgument(f"max_log_bytes must be 0 or {defaults.SMALLEST_QUOTA} at least; got {quota!r}")
     if sandbox is not None:
@@ -85,6 +88,7 @@ def order_of(
         quota=quota,
         sandbox=sandbox,
         own=own,
+        terms=None if again is None else {"again": again},
     )
 
 

@@ -48,7 +48,11 @@ class Jobs:
     events = event_verbs.events
     follow_events = event_verbs.follow_events
     notify = notify_verbs.notify
+    create = lifecycle.create
     restart = lifecycle.restart
+    start = lifecycle.start
+    set_timeout = lifecycle.set_timeout
+    tag = lifecycle.tag
     await_end = reading.await_end
     extent = reading.extent
     printed = reading.printed
@@ -92,6 +96,9 @@ class Jobs:
         ports: "Sequence[str]" = (),
         health: str | None = None,
         stop_after_idle: float | None = None,
+        retry: "str | int | None" = None,
+        restart: str | None = None,
+        interval: "str | float | None" = None,
         cancel: "Cancel | None" = None,
         on_begin: "Callable[[str], object] | None" = None,
     ) -> "Answer":
@@ -104,7 +111,9 @@ class Jobs:
         With a profile it is confined. A box that cannot be made is the job's
         failure: nothing has run. What it may not read is no `stdin_file`
         either; `stdin_fd` is that file if it has been opened already, and
-        stays the caller's. `notify` says by which ways to tell of it. `cancel` ends the watching, never the
+        stays the caller's. `notify` says by which ways to tell of it. `retry`,
+        `restart` and `interval` run it more than once, and are `--retry`,
+        `--restart` and `--every` of the command line. `cancel` ends the watching, never the
         job; `on_begin` is called with its id as soon as there is one.
         """
         from agent_exec.faces.jobs import input_of, order_of
@@ -114,8 +123,13 @@ class Jobs:
             raise InvalidArgument("stdin and stdin_file contradict each other; give one of them")
         if observe is not None and not (isinstance(observe, int | float) and observe >= 0):
             raise InvalidArgument(f"observe must be 0 seconds or more, or None for no limit; got {observe!r}")
+        again = None
+        if not (retry is restart is interval is None):
+            from agent_exec.faces.repeating import repeats
+
+            again = repeats(retry, restart, interval)
         order = order_of(
-            argv, cwd, env, stdin, timeout, grace, tags, leftovers, max_log_bytes, sandbox, self.own
+            argv, cwd, env, stdin, timeout, grace, tags, leftovers, max_log_bytes, sandbox, self.own, again
         )
         if notify is not None:
             from agent_exec.faces.notify_verbs import wanted
@@ -237,6 +251,7 @@ class Jobs:
         fields |= answers.confinement(job)
         fields |= answers.attempts(job)
         fields |= answers.readiness(job)
+        fields |= answers.deadline(job)
         for stream in STREAMS:
             log = Log(job.home, stream)
             fields |= answers.amounts(job, stream, log.total, log.kept)

@@ -101,6 +101,7 @@ class BoxedSpawner:
         loopback: "Sequence[int]" = (),
     ) -> None:
         self._given = given
+        self._state = state
         self._sandbox = sandbox
         self._ours: Ours = ours(sandbox["own"], [state])
         self._spawner = Spawner(forks=True)
@@ -141,6 +142,11 @@ class BoxedSpawner:
         """Return what the record says of the box when the command has ended, no longer than its room."""
         assert self.guard is not None
         return {"sandbox": bounded(block(self.guard.plan, outcome, self._cwd))}
+
+    def renew(self, stdin: int) -> "BoxedSpawner":
+        """Return a spawner for another attempt, in a box of its own, once nothing of the last one is left."""
+        self.close()
+        return BoxedSpawner(stdin, self._sandbox, self._state, self._given)
 
     def abandon(self) -> None:
         """End by force all that was started, and wait until it is gone."""

@@ -152,6 +152,10 @@ class HandedSpawner(Adopted):
         os.close(self._orders)
         super().start(argv, cwd, env)
 
+    def renew(self, _stdin: int) -> "HandedSpawner":
+        """Raise: a command that was handed over is run once."""
+        raise NotImplementedError
+
     def report(self, outcome: "Outcome") -> "dict[str, Any]":
         """Return what the record says of the box when the command has ended: what was known of it before."""
         if self._told is None:

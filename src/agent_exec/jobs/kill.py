@@ -30,6 +30,12 @@ def kill(
     A signal that asks to end is followed by force after the job's grace, and
     waited for.
     """
+    if job.state == "created" and job.supervisor is None:
+        if signal_name(number) not in _ENDING:
+            return job
+        from agent_exec.jobs.create import drop
+
+        return drop(store, job)
     leader = job.identity or Identity(0, 0, "")
     mark = f"{MARK}={job.id}"
     ends = signal_name(number) in _ENDING

@@ -14,7 +14,7 @@ from agent_exec.model.errors import InvalidArgument, InvalidState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from agent_exec.jobs.record import Record
     from agent_exec.jobs.start import Detach, Started
@@ -29,15 +29,20 @@ class Surroundings:
     """What a caller gives for an attempt: variables, and input.
 
     `stdin` returns a descriptor of the input; `shown` is what an approver is
-    shown of it.
+    shown of it. `kept` are variables that were given before.
     """
 
-    __slots__ = ("environment", "shown", "stdin")
+    __slots__ = ("environment", "kept", "shown", "stdin")
 
     def __init__(
-        self, environment: "Environment", stdin: "Callable[[], int] | None" = None, shown: bytes = b""
+        self,
+        environment: "Environment",
+        stdin: "Callable[[], int] | None" = None,
+        shown: bytes = b"",
+        kept: "Mapping[bytes, bytes] | None" = None,
     ) -> None:
         self.environment = environment
+        self.kept = kept or {}
         self.stdin = stdin
         self.shown = shown
 
@@ -47,25 +52,45 @@ def restart(
     job: "Record",
     around: Surroundings,
     *,
-    signal: int,
+    signal: int | None,
     gate: "Callable[[Sequence[str]], Gate | None] | None" = None,
     detach: "Detach | None" = None,
     cancel: "Cancel | None" = None,
 ) -> "Started":
     """Start a job once more, under its id; one that is not over is ended first, by the signal given.
 
+    Without a signal, start one that was created and never started; raise InvalidState for others.
     Nothing is ended unless the rules let it start again, and all that it needs is given. Restarts of one job
     take turns.
     """
     with editing(store, job) as found:
+        waits = bool(found.facts.get("awaits"))
+        if signal is None and not waits:
+            raise InvalidState(
+                f"job {found.id} is {found.state}; `agent-exec restart {found.id}` starts it once more",
+                job_id=found.id,
+                state=found.state,
+            )
+        if waits:
+            around = _with_kept(found, around)
         order = order_again(found, around)
         judge(order, None if gate is None else gate(order.argv), around.shown)
-        if not found.facts.get("awaits"):
+        if signal is not None and not waits:
             _end(store, found, signal, cancel)
         order.again = {"id": found.id, "attempt": following(found)}
         begun = start(store, order, stdin=around.stdin, cancel=cancel, detach=detach)
         begun.begin()
     return begun
+
+
+def _with_kept(job: "Record", around: Surroundings) -> Surroundings:
+    """Return what a caller gives for a job that was only created, with what was kept for it."""
+    from agent_exec.jobs.create import kept_input, kept_variables
+
+    stdin, shown = around.stdin, around.shown
+    if stdin is None and job.facts.get("order", {}).get("input"):
+        stdin, shown = (lambda: kept_input(job)), b"what was given when it was created"
+    return Surroundings(around.environment, stdin, shown, kept_variables(job))
 
 
 def _end(store: "Store", job: "Record", signal: int, cancel: "Cancel | None") -> None:
@@ -89,7 +114,9 @@ def order_again(job: "Record", around: Surroundings) -> Order:
             state=job.state,
         )
     more = facts.get("order", {})
-    env, given = around.environment.values, around.environment.given
+    fresh = {name: around.environment.values[name] for name in map(os.fsencode, around.environment.given)}
+    set_for_it = {**around.kept, **fresh}
+    given = [os.fsdecode(name) for name in set_for_it]
     missing = [name for name in facts["env_keys"] if name not in given]
     if missing:
         raise InvalidArgument(
@@ -111,7 +138,7 @@ def order_again(job: "Record", around: Surroundings) -> Order:
     return Order(
         facts["command"],
         cwd=facts["cwd"],
-        env=env if inherit else {name: env[name] for name in map(os.fsencode, given)},
+        env={**around.environment.values, **set_for_it} if inherit else set_for_it,
         env_keys=given,
         tags=facts["tags"],
         timeout=None if timeout is None else timeout / 1000,

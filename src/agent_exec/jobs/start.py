@@ -14,6 +14,7 @@ from agent_exec.model.errors import (
     Interrupted,
     InvalidArgument,
     InvalidState,
+    InvalidTag,
     JobNotFound,
     LaunchFailed,
     StoreFailed,
@@ -63,6 +64,9 @@ SIGNAL = "signal"
 """send it to the tree, and nothing more"""
 AMEND = "amend"
 """with the name of a file in the job's folder instead: write these facts to the record, then delete it"""
+
+TIMEOUT = "timeout_in_ms"
+"""A fact that moves the deadline of a command: in so many milliseconds, None is never."""
 
 _TAG_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-")
 
@@ -144,11 +148,11 @@ class Order:
 
 
 def check_tags(tags: "Iterable[str]") -> list[str]:
-    """Return the tags as text, each once, in order; raise InvalidArgument for one that is not a tag."""
+    """Return the tags as text, each once, in order; raise InvalidTag for one that is not a tag."""
     found: list[str] = []
     for tag in map(str, tags):
         if not all(part and _TAG_LETTERS.issuperset(part) for part in tag.split(".")):
-            raise InvalidArgument(
+            raise InvalidTag(
                 f"{tag!r} is no tag; use letters, digits and -, joined by dots, such as build.linux", tag=tag
             )
         if tag not in found:

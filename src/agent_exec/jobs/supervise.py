@@ -11,23 +11,21 @@ import os
 from marshal import loads
 from time import monotonic, time
 
-from agent_exec.host import Control, FileLock, LocalSpawner, boot_id, signal_number, tell
-from agent_exec.jobs.events import EventWriter, creation_fields, ending_fields, have_told
-from agent_exec.jobs.facts import ending, failure, first_facts, never_started
-from agent_exec.jobs.record import CONTROL, LOCK, RecordWriter, stamp
-from agent_exec.jobs.start import AMEND, ENDED, HELD, JOB, MARK, REFUSED, SIGNAL, STARTED
-from agent_exec.jobs.store import Store, broken, new_id, place_of
-from agent_exec.logs.stream import STREAMS, ArrivalWriter, LogWriter
+from agent_exec.host import LocalSpawner, boot_id, signal_number, tell
+from agent_exec.jobs.events import ending_fields, have_told
+from agent_exec.jobs.facts import ending, failure, never_started
+from agent_exec.jobs.owned import OwnedJob
+from agent_exec.jobs.record import LOCK, stamp
+from agent_exec.jobs.start import AMEND, ENDED, HELD, JOB, MARK, REFUSED, SIGNAL, STARTED, TIMEOUT
+from agent_exec.jobs.store import Store, new_id, place_of
 from agent_exec.model.errors import AgentExecError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
     from agent_exec.engine.loop import Loop
     from agent_exec.engine.run import Run
-    from agent_exec.jobs import duties
     from agent_exec.jobs.confined_job import BoxedSpawner
     from agent_exec.jobs.handoff import HandedSpawner
     from agent_exec.model.choices import Stream
@@ -62,6 +60,8 @@ def main(fds: list[int]) -> None:
     except AgentExecError as error:
         refuse(report, error)
         return
+    if stdin >= 0 and order["terms"]:
+        job.input = os.dup(stdin)
     try:
         job.serve()
     except BaseException:
@@ -116,16 +116,25 @@ class OwnSpawner(LocalSpawner):
         """Return what the record says of the box when the command has ended."""
         return {}
 
+    def renew(self, stdin: int) -> "OwnSpawner":
+        """Return a spawner for another attempt, once nothing of the last one is left."""
+        self.ahead = self.current = None
+        self.gone = False
+        self.stdin = stdin
+        return self
+
 
 class NeverStarted(Exception):
     """The command was not started: the job was ended while it waited."""
 
 
-class Supervisor:
+class Supervisor(OwnedJob):
     """One job, and all that is held for it."""
 
     loop: "Loop"
     """What its duties may watch by: there once the job waits, or its command runs."""
+    input = -1
+    """The command's input, for further attempts; -1 if there is none, or no attempt can follow."""
 
     def __init__(
         self,
@@ -135,11 +144,8 @@ class Supervisor:
         spawner: "OwnSpawner | BoxedSpawner | HandedSpawner",
         report: int,
     ) -> None:
-        self.store = store
-        self.id = job_id
-        self.order = order
+        super().__init__(store, job_id, order, spawner.room)
         self._recalled = False
-        self._duties: Sequence[duties.Duty] = ()
         if order["terms"]:
             from agent_exec.jobs.duties import load
 
@@ -147,82 +153,28 @@ class Supervisor:
         self._spawner = spawner
         self._report = report
         self._run: Run | None = None
-        self._arrivals: ArrivalWriter | None = None
         self._began = 0.0
         self._terminated = False
         self._discard = False
+        self._ticks = 0.0
+        self._written: dict[str, Any] = {}
         self._elsewhere = False  # whether the command's pid means nothing here
-        self.attempt = 1
-        self.folder = store.folder(job_id)
-        try:
-            if order["again"] is None:
-                self._make()
-            else:
-                self._make_again(order["again"]["attempt"])
-        except OSError as error:
-            raise broken(error, store.root) from error
-
-    def _make(self) -> None:
-        """Make the job."""
-        cwd = place_of(self.order["cwd"])
-        self.store.make(self.id, cwd)
-        try:
-            self.lock = FileLock(os.path.join(self.folder, LOCK))
-            self.lock.acquire()
-            self._own(cwd)
-        except BaseException:
-            self.store.remove(self.id, cwd)
-            raise
-
-    def _make_again(self, attempt: int) -> None:
-        """Make a further attempt at a job that exists, or its first one."""
-        from agent_exec.jobs.attempts import claim
-
-        self.lock = claim(self.store, self.id, attempt)
-        try:
-            self.store.revive(self.id)
-            self.attempt = attempt
-            self._own(place_of(self.order["cwd"]))
-        except BaseException:
-            if attempt > 1:
-                self.store.settle(self.id)
-            raise
-
-    def _own(self, cwd: str) -> None:
-        """Say that this process owns the job, and make its files; it holds the lock."""
-        self.lock.sign()
-        self._control = Control.create(os.path.join(self.folder, CONTROL))
-        self._open(cwd)
-
-    def _open(self, cwd: str) -> None:
-        """Make the record and the logs of the current attempt."""
-        self.home = self.folder
-        if self.attempt > 1:
-            from agent_exec.jobs.attempts import make
-
-            self.home = make(self.folder, self.attempt)
-        self._logs = {stream: LogWriter(self.home, stream, self.order["quota"]) for stream in STREAMS}
-        facts = first_facts(self.id, cwd, self.order)
-        for duty in self._duties:
-            facts |= duty.facts()
-        # Last, for it makes the job one that others see, or the attempt the current one.
-        if self.attempt > 1:
-            from agent_exec.jobs.attempts import commit
-
-            self._record = RecordWriter(self.home, facts | {"attempt": self.attempt}, self._spawner.room)
-            commit(self.folder, self.attempt)
-        elif self.order["again"]:
-            self._record = RecordWriter.reopen(self.home, self._spawner.room)
-            self._record.amend(facts | {"awaits": None})
-        else:
-            self._record = RecordWriter(self.home, facts, self._spawner.room)
-        self._events = EventWriter(self.store.root, self.id, self.attempt)
-        if self.attempt == 1:
-            self._events.note("created", creation_fields(facts))
+        self._make()
 
     def serve(self) -> None:
-        """Run the command to its end, and record it."""
+        """Run the command to its end, as often as it is to be run, and record that."""
         self.tell(f"{JOB} {self.id}")
+        facts = self._run_once()
+        while self._duties and self._begin_again(facts):
+            facts = self._run_once()
+        self._publish(facts)
+        have_told(self.store, self.id)
+        if not self._spawner.gone:
+            self._stay()
+        self._spawner.close()
+
+    def _run_once(self) -> "dict[str, Any]":
+        """Run the command to its end, and return how it ended."""
         try:
             if self._duties:
                 self._hold()
@@ -242,11 +194,58 @@ class Supervisor:
             if self._spawner.ran and not self._began:
                 self._note_start()  # before us, and it was gone before it could be identified
             facts = failure(error, began=bool(self._began), boxed=self._spawner.boxed)
-        self._publish(facts)
-        have_told(self.store, self.id)
-        if not self._spawner.gone:
-            self._stay()
-        self._spawner.close()
+        for duty in self._duties:
+            stream, held = duty.rest()
+            if held:
+                self._write(stream, held)
+        facts["duration_ms"] = round((monotonic() - self._began) * 1000) if self._began else 0
+        facts["output_complete"] = self._spawner.gone and not any(log.lost for log in self._logs.values())
+        facts |= {f"{stream}_total_bytes": log.total for stream, log in self._logs.items()}
+        facts["finished_at"] = stamp(time())
+        for duty in self._duties:
+            duty.ended(facts)
+        return facts
+
+    def _begin_again(self, facts: "dict[str, Any]") -> bool:
+        """Begin the next attempt, once it is its time; False if there is to be none, or there is no room."""
+        pauses = [duty.pause(facts) for duty in self._duties]
+        pause = min((pause for pause in pauses if pause is not None), default=None)
+        if pause is None or self._recalled or not self._spawner.gone:
+            return False
+        state = facts["state"]
+        facts |= {"retrying": True, "next_attempt_at": stamp(time() + pause)}
+        self._record.append(facts)
+        self._written = dict(facts)
+        self.event("retrying", **ending_fields(facts))
+        self._run = None
+        self._began = 0.0
+        self._wait_for(pause)
+        facts |= {"retrying": False, "next_attempt_at": None}
+        if self._recalled:
+            reason = "supervisor_terminated" if self._terminated else "killed"
+            facts |= {"attempt_state": state, "state": "killed", "reason": reason, "timed_out": False}
+            facts["finished_at"] = stamp(time())
+            return False
+        former, logs = self._record, self._logs
+        try:
+            self._open_attempt(self.attempt + 1, place_of(self.order["cwd"]))
+        except OSError:
+            return False
+        for log in logs.values():
+            log.sync()
+            log.close()
+        former.finish()
+        self._written = {}
+        self._spawner = self._spawner.renew(rewound(self.input))
+        return True
+
+    def _wait_for(self, seconds: float) -> None:
+        """Wait until it is time for the next attempt, or the job is ended."""
+        over: list[bool] = []
+        timer = self.loop.after(seconds, lambda: over.append(True))
+        while not (over or self._recalled):
+            self.loop.turn()
+        timer.cancel()
 
     def _hold(self) -> None:
         """Wait until every duty lets the command start; raise NeverStarted if the job is ended before."""
@@ -262,24 +261,6 @@ class Supervisor:
         if self._recalled:
             raise NeverStarted
 
-    def append(self, facts: "dict[str, Any]") -> None:
-        """Write more facts to the record; none if the disk is full."""
-        try:
-            self._record.amend(facts)
-        except OSError:
-            return  # the room that is left is for the end
-
-    def event(self, kind: str, **fields: "Any") -> bool:
-        """Write an event of this job to the log of the store; False if that has no room.
-
-        The fields are those of an event in the schema: what else is known goes into `details`.
-        """
-        found = self._events.note(kind, fields)
-        written = self._events.write()
-        for duty in self._duties:
-            duty.noted(found)
-        return written
-
     def _environment(self) -> dict[bytes, bytes]:
         env: dict[bytes, bytes] = self.order["env"]
         if self.order["mark"]:
@@ -289,8 +270,12 @@ class Supervisor:
     def _note_start(self, pid: int = 0, start: int = 0) -> None:
         """Record and report that the command runs, and its identity if that is known."""
         self._began = monotonic()
-        who = {"pid": pid, "start": start, "boot": boot_id()} if pid else {}
-        self._record.append({**who, "started_at": stamp(time())})
+        who: dict[str, Any] = {"pid": pid, "start": start, "boot": boot_id()} if pid else {}
+        now, timeout = time(), self.order["timeout"]
+        if timeout is not None:
+            who["deadline_ms"] = round((now + timeout) * 1000)
+        who["started_ms"] = round(now * 1000)
+        self._record.append({**who, "started_at": stamp(now)})
         self.event("started", **({"pid": pid} if pid else {}))
         self.tell(STARTED)
         for duty in self._duties:
@@ -332,7 +317,8 @@ class Supervisor:
             self.loop.after(_LOOK_SECONDS, lambda: self._look_again(guard))
         if self._spawner.stdin >= 0:
             os.close(self._spawner.stdin)
-        self._tick()
+        if not self._ticks:
+            self._tick()
         self._settle()
         return run
 
@@ -362,7 +348,8 @@ class Supervisor:
         began = monotonic()
         guard.look()
         pause = max(_LOOK_SECONDS, _LOOK_SHARE * (monotonic() - began))
-        self.loop.after(pause, lambda: self._look_again(guard))
+        if guard is self._spawner.guard:
+            self.loop.after(pause, lambda: self._look_again(guard))
 
     def stop(self) -> None:
         """Stop the command, by force after its grace."""
@@ -381,15 +368,6 @@ class Supervisor:
             chunk = duty.passed(stream, chunk)
         if chunk:
             self._write(stream, chunk)
-
-    def _write(self, stream: "Stream", chunk: bytes) -> None:
-        log = self._logs[stream]
-        if self._arrivals is None:
-            self._arrivals = ArrivalWriter(self.home)
-        self._arrivals.note(stream, log.total)
-        log.write(chunk)
-        for duty in self._duties:
-            duty.printed(stream, chunk)
 
     def _heard(self, line: str) -> None:
         """Do what a line from the control pipe asks for."""
@@ -420,10 +398,18 @@ class Supervisor:
         facts = take_facts(path)
         if facts is None:
             return
+        moved = TIMEOUT in facts
+        if moved and (self._run is None or self._run.phase != "running"):
+            os.unlink(path)  # too late: the record does not change
+            return
         try:
             self._record.amend(facts)
         except OSError:
             return  # the file stays: the asker hears that nothing was written
+        if moved and self._run is not None:
+            left = facts[TIMEOUT]
+            self._run.expire(None if left is None else left / 1000)
+        self.order["tags"] = facts.get("tags", self.order["tags"])  # which the next attempt has too
         from agent_exec.jobs.duties import hear_amended
 
         self._duties = hear_amended(self, self._duties, facts)
@@ -441,6 +427,8 @@ class Supervisor:
             self._end_left(signal_number("TERM") or 0)
         elif self._run is not None:
             self._run.stop()
+        else:
+            self.loop.post(lambda: None)  # it waits, and looks again
 
     def _end_left(self, number: int, *, only_signal: bool = False) -> None:
         """Signal what was left alive; unless that is all, end it by force after the grace."""
@@ -456,7 +444,8 @@ class Supervisor:
 
     def _tick(self) -> None:
         """Touch the lock from time to time, as a sign of life."""
-        if every := self.order["progress"]:
+        every = self._ticks = self.order["progress"]
+        if every:
             try:
                 os.utime(os.path.join(self.folder, LOCK))
             except OSError:
@@ -465,17 +454,8 @@ class Supervisor:
 
     def _publish(self, facts: "dict[str, Any]") -> None:
         """Record how it ended, report it, and have all of it on the disk."""
-        for duty in self._duties:
-            stream, held = duty.rest()
-            if held:
-                self._write(stream, held)
-        facts["duration_ms"] = round((monotonic() - self._began) * 1000) if self._began else 0
-        facts["output_complete"] = self._spawner.gone and not any(log.lost for log in self._logs.values())
-        facts |= {f"{stream}_total_bytes": log.total for stream, log in self._logs.items()}
-        facts["finished_at"] = stamp(time())
-        for duty in self._duties:
-            duty.ended(facts)
-        self._record.append(facts)
+        known = self._written.items()  # on record already, if the next attempt was waited for
+        self._record.append({name: value for name, value in facts.items() if (name, value) not in known})
         if self.event("ended", **ending_fields(facts)):
             self.store.settle(self.id)  # else the index says that readers of events look at the record
         self.tell(ENDED)
@@ -494,3 +474,14 @@ class Supervisor:
             self._discard = any(log.abandoned for log in self._logs.values())
             self.loop.turn()
         self._control.close()
+
+
+def rewound(fd: int) -> int:
+    """Return a copy of a descriptor, at the beginning of its file; -1 if there is none."""
+    if fd < 0:
+        return -1
+    try:
+        os.lseek(fd, 0, os.SEEK_SET)
+    except OSError:
+        pass  # a device, which has no beginning
+    return os.dup(fd)

@@ -53,6 +53,8 @@ def wait_for_end(
                 step = _MOMENT  # it is going, and its lock goes with it
             elif job.supervisor == "alive" and watch.hears:
                 step = _LONGEST
+            elif job.state == "created":
+                step = _LONGEST  # it waits to be started, by a process that tells nothing of it
             if left is not None:
                 step = min(step, left)
             if watching is not None:

@@ -76,6 +76,10 @@ class InvalidArgument(Refused, code="invalid_argument"):
     """A value is out of its bounds or of the wrong kind."""
 
 
+class InvalidTag(InvalidArgument, code="invalid_tag"):
+    """A label of a job is not one."""
+
+
 class InvalidState(Refused, code="invalid_state"):
     """The engine, run or job is not in a state that allows this."""
 

@@ -177,7 +177,9 @@ _VERBS = {
     "gc": _gc,
 }
 _HOMES = {
-    "restart": "agent_exec.apps.cli.lifecycle",
+    **dict.fromkeys(
+        ("create", "start", "restart", "timeout", "abandon", "tag"), "agent_exec.apps.cli.lifecycle"
+    ),
     "events": "agent_exec.apps.cli.events",
     "notify": "agent_exec.apps.cli.notify",
     "policy": "agent_exec.apps.cli.policy",

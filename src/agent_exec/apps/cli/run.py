@@ -43,30 +43,17 @@ def run(
     options = asked.options
     settings = configured(asked)
     observe = observation(asked)
-    argv = _command(asked, settings)
-    refuse_both(asked, ("inherit-env", "no-inherit-env"), ("stdin", "stdin-file"))
-    if 0 < options.get("max-log-bytes", 0) < defaults.SMALLEST_QUOTA:
-        raise UsageError(f"--max-log-bytes takes 0, or {defaults.SMALLEST_QUOTA} at least", "run")
     from agent_exec.host import Interrupts, detach
-
-    interrupts = interrupts or Interrupts()
-    profile = _profile(asked)
-    _warn_of_milliseconds(asked)
-    store = asked.store()
-    hidden = hidden_from(asked, profile, store)
-    environment = environment_of(asked, hidden, interrupts)
     from agent_exec.jobs.start import start
 
-    order = _order(asked, argv, environment, profile, _terms(asked, settings))
-    if not options.keys().isdisjoint(_SERVICE):
-        from agent_exec.apps.cli.readiness import add
-
-        add(asked, order)
+    interrupts = interrupts or Interrupts()
+    asking = Asking(asked, settings, interrupts)
+    store = asking.store
     job = start(
         store,
-        order,
-        gate=gate_for(argv, options.get("rules", IN_FORCE)),
-        stdin=lambda: input_of(asked, store, hidden, interrupts),
+        asking.order,
+        gate=asking.gate,
+        stdin=asking.stdin,
         cancel=interrupts,
         detach=detach,
         launcher=launcher,
@@ -79,7 +66,7 @@ def run(
         observe=observe,
         tail_lines=options.get("tail-lines", defaults.TAIL_LINES),
         max_bytes=options.get("max-bytes", defaults.MAX_BYTES),
-        env_vars=environment.shown,
+        env_vars=asking.environment.shown,
         cancel=interrupts,
         began=began,
         until_ready="for" in options,
@@ -89,6 +76,37 @@ def run(
     if "exit-code" in options:
         return told, verbs.exit_code(told)
     return told, 0 if told["ok"] else 1
+
+
+class Asking:
+    """A job as the options of `run` and `create` ask for it; raise UsageError for what makes no sense."""
+
+    __slots__ = ("_asked", "_hidden", "_interrupts", "environment", "gate", "order", "store")
+
+    def __init__(self, asked: "Parsed", settings: "Settings | None", interrupts: "Interrupts") -> None:
+        options = asked.options
+        argv = _command(asked, settings)
+        refuse_both(asked, ("inherit-env", "no-inherit-env"), ("stdin", "stdin-file"))
+        if 0 < options.get("max-log-bytes", 0) < defaults.SMALLEST_QUOTA:
+            raise UsageError(f"--max-log-bytes takes 0, or {defaults.SMALLEST_QUOTA} at least", asked.verb)
+        terms = _terms(asked, settings)
+        profile = _profile(asked)
+        _warn_of_milliseconds(asked)
+        self._asked = asked
+        self._interrupts = interrupts
+        self.store = asked.store()
+        self._hidden = hidden_from(asked, profile, self.store)
+        self.environment = environment_of(asked, self._hidden, interrupts)
+        self.order = _order(asked, argv, self.environment, profile, terms)
+        if not options.keys().isdisjoint(_SERVICE):
+            from agent_exec.apps.cli.readiness import add
+
+            add(asked, self.order)
+        self.gate = gate_for(argv, options.get("rules", IN_FORCE))
+
+    def stdin(self) -> int:
+        """Return a descriptor of the command's input, -1 for none."""
+        return input_of(self._asked, self.store, self._hidden, self._interrupts)
 
 
 def configured(asked: "Parsed") -> "Settings | None":
@@ -120,6 +138,8 @@ def _terms(asked: "Parsed", settings: "Settings | None") -> "dict[str, object]":
         terms["notify"] = notification(asked)
     if (log := _merged_log(asked)) is not None:
         terms["log"] = log
+    if (again := _again(asked)) is not None:
+        terms["again"] = again
     return terms
 
 
@@ -128,13 +148,30 @@ def _merged_log(asked: "Parsed") -> str | None:
     options = asked.options
     if "full-log" in options:
         if "log" in options:
-            raise UsageError("--log and --full-log contradict each other", "run")
+            raise UsageError("--log and --full-log contradict each other", asked.verb)
         return ""
     if "log" not in options:
         return None
     from agent_exec.jobs.duties.merged_log import writable
 
     return writable(options["log"])
+
+
+def _again(asked: "Parsed") -> "dict[str, object] | None":
+    """Return how often the command is to be run; None if once."""
+    options = asked.options
+    if not {"retry", "restart", "every"} & options.keys():
+        return None
+    from agent_exec.faces.repeating import repeats
+    from agent_exec.model.errors import InvalidArgument
+
+    try:
+        found = repeats(options.get("retry"), options.get("restart"), options.get("every"))
+    except InvalidArgument as error:
+        raise UsageError(error.message, asked.verb) from None
+    if found is not None and "leave" in options:
+        raise UsageError(f"--leave and --{found['kind']} contradict each other", asked.verb)
+    return found
 
 
 def _collection(asked: "Parsed", settings: "Settings | None") -> "dict[str, float | int | None] | None":
@@ -215,10 +252,10 @@ def _profile(asked: "Parsed") -> "Profile | None":
     if "sandbox" not in options:
         for name in ("sandbox-root", "net", "unprotect"):
             if name in options:
-                raise UsageError(f"--{name} needs --sandbox and a profile", "run")
+                raise UsageError(f"--{name} needs --sandbox and a profile", asked.verb)
         return None
     if "leave" in options:
-        raise UsageError("--leave and --sandbox contradict each other: all in a box ends with it", "run")
+        raise UsageError("--leave and --sandbox contradict each other: all in a box ends with it", asked.verb)
     from agent_exec.apps.profile import profile
 
     return profile(asked, "sandbox", "sandbox-root")
@@ -290,14 +327,16 @@ def _command(asked: "Parsed", settings: "Settings | None" = None) -> list[str]:
     """Return the argv; a shell that was named or configured reads one word as a line, and several quoted."""
     words = asked.words
     if not words or not words[0]:
-        raise UsageError("a command is needed, such as: agent-exec run -- echo hello", "run")
+        raise UsageError("a command is needed, such as: agent-exec run -- echo hello", asked.verb)
     if any("\0" in word for word in words):
-        raise UsageError("no word of a command can hold a NUL", "run")
+        raise UsageError("no word of a command can hold a NUL", asked.verb)
     if "shell" in asked.options and len(words) != 1:
-        raise UsageError("--shell takes one line as one word, such as: --shell 'make && make test'", "run")
+        raise UsageError(
+            "--shell takes one line as one word, such as: --shell 'make && make test'", asked.verb
+        )
     wrapper = asked.options["shell-wrapper"].split() if "shell-wrapper" in asked.options else None
     if wrapper == []:
-        raise UsageError("--shell-wrapper takes a program and its flags, such as: 'bash -c'", "run")
+        raise UsageError("--shell-wrapper takes a program and its flags, such as: 'bash -c'", asked.verb)
     if wrapper is None and settings is not None:
         wrapper = settings.wrapper
     if wrapper is not None:

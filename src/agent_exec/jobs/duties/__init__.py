@@ -18,6 +18,7 @@ _HOMES: dict[str, str] = {
     "health": "agent_exec.jobs.duties.health",
     "stop_after": "agent_exec.jobs.duties.stop_after",
     "pipeline": "agent_exec.jobs.duties.pipeline",
+    "again": "agent_exec.jobs.duties.again",
     "gc": "agent_exec.jobs.duties.gc",
     "notify": "agent_exec.jobs.duties.notify",
     "log": "agent_exec.jobs.duties.merged_log",
@@ -69,11 +70,21 @@ class Duty:
     def amended(self, facts: "Mapping[str, Any]") -> None:
         """Hear of facts that were changed from outside while the job is not over."""
 
+    def pause(self, facts: "dict[str, Any]") -> float | None:  # noqa: ARG002
+        """Return after how many seconds the command is to be run again, which has ended so; None is never.
+
+        More facts may be added. The job is not over then: `published` is called when it is.
+        """
+        return None
+
     def ended(self, facts: "dict[str, Any]") -> None:
-        """Hear how the job has ended, before that is recorded; more facts may be added."""
+        """Hear how the command has ended, before that is recorded; more facts may be added.
+
+        It may be run again: `pause` is asked next, of every duty.
+        """
 
     def published(self, facts: "Mapping[str, Any]") -> None:
-        """Hear that the end is on record."""
+        """Hear that the end of the job is on record: of its last attempt, if there were several."""
 
 
 def load(job: "Supervisor", terms: "Mapping[str, Any]") -> list[Duty]:

@@ -1,0 +1,164 @@
+"""What a supervisor holds of its job: the lock, the control pipe, and the files of the current attempt."""
+
+import os
+
+from agent_exec.host import Control, FileLock
+from agent_exec.jobs.events import EventWriter, creation_fields
+from agent_exec.jobs.facts import first_facts
+from agent_exec.jobs.record import CONTROL, LOCK, RecordWriter
+from agent_exec.jobs.store import broken, place_of
+from agent_exec.logs.stream import STREAMS, ArrivalWriter, LogWriter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from agent_exec.jobs.duties import Duty
+    from agent_exec.jobs.store import Store
+    from agent_exec.model.choices import Stream
+
+VARIABLES, INPUT = "variables", "input"
+"""Files of a job that was created and not started: values of variables, and input."""
+
+
+class OwnedJob:
+    """A job that this process owns: it holds the lock, and alone writes the files.
+
+    `room` is how many more bytes of a record are reserved for its last line.
+    """
+
+    lock: FileLock
+    home: str
+    """The folder of the current attempt's record and logs."""
+    _control: Control
+    _record: RecordWriter
+    _logs: "dict[Stream, LogWriter]"
+
+    def __init__(self, store: "Store", job_id: str, order: "dict[str, Any]", room: int) -> None:
+        self.store = store
+        self.id = job_id
+        self.order = order
+        self.attempt = 1
+        self.folder = store.folder(job_id)
+        self._room = room
+        self._arrivals: ArrivalWriter | None = None
+        self._duties: Sequence[Duty] = ()
+        self._events = EventWriter(store.root, job_id)
+
+    def _make(self) -> None:
+        """Make the job, or the attempt at one that exists which the order names."""
+        again = self.order["again"]
+        try:
+            if again is None:
+                self._make_new()
+            else:
+                self._make_again(again["attempt"])
+        except OSError as error:
+            raise broken(error, self.store.root) from error
+
+    def _make_new(self) -> None:
+        cwd = place_of(self.order["cwd"])
+        self.store.make(self.id, cwd)
+        try:
+            self.lock = FileLock(os.path.join(self.folder, LOCK))
+            self.lock.acquire()
+            self._open(cwd)
+        except BaseException:
+            self.store.remove(self.id, cwd)
+            raise
+
+    def _make_again(self, attempt: int) -> None:
+        from agent_exec.jobs.attempts import claim
+
+        self.lock = claim(self.store, self.id, attempt)
+        try:
+            self.store.revive(self.id)
+            self.attempt = attempt
+            self._open(place_of(self.order["cwd"]))
+        except BaseException:
+            if attempt > 1:
+                self.store.settle(self.id)
+            raise
+        for name in (VARIABLES, INPUT):  # which are not needed any more
+            try:
+                os.unlink(os.path.join(self.folder, name))
+            except OSError:
+                continue
+
+    def _open(self, cwd: str) -> None:
+        """Say that this process owns the job, and make the record and the logs."""
+        self.lock.sign()
+        self._control = Control.create(os.path.join(self.folder, CONTROL))
+        if self.attempt > 1:
+            self._open_attempt(self.attempt, cwd)
+            return
+        self.home = self.folder
+        self._logs = self._new_logs(self.home)
+        facts = self._first_facts(cwd)
+        # Last, for it makes the job one that others see.
+        if self.order["again"] is None:
+            self._record = RecordWriter(self.home, facts, self._room)
+            self._events.note("created", creation_fields(facts))
+        else:
+            self._record = RecordWriter.reopen(self.home, self._room)
+            self._record.amend(facts | {"awaits": None})
+
+    def _open_attempt(self, attempt: int, cwd: str) -> None:
+        """Make the record and the logs of a further attempt, and make it the current one.
+
+        Raise OSError if there is no room for it: then the former one is still the current one.
+        """
+        from agent_exec.jobs.attempts import commit, make
+
+        home = make(self.folder, attempt)
+        logs = self._new_logs(home)
+        facts = self._first_facts(cwd) | {"attempt": attempt}
+        record = RecordWriter(home, facts, self._room)
+        try:
+            if hasattr(self, "_record") and self.attempt == 1:
+                self._record.amend({"attempt": attempt})  # this process has the job's own record open
+            else:
+                commit(self.folder, attempt)
+        except BaseException:
+            record.finish()
+            raise
+        self.attempt, self.home, self._logs, self._record = attempt, home, logs, record
+        self._arrivals = None
+        self._events.attempt = attempt
+
+    def _new_logs(self, home: str) -> "dict[Stream, LogWriter]":
+        return {stream: LogWriter(home, stream, self.order["quota"]) for stream in STREAMS}
+
+    def _first_facts(self, cwd: str) -> "dict[str, Any]":
+        facts = first_facts(self.id, cwd, self.order)
+        for duty in self._duties:
+            facts |= duty.facts()
+        return facts
+
+    def append(self, facts: "dict[str, Any]") -> None:
+        """Write more facts to the record; none if the disk is full."""
+        try:
+            self._record.amend(facts)
+        except OSError:
+            return  # the room that is left is for the end
+
+    def event(self, kind: str, **fields: "Any") -> bool:
+        """Write an event of this job to the log of the store; False if that has no room.
+
+        The fields are those of an event in the schema: what else is known goes into `details`.
+        """
+        found = self._events.note(kind, fields)
+        written = self._events.write()
+        for duty in self._duties:
+            duty.noted(found)
+        return written
+
+    def _write(self, stream: "Stream", chunk: bytes) -> None:
+        log = self._logs[stream]
+        if self._arrivals is None:
+            self._arrivals = ArrivalWriter(self.home)
+        self._arrivals.note(stream, log.total)
+        log.write(chunk)
+        for duty in self._duties:
+            duty.printed(stream, chunk)
