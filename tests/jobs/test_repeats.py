@@ -210,6 +210,36 @@ def test_a_confined_job_is_retried_in_a_box_of_its_own(cli: Cli) -> None:
     assert answer["sandbox"]["profile"] == "workspace-write"
 
 
+def test_ports_and_the_merged_log_are_those_of_the_job(cli: Cli) -> None:
+    words = ["--port", "auto", "--full-log", "--retry", "2,backoff=10ms", "--wait"]
+    answer = cli("run", *words, "--", "sh", "-c", "echo port $PORT; exit 3")
+    job = answer["job_id"]
+    again = cli("restart", job, "--wait")
+    assert [answer["attempt"], again["attempt"]] == [3, 6]
+    assert len({cli("tail", job, "--attempt", n)["stdout"] for n in range(1, 7)}) == 1
+    assert (cli.folder(job) / "full.log").read_text().count("[STDOUT] port ") == 6
+    created = cli("create", "--port", "auto", "--env", "A=1", "--", "sh", "-c", "echo port $PORT")["job_id"]
+    assert cli("start", created)["stdout"].startswith("port ")
+
+
+def test_a_restarted_service_becomes_healthy_again(cli: Cli) -> None:
+    words = ["--restart", "always,backoff=10ms", "--health", "true", "--health-every", "20ms", "--no-wait"]
+    job = cli("run", *words, "--", "sleep", "600")["job_id"]
+    for attempt in (1, 2):
+        wait_until(lambda: cli("status", job).get("health") == "healthy")
+        status = cli("status", job)
+        assert status["attempt"] == attempt
+        os.kill(status["pid"], signal.SIGKILL)
+        wait_until(lambda: cli("status", job)["attempt"] == attempt + 1)  # noqa: B023
+    cli("kill", job)
+
+
+def test_a_job_that_was_stopped_for_silence_is_not_started_again(cli: Cli) -> None:
+    words = ["--restart", "always,backoff=10ms", "--stop-after", "idle=50ms", "--wait"]
+    answer = cli("run", *words, "--", "sleep", "600")
+    assert (answer["reason"], "attempt" in answer) == ("idle", False)
+
+
 def test_no_room_for_another_attempt_ends_the_job(cli: Cli, tmp_path: Path) -> None:
     job = cli(
         "run",

@@ -71,7 +71,7 @@ def create(
 
 def _keep(folder: str, order: "Order", stdin: int) -> None:
     """Keep what the record has not: values of variables, and input."""
-    given = [os.fsencode(name) for name in order.env_keys]
+    given = [name for name in map(os.fsencode, order.env_keys) if name in order.env]
     if given:
         fd = create_file(os.path.join(folder, VARIABLES))
         with os.fdopen(fd, "wb") as file:

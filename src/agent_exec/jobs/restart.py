@@ -117,7 +117,8 @@ def order_again(job: "Record", around: Surroundings) -> Order:
     fresh = {name: around.environment.values[name] for name in map(os.fsencode, around.environment.given)}
     set_for_it = {**around.kept, **fresh}
     given = [os.fsdecode(name) for name in set_for_it]
-    missing = [name for name in facts["env_keys"] if name not in given]
+    ports = [str(name) for name in more.get("terms", {}).get("port", ())]  # which the supervisor sets
+    missing = [name for name in facts["env_keys"] if name not in given and name not in ports]
     if missing:
         raise InvalidArgument(
             f"values of variables are not kept: give {', '.join(missing)} again with --env NAME=VALUE",
@@ -139,7 +140,7 @@ def order_again(job: "Record", around: Surroundings) -> Order:
         facts["command"],
         cwd=facts["cwd"],
         env={**around.environment.values, **set_for_it} if inherit else set_for_it,
-        env_keys=given,
+        env_keys=[*given, *(name for name in ports if name not in given)],
         tags=facts["tags"],
         timeout=None if timeout is None else timeout / 1000,
         grace=facts["kill_after_ms"] / 1000,

@@ -44,7 +44,7 @@ class Duty:
         return {}
 
     def hold(self) -> None:
-        """Begin to watch what the command must wait for; called once there is a loop."""
+        """Begin to watch what the command must wait for; called before each attempt, once there is a loop."""
 
     def ready(self) -> bool:
         """True if the command may start, as far as this duty is concerned."""

@@ -53,6 +53,7 @@ class Term(Duty):
     def started(self) -> None:
         """Begin; a command that is started again has to become healthy again."""
         self._close()
+        self._over = False
         self._count += 1
         if self._health != "starting":
             self._change("starting", "")
@@ -118,8 +119,9 @@ class Term(Duty):
             self.job.event(health, **({"message": message} if message else {}))
 
     def ended(self, facts: "dict[str, Any]") -> None:  # noqa: ARG002
-        """Check no more."""
+        """Check no more; nothing is known of what may be started next."""
         self._over = True
+        self._health = "starting"
         self._close()
 
     def _close(self) -> None:

@@ -50,7 +50,8 @@ class Term(Duty):
     def facts(self) -> "dict[str, Any]":
         """Open the file, and return where it is."""
         path = self.value or os.path.join(self.job.folder, FULL_LOG)
-        self._fd = os.open(path, _FLAGS, 0o600)
+        if self._fd < 0:
+            self._fd = os.open(path, _FLAGS, 0o600)
         return {"full_log_path": path}
 
     def printed(self, stream: "Stream", chunk: bytes) -> None:

@@ -15,16 +15,19 @@ if TYPE_CHECKING:
 class Term(Duty):
     """Its value: a port for the name of each variable; 0 is one that is stable, free and no other job's."""
 
-    __slots__ = ("_held",)
+    __slots__ = ("_found", "_held")
 
     def __init__(self, job: "Supervisor", value: "Any") -> None:
         super().__init__(job, value)
         self._held: list[FileLock] = []
+        self._found: dict[str, int] = {}
 
     def facts(self) -> "dict[str, Any]":
         """Find the ports, set the variables, and return them."""
-        order, found = self.job.order, {}
+        order, found = self.job.order, self._found
         for name, port in self.value.items():
+            if name in found:
+                continue  # a further attempt has the same, which this process holds
             if not port:
                 port, lock = allocate(place_of(order["cwd"]), name)  # noqa: PLW2901
                 self._held.append(lock)  # for as long as this process lives

@@ -30,6 +30,7 @@ class Term(Duty):
     def started(self) -> None:
         """Begin to count."""
         self._last = monotonic()
+        self._stopped = False
         self._rounds += 1
         self._look(self._rounds)
 
@@ -48,6 +49,7 @@ class Term(Duty):
             self.job.stop()
 
     def ended(self, facts: "dict[str, Any]") -> None:
-        """Say why it was ended."""
+        """Say why it was ended; there is nothing to look at until it is started again."""
+        self._rounds += 1
         if self._stopped and facts.get("reason") == "killed":
             facts["reason"] = "idle"
