@@ -417,6 +417,15 @@ def test_hosts_have_one_grammar() -> None:
     assert found - allowed == {"sandbox/hosts.py"}, "parse hosts with sandbox/hosts.py"
 
 
+def test_addresses_of_callers_are_dialled_in_one_place() -> None:
+    """Each address is looked at first, and no answer leads elsewhere: a second client would forget that."""
+    clients = re.compile(r"http\.client|urlopen|HTTPS?Connection|create_connection\(")
+    found = {str(module.relative_to(SOURCE)) for module in MODULES if clients.search(module.read_text())}
+    assert {name for name in found if not name.startswith(("host/", "sandbox/"))} == {
+        "jobs/events/webhook.py"
+    }
+
+
 def test_the_version_has_one_place() -> None:
     assert agent_exec.__version__ == version.__version__
     assert "version" in PROJECT["project"]["dynamic"]

@@ -184,6 +184,15 @@ def timeout_moved(job: "Record", what: str, kind: str = "timeout") -> "Answer":
     return answer(f"{kind}_{what}", fields)
 
 
+def notifications(job: "Record") -> "Answer":
+    """Return by which ways a job is told of, if it is."""
+    if not job.facts.get("notification"):
+        return {}
+    from agent_exec.jobs.events.notification import shown
+
+    return {"notification": shown(job.facts["notification"])}
+
+
 def _complete(job: "Record") -> bool:
     """True if all output is there: the record says so, and the files are as long as it says."""
     return bool(job.facts.get("output_complete")) and all(

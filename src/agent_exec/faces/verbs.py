@@ -249,6 +249,7 @@ class Jobs:
                 fields[name] = facts[name]
         fields |= answers.liveness(job)
         fields |= answers.confinement(job)
+        fields |= answers.notifications(job)
         fields |= answers.attempts(job)
         fields |= answers.readiness(job)
         fields |= answers.deadline(job)

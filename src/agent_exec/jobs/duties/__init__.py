@@ -98,9 +98,9 @@ def hear_amended(job: "Supervisor", duties: "Sequence[Duty]", facts: "Mapping[st
     """Have the duties of a running job hear of changed facts, and load one that these ask for; return all."""
     for duty in duties:
         duty.amended(facts)
-    from agent_exec.jobs.duties.notify import Term
-    from agent_exec.jobs.events.notification import FACT
+    if "notification" in facts:
+        from agent_exec.jobs.duties.notify import Term
 
-    if FACT in facts and not any(isinstance(duty, Term) for duty in duties):
-        return [*duties, Term(job, facts[FACT])]
+        if not any(isinstance(duty, Term) for duty in duties):
+            return [*duties, Term(job, facts["notification"])]
     return duties

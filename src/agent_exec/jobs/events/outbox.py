@@ -34,13 +34,21 @@ TOLD = "notification_events.ndjson"
 _ENTRY = "agent_exec.jobs.events.courier"
 _LARGEST = 16 << 20
 _PATIENCE = 5.0
+_ATTEMPTS = 8
 
 
 def enter(store: "Store", job_id: str) -> None:
     """Name a job in the index; raise OSError if that is not possible."""
     folder = os.path.join(store.root, NOTIFY)
-    make_folder(folder)
-    os.close(os.open(os.path.join(folder, job_id), os.O_WRONLY | os.O_CREAT | FLAGS, 0o600))
+    for left in reversed(range(_ATTEMPTS)):
+        make_folder(folder)
+        try:
+            os.close(os.open(os.path.join(folder, job_id), os.O_WRONLY | os.O_CREAT | FLAGS, 0o600))
+        except FileNotFoundError:  # its last entry was taken out just now
+            if not left:
+                raise
+        else:
+            return
 
 
 def leave(store: "Store", job_id: str) -> None:
