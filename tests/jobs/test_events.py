@@ -302,3 +302,23 @@ def test_events_from_python(tmp_path: Path) -> None:
     assert len(list(jobs.follow_events(since="start", limit=2))) == 2
     with pytest.raises(InvalidArgument, match="no kind of event"):
         jobs.follow_events(kinds=["none"])
+
+
+def test_a_job_that_is_ended_before_it_was_started_has_a_beginning_and_an_end(cli: Cli) -> None:
+    job = cli("create", "--", "true")["job_id"]
+    assert kinds(cli("events", "--job", job)["events"]) == ["created"]
+    assert cli("kill", job)["state"] == "killed"
+    assert kinds(cli("events", "--job", job)["events"]) == ["created", "ended"]
+
+
+def test_events_of_further_attempts_have_ids_of_their_own(cli: Cli) -> None:
+    job = cli("run", "--", "true")["job_id"]
+    cli("restart", job)
+    cli("wait", job)
+    assert [one["id"].removeprefix(job) for one in cli("events")["events"]] == [
+        ".1.created",
+        ".1.started",
+        ".1.ended",
+        ".2.started",
+        ".2.ended",
+    ]

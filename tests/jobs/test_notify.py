@@ -404,3 +404,16 @@ def test_notifications_from_python(tmp_path: Path) -> None:
     assert jobs.notify(job, {})["notification"] == {}
     with pytest.raises(InvalidArgument, match="no notification setting"):
         checked({"webhook": "x"})
+
+
+def test_notifications_of_a_created_job_and_of_each_attempt(cli: Cli, tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    made = cli("create", "--notify-file", told, "--", "true")["job_id"]
+    assert cli("notify", "show", made)["notification"] == {"notify_file": str(told)}
+    assert lines(told) == []
+    assert cli("start", made)["state"] == "exited"
+    settled(cli, made)
+    cli("restart", made)
+    wait_until(lambda: len(lines(told)) == 2)
+    settled(cli, made)
+    assert [one["event_id"] for one in lines(told)] == [f"{made}.1.ended", f"{made}.2.ended"]

@@ -8,7 +8,7 @@ import os
 from time import time
 
 from agent_exec.host import FileLock
-from agent_exec.jobs.events import EventWriter, creation_fields
+from agent_exec.jobs.events import EventWriter, creation_fields, ending_fields
 from agent_exec.jobs.facts import first_facts, never_started
 from agent_exec.jobs.owned import INPUT, VARIABLES
 from agent_exec.jobs.record import LOCK, RecordWriter, stamp
@@ -51,6 +51,8 @@ def create(
         _keep(folder, order, fd)
         facts = first_facts(job_id, cwd, order.fields())
         del facts["supervisor_pid"]
+        if "notify" in order.terms:
+            facts["notification"] = order.terms["notify"]
         RecordWriter(folder, facts | {"awaits": "start"}).finish()
     except BaseException as error:
         store.remove(job_id, cwd)
@@ -106,10 +108,13 @@ def drop(store: "Store", job: "Record") -> "Record":
     """End a job that was not started: it never will be."""
     from agent_exec.jobs.amend import amend
 
+    dropped: list[bool] = []
+
     def change(found: "Record") -> "dict[str, Any]":
         if not found.facts.get("awaits"):
             return {}
         more = {"awaits": None, "duration_ms": 0, "output_complete": True, "finished_at": stamp(time())}
+        dropped.append(True)
         return never_started(terminated=False) | more
 
     found = amend(store, job, change)
@@ -119,5 +124,9 @@ def drop(store: "Store", job: "Record") -> "Record":
                 os.unlink(os.path.join(job.folder, name))
             except OSError:
                 continue
-        store.settle(job.id)
+        events = EventWriter(store.root, job.id)
+        if dropped:
+            events.note("ended", ending_fields(found.facts))
+        if events.write():
+            store.settle(job.id)
     return found
