@@ -255,6 +255,15 @@ def test_a_restart_that_finds_no_room_leaves_the_job_as_it_was(cli: Cli) -> None
     assert not (cli.root / ".live" / job).exists()
 
 
+def test_a_damaged_record_of_an_attempt_is_said(cli: Cli) -> None:
+    job = cli("run", "--", "echo", "one")["job_id"]
+    cli("restart", job)
+    (cli.folder(job) / "attempts" / "2" / "record.jsonl").write_bytes(b"?")
+    status = cli("status", job)
+    assert (status["state"], status["reason"]) == ("failed", "record_damaged")
+    assert cli("delete", job)["deleted"] == 1
+
+
 def test_python_restarts_a_job(tmp_path: Path) -> None:
     jobs = open_jobs(str(tmp_path / "jobs"), rules=None)
     job = jobs.run(["sh", "-c", 'cat; echo "$A"'], env={"A": "1"}, stdin=b"in ")["job_id"]

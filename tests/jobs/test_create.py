@@ -2,12 +2,14 @@
 
 import json
 import os
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from agent_exec.jobs import open_jobs
+from agent_exec.jobs.store import Store
 from agent_exec.model.errors import InvalidState
 from cli import Cli
 from jobs.seen import at_once, kill_and_wait, popen, supervisor_of
@@ -107,6 +109,35 @@ def test_a_supervisor_that_is_killed_after_the_start_leaves_a_lost_job(cli: Cli)
     kill_and_wait(supervisor_of(cli, job))
     cli("kill", job)
     assert cli("status", job)["reason"] == "supervisor_lost"
+
+
+@pytest.mark.parametrize("after", [0, 5, 15, 40])
+def test_a_start_that_is_killed_at_any_moment_runs_the_command_at_most_once(
+    cli: Cli, tmp_path: Path, after: int
+) -> None:
+    runs = tmp_path / "runs"
+    job = cli("create", "--env", "TOKEN=s3cret", "--", "sh", "-c", 'echo run >> "$0"', runs)["job_id"]
+    caller = popen(cli, "start", job, "--no-wait", start_new_session=True)
+    store = Store(str(cli.root))
+    wait_until(lambda: caller.poll() is not None or store.find(job).facts.get("supervisor_pid"), seconds=10)
+    try:
+        caller.wait(after / 1000)
+    except subprocess.TimeoutExpired:
+        os.killpg(caller.pid, signal.SIGKILL)
+    caller.communicate()
+    found = store.find(job)
+    if found.supervisor == "alive" and "supervisor_pid" in found.facts:
+        try:
+            os.kill(found.facts["supervisor_pid"], signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    wait_until(lambda: store.find(job).supervisor is None)
+    status = cli("status", job)
+    assert status["state"] in ("exited", "failed")
+    assert runs.read_text() == "run\n" if status["state"] == "exited" else True
+    assert cli("start", job)["error"]["code"] == "invalid_state"
+    cli("restart", job, "--env", "TOKEN=x")
+    assert cli("status", job)["state"] == "exited"
 
 
 def test_a_waiter_hears_of_the_end_of_a_job_that_was_created_when_it_began_to_wait(cli: Cli) -> None:

@@ -312,3 +312,40 @@ def test_an_event_says_how_many_before_it_were_not_written(disk: Callable[[str],
     told = [one for one in cli("events", "--kind", "ready")["events"] if one["kind"] == "ready"]
     assert [one.get("missed") for one in told] == [None, 2, None]
     assert [one["id"].rpartition("ready")[2] for one in told] == ["", ".4", ".5"]
+
+
+def test_a_restart_without_room_is_refused_and_leaves_the_job_as_it_was(disk: Callable[[str], Disk]) -> None:
+    cli = disk("size=1m")
+    job = cli("run", "--wait", "--", "echo", "one")["job_id"]
+    filler = cli.fill()
+    refused = cli("restart", job)
+    assert (refused.code, refused["error"]["code"]) == (1, "store_failed")
+    status = cli("status", job)
+    assert (status["state"], status["attempt"]) == ("exited", 1)
+    assert cli("tail", job)["stdout"] == "one\n"
+    filler.unlink()
+    assert cli("restart", job, "--wait")["attempt"] == 2
+
+
+def test_a_retry_without_room_ends_the_job_with_its_last_attempt(
+    disk: Callable[[str], Disk], tmp_path: Path
+) -> None:
+    cli = disk("size=1m")
+    gate = Gate(tmp_path / "gate")
+    words = ["--retry", "5,backoff=10ms", "--no-wait", "--"]
+    job = cli("run", *words, *gate.job(after="exit 7"))["job_id"]
+    cli.fill()
+    gate.open()
+    ended = cli("wait", job, "--forever")
+    assert (ended["state"], ended["exit_code"], ended["stdout"]) == ("exited", 7, "before\n")
+    assert cli("status", job)["attempt"] == 1
+
+
+def test_nothing_is_created_without_room(disk: Callable[[str], Disk]) -> None:
+    cli = disk("size=1m")
+    cli("run", "--wait", "--", "true")
+    cli.fill()
+    before = cli.names()
+    refused = cli("create", "--env", "TOKEN=s3cret", "--", "true")
+    assert (refused.code, refused["error"]["code"]) == (1, "store_failed")
+    assert cli.names() == before
