@@ -12,13 +12,14 @@ from itertools import accumulate
 from agent_exec.model.value import Value
 from agent_exec.views.reader import PIECE
 from agent_exec.views.shapes import (
+    BROKEN,
     COLOUR,
     ERROR,
     WEAK,
     Row,
+    candidates,
     counts,
     likely,
-    may_match,
     own_parts,
     row_of,
 )
@@ -35,6 +36,8 @@ _TITLE = 400
 _LONG_LINE, _AROUND = 1000, 400
 _OFTEN, _WORD = 40, 12
 _ALIKE = 16
+_MANY = b"\n"
+"""The kind of marks of which there are too many kinds."""
 
 
 def flat(data: bytes) -> bytes:
@@ -78,7 +81,7 @@ class Scan:
     def __init__(self) -> None:
         self.lines = 0
         self.counts: Counter[bytes] = Counter()
-        self.kinds: dict[bytes, Span] = {}  # the first line of each kind
+        self.kinds: dict[bytes, tuple[int, int, int]] = {}  # of the first line of each: number, start, end
         self._marks: dict[bytes, list[Span]] = {}  # those that are alike; under "", those that stay
         self._title = -1
         self._rows: dict[bytes, tuple[Row | None, bool]] = {}  # of each kind, and if numbers decide it
@@ -129,13 +132,16 @@ class Scan:
         firsts: dict[bytes, int] = {}
         if new:
             firsts = dict(zip(reversed(kinds), range(count - 1, -1, -1), strict=True))
-            watched |= {kind for kind in new if self._matters(kind, lines[firsts[kind]])}
+            watched |= self._mattering([(kind, lines[firsts[kind]]) for kind in new])
         hits = [at for at, kind in enumerate(kinds) if kind in watched] if watched else []
+        broken = [found.start() for found in BROKEN.finditer(data)] if b"HTTP/" in data else []
         starts: list[int] = []
-        if new or hits or len(self.kinds) >= _MOST_KINDS:
+        if new or hits or broken or len(self.kinds) >= _MOST_KINDS:
             starts = [*accumulate(map(len, lines), lambda sum_, size: sum_ + size + 1, initial=place)]
         if len(self.kinds) >= _MOST_KINDS:
-            hits = sorted({*hits, *(bisect(starts, place + at) - 1 for at in likely(data))})
+            broken += likely(data)
+        if broken:
+            hits = sorted({*hits, *(bisect(starts, place + at) - 1 for at in broken)})
         if counted := len(self.counts) <= _MOST_KINDS:
             self.counts.update(kinds)
         if hits:
@@ -147,7 +153,7 @@ class Scan:
         for kind in new:
             at = firsts[kind]
             if at < count:
-                self.kinds[kind] = self._span(starts, at, at + 1)
+                self.kinds[kind] = self.lines + at, starts[at], starts[at + 1] - 1
         self._watched |= watched
         self.lines += count
         return len(data)
@@ -166,9 +172,12 @@ class Scan:
             row = self._row(kinds[at], lines[at]) if at >= behind else None
             if row is None:
                 continue
-            if row.folds and not row.is_block and len(self._marks.get(kinds[at], ())) == 2 * _ALIKE:
-                latest.setdefault(kinds[at], []).append((at, row.weight))
-                continue
+            if row.folds and not row.is_block:
+                known = self._marks.get(kinds[at])
+                kind = kinds[at] if known is not None or len(self._marks) < _MOST_MARKS else _MANY
+                if kind is _MANY or (known is not None and len(known) == 2 * _ALIKE):
+                    latest.setdefault(kind, []).append((at, row.weight))
+                    continue
             end = row.end(lines, at)
             if row.is_block and end == len(lines) and not final and at:
                 break
@@ -198,20 +207,23 @@ class Scan:
                 self._add(self._span(starts, last, last + 1, weight, kind))
         return at
 
-    def _matters(self, kind: bytes, line: bytes) -> bool:
-        """True if lines of a kind must be looked at, given the first of them."""
-        line = COLOUR.sub(b"", line)
-        if not may_match(line):
-            return False
-        self._rows[kind] = row, numbered = row_of(line), counts(line, zero=True)
-        return row is not None or numbered
+    def _mattering(self, firsts: list[tuple[bytes, bytes]]) -> set[bytes]:
+        """Return the kinds of which lines must be looked at, given the first line of each."""
+        lines = [COLOUR.sub(b"", line) if b"\x1b" in line else line for _, line in firsts]
+        found = set()
+        for place in candidates(lines):
+            kind, line = firsts[place][0], lines[place]
+            self._rows[kind] = row, numbered = row_of(line), counts(line, zero=True)
+            if row is not None or numbered:
+                found.add(kind)
+        return found
 
     def _row(self, kind: bytes, line: bytes) -> "Row | None":
         """Return the row of a line; lines that are alike have the same, unless it depends on a number."""
         if kind not in self._rows:
             return row_of(COLOUR.sub(b"", line))
         row, numbered = self._rows[kind]
-        if numbered:
+        if numbered or b"HTTP/" in line:
             line = COLOUR.sub(b"", line)
             if counts(line) or (row is not None and row.weight > ERROR):
                 return row_of(line)
@@ -232,5 +244,5 @@ class Scan:
         most = _ALIKE if mark.kind else _MOST_MARKS
         if len(alike) == 2 * most:
             del alike[most]
-        if alike or len(self._marks) < _MOST_MARKS:
+        if alike or mark.kind is _MANY or len(self._marks) < _MOST_MARKS:
             alike.append(mark)

@@ -4,6 +4,8 @@ A row of MARKS is tried on a line only if `may_match` says so, which is faster.
 """
 
 import re
+from bisect import bisect
+from itertools import accumulate
 
 from agent_exec.model.value import Value
 
@@ -40,7 +42,8 @@ class Row(Value):
 
     These are the lines that match `more`, or all up to one that matches `stop`, at most `most`, and
     then `last` lines. `titled`: the nearest line above it that is not indented belongs to it, too.
-    `is_id`: it names what has failed.
+    `is_id`: it names what has failed. A row with `needles` looks for its pattern anywhere in a line that
+    holds one of these, in any case if they are in lower case; others at the beginning.
     """
 
     weight: int
@@ -51,6 +54,7 @@ class Row(Value):
     last: int = 0
     titled: bool = False
     is_id: bool = True
+    needles: "tuple[bytes, ...]" = ()
 
     @property
     def folds(self) -> bool:
@@ -98,16 +102,22 @@ def _row(weight: int, pattern: bytes, more: bytes = b"", stop: bytes = b"", **re
     return Row(weight, pattern, goes_on, ends, **rest)
 
 
+_WEAK_WORDS = (
+    *(b"warn", b"warning", b"cannot", b"unable", b"denied", b"refused", b"timed out", b"differ", b"missing"),
+    b"invalid",
+)
 _PLACE = rb"(?:[\w./\\@+~<>-]|:(?=[\\/]))+"
 _BLANK = rb"\s*$"
 
 _COUNTED = [
     re.compile(
         rb"[\s,(\[=]%s (?:failed|failures?|errors?|failing)\b|"
-        rb"(?:[Ff]ailures|[Ee]rrors|[Ff]ailed)[:=] *%s|\bfail %s|HTTP/[\d.]+\" %s" % (*[number] * 3, status)
+        rb"(?:[Ff]ailures|[Ee]rrors|[Ff]ailed)[:=] *%s|\bfail %s" % ((number,) * 3)
     )
-    for number, status in ((rb"[1-9]\d*", rb"5\d\d"), (rb"\d+", rb"\d"))
+    for number in (rb"[1-9]\d*", rb"\d+")
 ]
+BROKEN = re.compile(rb"HTTP/[\d.]+\" 5\d\d")
+"""A request that a server could not answer."""
 
 MARKS = (
     # pytest: ids, assertion blocks, summary
@@ -147,19 +157,23 @@ MARKS = (
     _row(VERDICT, rb"thread '.*panicked at", stop=rb"note: |stack backtrace:|\s*$"),
     _row(VERDICT, rb"failures:", more=rb"\s{4}\S"),
     # tsc, eslint, ruff, mypy, gcc, clang, javac
-    _row(VERDICT, rb".*?(?:\(\d+,\d+\): |:\d+:\d+ - )?error TS\d+", more=rb"\s*$|\d+ |\s", is_id=False),
+    _row(VERDICT, rb"error TS\d+", more=rb"\s*$|\d+ |\s", is_id=False, needles=(b"error TS",)),
     _row(VERDICT, rb"\s+\d+:\d+\s+error\s", titled=True, is_id=False),
     _row(BLOCK, rb"\s+\d+:\d+\s+warning\s", titled=True, is_id=False),
     _row(VERDICT, _PLACE + rb":\d+:(?:\d+:)? (?:fatal )?error", more=rb"\s*\d* *\||\s+\S", is_id=False),
     _row(VERDICT, _PLACE + rb":\d+:\d+: [A-Z]+\d+ ", is_id=False),
     _row(VERDICT, rb"[A-Z]{1,4}\d+ (?:\[|\S+ )", stop=_BLANK, is_id=False),
     _row(WEAK, _PLACE + rb":\d+:(?:\d+:)? (?:warning|note)", more=rb"\s*\d* *\||\s+\S"),
-    _row(VERDICT, rb".*(?:undefined reference|ld returned|linker command failed)", is_id=False),
+    _row(
+        VERDICT, rb"", is_id=False, needles=(b"undefined reference", b"ld returned", b"linker command failed")
+    ),
     # make, ninja, cmake, ctest
-    _row(VERDICT, rb".*make(?:\[\d+\])?: \*\*\*|ninja: (?:error|build stopped)|FAILED: "),
+    _row(VERDICT, rb"make(?:\[\d+\])?: \*\*\*", needles=(b": ***",)),
+    _row(VERDICT, rb"ninja: (?:error|build stopped)|FAILED: "),
     _row(VERDICT, rb"CMake Error", more=rb"\s", most=30),
     _row(WEAK, rb"CMake Warning", more=rb"\s", most=30),
-    _row(VERDICT, rb"-- Configuring incomplete|.*\*\*\*Failed|\s*\d+ - .*\((?:Failed|Timeout|SEGFAULT)"),
+    _row(VERDICT, rb"-- Configuring incomplete|\s*\d+ - .*\((?:Failed|Timeout|SEGFAULT)"),
+    _row(VERDICT, rb"", needles=(b"***Failed",)),
     # npm, pnpm, pip, uv, docker, maven, gradle
     _row(VERDICT, rb"npm (?:ERR!|error)|\s*ERR_|error Command|\[ERROR\]|FAILURE: "),
     _row(VERDICT, rb"(?:ERROR|error|Error): ", more=rb"\s+\S"),
@@ -173,35 +187,66 @@ MARKS = (
     # git
     _row(VERDICT, rb"CONFLICT |fatal: | ! \[|error: "),
     # logs with times, JSON lines, and any other words
-    _row(ERROR, rb".*\b(?:ERROR|FATAL|CRITICAL|SEVERE|PANIC)\b"),
-    _row(ERROR, rb""".*\blevel["']?[=:]\s*["']?(?i:error|fatal|critical)"""),
-    _row(ERROR, rb".*(?:[Ss]egmentation fault|core dumped|command not found|No such file|Permission denied)"),
-    _row(PLACE, rb".*\b(?:[Ee]rror|FAIL(?:ED|URE)?|[Ff]ail(?:ed|ure)|[Ff]atal|[Pp]anic|Killed|Aborted)\b"),
-    _row(PLACE, rb".*" + _FILE.pattern),
-    _row(WEAK, rb".*\b(?i:warn(?:ing)?|cannot|unable|denied|refused|timed out|differ|missing|invalid)\b"),
+    _row(
+        ERROR,
+        rb"\b(?:ERROR|FATAL|CRITICAL|SEVERE|PANIC)\b",
+        needles=(b"ERROR", b"FATAL", b"CRITICAL", b"SEVERE", b"PANIC"),
+    ),
+    _row(ERROR, rb"""\blevel["']?[=:]\s*["']?(?i:error|fatal|critical)""", needles=(b"level",)),
+    _row(
+        ERROR,
+        b"",
+        needles=(
+            b"egmentation fault",
+            b"core dumped",
+            b"command not found",
+            b"No such file",
+            b"Permission denied",
+        ),
+    ),
+    _row(
+        PLACE,
+        rb"\b(?:[Ee]rror|FAIL(?:ED|URE)?|[Ff]ail(?:ed|ure)|[Ff]atal|[Pp]anic|Killed|Aborted)\b",
+        needles=(b"rror", b"FAIL", b"ail", b"atal", b"anic", b"Killed", b"Aborted"),
+    ),
+    _row(PLACE, _FILE.pattern, needles=(b".",)),
+    _row(
+        WEAK,
+        rb"\b(?i:%s)\b" % b"|".join(_WEAK_WORDS),
+        needles=_WEAK_WORDS,
+    ),
 )
 _COUNT = _row(VERDICT, b"", is_id=False)
-_MARK = re.compile(b"|".join(b"(?P<r%d>%s)" % (place, row.pattern) for place, row in enumerate(MARKS)))
+_FIRST = re.compile(
+    b"|".join(b"(?P<r%d>%s)" % (place, row.pattern) for place, row in enumerate(MARKS) if not row.needles)
+)
+_ANYWHERE = [
+    (place, row.needles, row.needles[0].islower(), re.compile(row.pattern).search)
+    for place, row in enumerate(MARKS)
+    if row.needles
+]
 
 
-def may_match(line: bytes) -> bool:
-    """True if a line has something in it that a row may look for."""
-    low = line.decode("latin-1").lower()  # a search in bytes is slower
-    for word in WORDS:
-        if word in low:
-            return True
-    return _BEGIN.match(line) is not None or _FILE.search(line) is not None
+def candidates(lines: "Sequence[bytes]") -> "set[int]":
+    """Return the indexes of the lines that have something in them that a row may look for."""
+    data = b"\n".join(lines)
+    starts = [*accumulate(map(len, lines), lambda sum_, size: sum_ + size + 1, initial=0)]
+    places = [*likely(data, WORDS), *(found.start() for found in _FILE.finditer(data))]
+    found = {bisect(starts, place) - 1 for place in places}
+    return found.union(place for place, line in enumerate(lines) if _BEGIN.match(line))
 
 
 def counts(line: bytes, *, zero: bool = False) -> bool:
     """True if a line reports failures by a number; with `zero`, also if that is their absence."""
-    return _COUNTED[zero].search(b" " + line) is not None
+    if (b"ail" in line or b"rror" in line) and _COUNTED[zero].search(b" " + line):
+        return True
+    return not zero and b"HTTP/" in line and BROKEN.search(line) is not None
 
 
-def likely(data: bytes) -> "Iterator[int]":
-    """Return where in an output one of the commonest words of failures is, the first in each line."""
-    text = data.decode("latin-1").lower()
-    for word in _COMMON:
+def likely(data: bytes, words: "Sequence[str]" = _COMMON) -> "Iterator[int]":
+    """Return where in an output a word of failures is, the first of each in each line."""
+    text = data.decode("latin-1").lower()  # a search in bytes is not faster
+    for word in words:
         at = text.find(word)
         while at >= 0:
             yield at
@@ -211,8 +256,19 @@ def likely(data: bytes) -> "Iterator[int]":
 
 def row_of(line: bytes) -> Row | None:
     """Return the first row that a line matches."""
-    found = _MARK.match(line)
-    row = MARKS[int(found.lastgroup[1:])] if found and found.lastgroup else None
+    found = _FIRST.match(line)
+    first = int(found.lastgroup[1:]) if found and found.lastgroup else len(MARKS)
+    lower = line.lower()
+    for place, needles, low, search in _ANYWHERE:
+        if place > first:
+            break
+        text = lower if low else line
+        for needle in needles:
+            if needle in text:
+                if search(line):
+                    first = place
+                break
+    row = MARKS[first] if first < len(MARKS) else None
     if row is not None and row.weight <= ERROR and FOREIGN.match(line):
         row = None
     return _COUNT if (row is None or row.weight <= ERROR) and counts(line) else row

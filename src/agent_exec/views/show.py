@@ -85,8 +85,9 @@ def _auto(page: "_Page", exit_code: int | None) -> Shown:
     red = exit_code not in (0, None) or any(mark.weight == VERDICT for mark in marks)
     if page.tool == CONTENT or not (page.tool or scan.foldable):  # its reader may want any line of it
         return page.whole() if len(source) <= limit else page.ends(0.5, _by_importance(marks) if red else ())
-    in_order = sorted(scan.kinds, key=lambda kind: (scan.counts[kind], scan.kinds[kind].first))
-    rare = [scan.kinds[kind] for kind in in_order[:_MOST]]
+    in_order = sorted(scan.kinds, key=lambda kind: (scan.counts[kind], scan.kinds[kind]))
+    firsts = (scan.kinds[kind] for kind in in_order[:_MOST])
+    rare = [Span(number, number + 1, start, end) for number, start, end in firsts]
     first, last = page.line_spans(head, 4), page.line_spans(tail, 12 if page.tool else 4, last=True)
     weak = _ends_first([mark for mark in marks if mark.weight == WEAK])
     if red:
