@@ -84,13 +84,17 @@ def results(crate: Path, program: Path, only: str, jobs: str, *, theirs: bool) -
     ours = Path(sys.executable).with_name("agent-exec")
     with tempfile.TemporaryDirectory() as folder:
         tests = Path(shutil.copy(program, Path(folder, program.name)))
-        shutil.copy(
-            program.parents[1] / "agent-exec" if theirs else HERE / "agent-exec", Path(folder, "agent-exec")
-        )
+        beside = Path(folder, "agent-exec")
+        if theirs:
+            shutil.copy(program.parents[1] / "agent-exec", beside)
+        else:
+            beside.write_text((HERE / "agent-exec").read_text().replace("#!PYTHON", f"#!{sys.executable}"))
+            beside.chmod(0o755)
         env = {
             **os.environ,
             "PARITY_PROGRAM": str(ours),
             "PARITY_SCHEMA": version,
+            "PARITY_SOURCE": str(HERE.parents[1] / "src"),
             "PATH": f"{ours.parent}:{os.environ['PATH']}",
         }
         env["TMPDIR"] = folder
