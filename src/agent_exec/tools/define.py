@@ -23,8 +23,8 @@ _OBVIOUS = frozenset(
 )
 _RARE = {  # fields that are not listed, by tool; a call may have them nevertheless
     "exec_command": ("shell", "login", "idle_timeout_ms", "separate_streams", "rows", "columns", "view"),
-    "run": ("stdin_file", "view"),
-    "wait": ("view",),
+    "run": ("stdin", "stdin_file", "view", "wait_for"),
+    "wait": ("view", "wait_for"),
     "read_output": ("from", "max_bytes"),
     "list": ("cwd", "state", "tag"),
     "tail": ("max_bytes", "view"),

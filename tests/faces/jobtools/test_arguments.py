@@ -1,5 +1,6 @@
 """The arguments of the tools of jobs: valid by their schemas, or refused with a code; never a traceback."""
 
+import sys
 from typing import Any
 
 import pytest
@@ -46,3 +47,23 @@ def test_numbers_of_any_size_are_bounds(tools: JobTools) -> None:
         assert call(tools, "tail", job_id=job_id, lines=size, max_bytes=size)["stdout"] == "hi\n"
         assert len(call(tools, "list", limit=size)["jobs"]) == 1
         assert call(tools, "wait", job_id=job_id, until=size)["state"] == "exited"
+
+
+SERVE = "import socket, time; s = socket.create_server(('127.0.0.1', 0)); print('up', flush=True); time.sleep(600)"
+
+
+def test_a_server_is_waited_for_until_it_is_ready(tools: JobTools) -> None:
+    command = [sys.executable, "-c", SERVE]
+    result = tools.call("run", {"command": command, "wait_for": "listen"}, Cancel())
+    told: Any = result.structured
+    job_id = told["job_id"]
+    try:
+        [at] = told["met"][0]["listening"]
+        assert f"[ready] listen: 127.0.0.1 port {at['port']} (ipv4)" in result.text.splitlines()
+        assert call(tools, "wait", job_id=job_id, wait_for=[f"port:{at['port']}"])["ready"]
+        assert call(tools, "wait", job_id=job_id, wait_for=["match=^up$"])["met"][0]["line"] == "up"
+        late = tools.call("wait", {"job_id": job_id, "wait_for": ["file=none"], "until": 0}, Cancel())
+        assert f"[not ready] file=none: {tools.workspaces.root}/none does not exist" in late.text.splitlines()
+        assert call(tools, "wait", job_id=job_id, wait_for=["x"])["error"]["code"] == "invalid_argument"
+    finally:
+        call(tools, "kill", job_id=job_id)

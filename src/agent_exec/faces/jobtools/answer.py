@@ -59,8 +59,19 @@ def _state(job: "Answer") -> str:
     return ending(job.get("exit_code"), signal, timed_out=bool(job.get("timed_out")))
 
 
+def _readiness(answer: "Answer") -> "Iterator[str]":
+    """Yield which conditions hold, with the proof, and which do not, with the reason."""
+    for one in answer.get("met", ()):
+        proof = one.get("line") or one.get("address") or one.get("path") or ""
+        places = [f"{at['address']} port {at['port']} ({at['family']})" for at in one.get("listening", ())]
+        yield f"[ready] {visible(one['for'])}: {visible(', '.join(places) or proof)}".rstrip(": ")
+    for one in answer.get("unmet", ()):
+        yield f"[not ready] {visible(one['for'])}: {visible(one.get('message', ''))}".rstrip(": ")
+
+
 def _notes(answer: "Answer") -> "Iterator[str]":
     yield answer.get("note", "")
+    yield from _readiness(answer)
     yield tally(answer.get("processes_ended", 0), answer.get("processes_left", 0))
     yield answer.get("message", "")
     box = answer.get("sandbox")

@@ -24,14 +24,23 @@ NEW = "new"
 """The cursor that means the last answer."""
 
 _ABOUT = {
-    "run": "Run a command as a background job (build, test, server) that outlives this server; go on with "
-    'wait, tail, kill. A shell line is ["SHELL", "-c", LINE].',
+    "run": "Run a background job (build, test, server) that outlives this server; go on with wait, tail, "
+    'kill. A shell line is ["SHELL", "-c", LINE]. wait_for="listen" answers once it listens.',
     "status": "Show all about a background job of run but its output.",
     "tail": "Show the end of the log of a background job of run, or what is new in it.",
     "wait": "Wait for the end of a background job of run, and show the end of its log.",
     "kill": "End a background job of run with all its processes.",
     "list": "List the background jobs of run, the newest first, to find one again.",
 }
+
+
+def _wait_for() -> "Schema":
+    """Return the field for conditions: one text, or many."""
+    text = {"type": "string"}
+    said = "Answer once one holds: listen[:PORT], http=URL[,STATUS], match=REGEX, file=PATH, idle=TIME."
+    return {"anyOf": [{"type": "array", "items": text}, text], "description": said}
+
+
 _RUN_FIELDS: "Schema" = {
     "command": {
         "type": "array",
@@ -47,6 +56,7 @@ _RUN_FIELDS: "Schema" = {
     },
     "timeout": integer("Seconds to live.", 0),
     "until": {},  # depends on the server
+    "wait_for": _wait_for(),
     "stdin": string("Its input."),
     "stdin_file": string("Or a file of input."),
     "view": view(),
@@ -82,7 +92,7 @@ def definitions(
         "run": (_RUN_FIELDS | until, command_hints(sandbox)),
         "status": (job, looks),
         "tail": (job | _TAIL_FIELDS, looks),
-        "wait": (job | until | {"view": view()}, looks),
+        "wait": (job | until | {"wait_for": _wait_for()} | {"view": view()}, looks),
         "kill": (job, hints(destroys=True, repeats=True)),
         "list": (_LIST_FIELDS, looks),
     }

@@ -148,7 +148,7 @@ class JobTools:
                 self._begin(key, known, call)
                 patience = self._patience(asked, UNTIL, call)
                 return {
-                    **self.jobs.wait(known, seconds=patience, cancel=call),
+                    **self.jobs.wait(known, seconds=patience, conditions=_conditions(asked), cancel=call),
                     "type": "run",
                     _SAID: {"note": _AGAIN},
                 }
@@ -182,6 +182,7 @@ class JobTools:
                 stdin_file=real,
                 stdin_fd=fd,
                 timeout=asked.get("timeout") or None,
+                conditions=_conditions(asked),
                 observe=self._patience(asked, UNTIL, call),
                 sandbox=None if self._free else self._sandbox,
                 cancel=call,
@@ -208,7 +209,7 @@ class JobTools:
         job_id = self._known(asked)
         self._watch(job_id, call)
         seconds = self._patience(asked, defaults.WAIT, call)
-        return self.jobs.wait(job_id, seconds=seconds, cancel=call)
+        return self.jobs.wait(job_id, seconds=seconds, conditions=_conditions(asked), cancel=call)
 
     def _kill(self, asked: "dict[str, Any]", call: "Cancel") -> "dict[str, Any]":
         """End a job, and watch it end, unless it has longer for that than a call may wait."""
@@ -279,6 +280,8 @@ class JobTools:
         default = self._usual
         if default is None:
             default = shown if shows_progress(call) else PATIENCE
+        if asked.get("wait_for"):
+            default = max(default, defaults.WAIT)  # servers take their time
         return float(min(asked.get("until", default), self._longest))
 
     def _known(self, asked: "dict[str, Any]") -> str:
@@ -313,3 +316,9 @@ def _remember(known: "dict[str, Any]", job_id: str, value: object) -> None:
     known[job_id] = value
     while len(known) > _REMEMBERED:
         del known[next(iter(known))]
+
+
+def _conditions(asked: "dict[str, Any]") -> "list[str]":
+    """Return the conditions of a call, which may be one text or many."""
+    given = asked.get("wait_for", [])
+    return [given] if isinstance(given, str) else given

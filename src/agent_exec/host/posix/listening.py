@@ -130,6 +130,16 @@ class Listening:
                     return Listener(0, path, "unix", pid)
         return None
 
+    def roots(self) -> "Iterator[str]":
+        """Yield paths that lead to what processes of the job see as the root, if that is not ours."""
+        self.look()
+        for pid in self.pids:
+            try:
+                if not os.path.samestat(os.stat(f"/proc/{pid}/ns/mnt"), os.stat("/proc/self/ns/mnt")):
+                    yield f"/proc/{pid}/root"
+            except OSError:
+                continue
+
     def network(self) -> int:
         """Return a process of the job in a network that is not ours, as of the last look; 0 if none is."""
         ours = os.stat("/proc/self/ns/net").st_ino

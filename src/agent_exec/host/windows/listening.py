@@ -5,7 +5,7 @@ from agent_exec.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from agent_exec.model.identity import Identity
 
@@ -62,6 +62,10 @@ class Listening:
 
     def unix(self, path: str) -> Listener | None:
         """Return the UNIX socket with this path."""
+
+    def roots(self) -> "Iterator[str]":
+        """Yield paths that lead to what processes of the job see as the root."""
+        return iter(())
 
     def network(self) -> int:
         """Return a process in a network of the job that is not ours."""

@@ -48,7 +48,7 @@ def parse(text: str, cwd: str) -> Condition:
     """Return the condition that a text names; raise InvalidArgument for any other text."""
     if text in _PLAIN:
         return Condition(text, text)
-    if text.startswith("listen:"):
+    if text.startswith(("listen:", "port:")):  # the second is what sessions call it
         return _listen(text, cwd)
     kind, equals, value = text.partition("=")
     if equals and value and "\0" not in value:

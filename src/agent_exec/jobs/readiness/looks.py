@@ -263,10 +263,9 @@ class File(Look):
         """Return how large the file is."""
         path = self.condition.target
         places = [path]
-        if self.watching.boxed and not final:
+        if self.watching.boxed:  # only what the command itself sees
             looking = self.watching.listening()
-            looking.look()
-            places += [f"/proc/{pid}/root{path}" for pid in looking.pids]  # as the command sees it
+            places = [] if final else [f"{root}{path}" for root in looking.roots()]
         for place in places:
             try:
                 return {"path": path, "bytes": os.stat(place).st_size}
