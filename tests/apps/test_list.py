@@ -155,7 +155,7 @@ def test_what_is_no_pattern_of_tags_is_refused(cli: Cli) -> None:
     for pattern in ("bad pattern!", "", "a..b", "*", "build*", "build.*.x"):
         for verb in ("list", "ps"):
             answer = cli(verb, "--tag", pattern)
-            assert (answer["error"]["code"], answer.code) == ("invalid_argument", 1), pattern
+            assert (answer["error"]["code"], answer.code) == ("invalid_tag", 1), pattern
     assert len(cli("list", "--tag", "build.*")["jobs"]) == 1
 
 

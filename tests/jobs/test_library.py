@@ -242,7 +242,7 @@ def test_what_makes_no_sense_is_refused_and_starts_nothing(cli: Cli, wrong: dict
     jobs = agent_exec.open_jobs(str(cli.root))
     with pytest.raises(agent_exec.AgentExecError) as refused:
         jobs.run(**wrong)
-    assert refused.value.code == "invalid_argument"
+    assert refused.value.code == ("invalid_tag" if "tags" in wrong else "invalid_argument")
     assert not cli.root.exists()
 
 

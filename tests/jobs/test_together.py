@@ -173,7 +173,7 @@ def test_deletions_and_collections_at_once_do_not_fail(cli: Cli) -> None:
     for answer in at_once(calls, width=8):
         assert answer["ok"] or answer["error"]["code"] == "job_not_found", answer
     assert cli("list", "--all")["jobs"] == []
-    left = {path.name for path in cli.root.iterdir()} - {".gc.lock", ".live", ".cwd", ".events"}
+    left = {path.name for path in cli.root.iterdir()} - {".gc.held", ".live", ".cwd", ".events"}
     assert left == set()
     assert os.listdir(cli.root / ".live") == os.listdir(cli.root / ".cwd") == []
 
