@@ -181,9 +181,11 @@ class TestAutomaticCollection:
         assert cli("gc")["deleted"] == 1
 
     def test_old_jobs_go_after_the_next_one(self, cli: Cli, config: Path) -> None:
-        config.write_text('[gc]\nauto = true\nolder_than = "1d"\n')
         old, young = make(cli, 2)
         age(cli.folder(old), 2 * 86400)
+        config.write_text(
+            '[gc]\nauto = true\nolder_than = "1d"\n'
+        )  # not before: their supervisors would collect too
         assert cli("run", "--no-auto-gc", "--", "true")["ok"]
         assert old in there(cli)
         (last,) = make(cli, 1)
