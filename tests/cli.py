@@ -59,7 +59,8 @@ class Cli:
     """The program with a store of its own."""
 
     warm = ""
-    """The name of the process of which calls of WARM verbs are copies; see warmstart.py."""
+    """The name of the process of which calls of `warm_verbs` are copies; see warmstart.py."""
+    warm_verbs = WARM
 
     def __init__(self, root: Path, cwd: Path) -> None:
         self.root = root
@@ -84,7 +85,7 @@ class Cli:
         """Run the program and return what it printed."""
         argv = self.argv(*words)
         plain = argv[0] == str(PROGRAM) and (input, env, stdin) == (None, None, subprocess.DEVNULL)
-        if self.warm and plain and argv[1:] and argv[1] in WARM:
+        if self.warm and plain and argv[1:] and argv[1] in self.warm_verbs:
             told = warmstart.run(self.warm, argv, str(cwd or self.cwd), self.env)
             return subprocess.CompletedProcess(argv, *told)
         feed: dict[str, Any] = {"stdin": stdin} if input is None else {"input": input}

@@ -63,9 +63,15 @@ def _send(
     there: socket.socket, name: str, words: "list[str]", cwd: str, env: "Mapping[str, str]", fds: list[int]
 ) -> None:
     there.connect("\0" + name)
-    asked = json.dumps({"words": words, "cwd": cwd, "env": dict(env)}).encode()
+    asked = json.dumps({"words": words, "cwd": cwd, "env": dict(env), "umask": _umask()}).encode()
     socket.send_fds(there, [struct.pack("i", len(asked))], fds)
     there.sendall(asked)
+
+
+def _umask() -> int:
+    """Return the mask of this process for new files; only the system can tell without changing it."""
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1], 8) for line in file if line.startswith("Umask:"))
 
 
 def ask(name: str, words: list[str]) -> NoReturn:
@@ -160,7 +166,9 @@ def _become(asked: dict[str, object], fds: list[int]) -> NoReturn:
         os.closerange(3, 1 << 16)
         os.setsid()
         os.chdir(str(asked["cwd"]))
-        wanted, words = asked["env"], asked["words"]
+        wanted, words, mask = asked["env"], asked["words"], asked["umask"]
+        assert isinstance(mask, int)
+        os.umask(mask)
         assert isinstance(wanted, dict)
         assert isinstance(words, list)
         for variable in os.environ.keys() - wanted.keys():

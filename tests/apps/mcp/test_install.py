@@ -17,9 +17,8 @@ from agent_exec.apps.mcp.install import clients
 from agent_exec.apps.mcp.install.clients import CLIENTS, Here, place
 from agent_exec.apps.mcp.install.config_file import find, replace
 from agent_exec.model.errors import Busy, ConfigFailed, InvalidConfig
+from apps.mcp import talking
 from cli import PROGRAM, Answer, Cli, check
-
-pytest.importorskip("mcp", reason="the SDK of the protocol is not installed")
 
 USER = {
     "claude-code": ".claude.json",
@@ -54,6 +53,7 @@ class Home:
         for name in ("AGENT_EXEC_ROOT", "XDG_CONFIG_HOME", "APPDATA", *homes):
             cli.env.pop(name, None)
         cli.env["HOME"] = str(folder)
+        cli.warm, cli.warm_verbs = talking.warm, frozenset({"mcp"})
 
     def install(self, client: str, *words: object, **settings: Any) -> Answer:
         return self.cli("mcp", "install", "--client", client, *self.folders(client), *words, **settings)
