@@ -13,11 +13,15 @@ from typing import IO, Any
 import fastjsonschema
 
 import warmstart
+from agent_exec.host import is_locked
+from support import wait_until
 
 PROGRAM = Path(sys.executable).parent / "agent-exec"
 SCHEMA = Path(__file__).parents[1] / "src" / "agent_exec" / "faces" / "verbs.schema.json"
 WARM = frozenset("status tail list ps wait kill delete gc policy".split())
 """Verbs that start nothing, so that nothing of them could be left but what the call waits for."""
+ENDING = frozenset("run start restart wait kill".split())
+"""Verbs whose answer may tell of a job's end."""
 MODULES = """
     apps.main apps.cli.act faces.policy_verbs jobs.kill jobs.output jobs.removal jobs.wait policy.policy
 """.split()
@@ -103,7 +107,19 @@ class Cli:
         """Run a verb and return its answer."""
         out = self.raw(*words, **settings)
         assert out.stdout, out.stderr.decode()
-        return Answer(check(out.stdout.decode()), out.returncode, out.stderr.decode())
+        answer = Answer(check(out.stdout.decode()), out.returncode, out.stderr.decode())
+        if words[0] in ENDING and answer.get("state") in ("exited", "failed", "killed"):
+            self.wait_for_supervisor(str(answer["job_id"]))
+        return answer
+
+    def wait_for_supervisor(self, job_id: str) -> None:
+        """Wait until the supervisor of a job that has ended is gone, or not for long: some are stopped by tests.
+
+        It answers before it has all on the disk, and the next call may be
+        faster than that.
+        """
+        lock = str(self.folder(job_id) / "lock")
+        wait_until(lambda: not is_locked(lock), seconds=2, fail=False)
 
     def start(self, *words: object) -> str:
         """Start a job without waiting for it; return its id."""
