@@ -316,3 +316,11 @@ def test_the_ways_of_failing() -> None:
     assert failures({**usual, "state": "killed", "exit_code": None, "signal": "SIGKILL"}) == {"signal", "oom"}
     assert failures({**usual, "exit_code": 1, "sandbox": {"limits_hit": ["memory"]}}) == {"exit", "oom"}
     assert failures({**usual, "state": "killed", "timed_out": True}) == {"timeout"}
+
+
+def test_a_supervisor_holds_no_file_of_attempts_that_are_over(cli: Cli) -> None:
+    job = cli("run", "--every", "10ms", "--no-wait", "--", "sh", "-c", "echo out; echo err >&2")["job_id"]
+    wait_until(lambda: cli("status", job)["attempt"] > 40, seconds=60)
+    held = os.listdir(f"/proc/{supervisor_of(cli, job)}/fd")
+    cli("kill", job)
+    assert len(held) < 40

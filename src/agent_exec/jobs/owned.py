@@ -124,8 +124,10 @@ class OwnedJob:
             record.finish()
             raise
         self.attempt, self.home, self._logs, self._record = attempt, home, logs, record
-        self._arrivals = None
-        self._events.attempt = attempt
+        if self._arrivals is not None:
+            self._arrivals.close()
+            self._arrivals = None
+        self._events.begin(attempt)
 
     def _new_logs(self, home: str) -> "dict[Stream, LogWriter]":
         return {stream: LogWriter(home, stream, self.order["quota"]) for stream in STREAMS}

@@ -315,6 +315,12 @@ class ArrivalWriter:
         except OSError:
             return  # the order is lost, the output is not
 
+    def close(self) -> None:
+        """Hold no file open any more, once no more comes."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
     def _turn_over(self) -> None:
         """Keep the newer half: the index is never longer than twice its largest size."""
         try:

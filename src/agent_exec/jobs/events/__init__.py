@@ -148,6 +148,11 @@ class EventWriter:
         self._missed = 0
         self.attempt = attempt
 
+    def begin(self, attempt: int) -> None:
+        """Go on with another attempt."""
+        self.attempt = attempt
+        self._counts.clear()
+
     def note(self, kind: str, fields: "dict[str, Any]") -> "dict[str, Any]":
         """Keep an event for the next `write`, and return it."""
         key = self.attempt, kind
