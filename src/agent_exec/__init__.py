@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from agent_exec.model.errors import Missing as Missing
     from agent_exec.model.errors import NotADirectory as NotADirectory
     from agent_exec.model.errors import NothingConfines as NothingConfines
+    from agent_exec.model.errors import NotReady as NotReady
     from agent_exec.model.errors import PlanFailed as PlanFailed
     from agent_exec.model.errors import Refused as Refused
     from agent_exec.model.errors import SandboxUnavailable as SandboxUnavailable
@@ -131,7 +132,7 @@ _HOMES = homes(
             "AgentExecError AmbiguousJob ApprovalRequired Broken Busy CommandDenied CommandNotExecutable "
             "CommandNotFound ConfigFailed InputClosed InputRequired InputTooLarge Interrupted "
             "InvalidArgument InvalidConfig InvalidRules InvalidSettings InvalidState JobNotFound "
-            "KeeperLost LaunchFailed Missing NotADirectory NothingConfines PlanFailed Refused "
+            "KeeperLost LaunchFailed Missing NotADirectory NothingConfines NotReady PlanFailed Refused "
             "SandboxUnavailable StoreFailed Unsupported WorkdirForbidden WorkdirNotFound"
         ),
         "model.lines": "Lines",

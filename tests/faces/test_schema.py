@@ -39,6 +39,7 @@ KINDS |= {
     "sandbox_explain",
     "sandbox_doctor",
 }
+KINDS |= {"up", "down", "logs", "import"}
 _ANSWER: dict[str, Any] = {}
 ASSERTED = ("type", "enum", "const", "anyOf", "allOf", "$ref")
 

@@ -64,12 +64,7 @@ _AUTO_GC: "tuple[Option, ...]" = (
     ("auto-gc-max-bytes", "count", "N", "after this job, delete the oldest beyond N bytes in all"),
 )
 _WATCH: "tuple[Option, ...]" = (
-    (
-        "snapshot-after",
-        "ms",
-        "TIME",
-        "answer after this time at the latest (10s, the most; 0: at once)",
-    ),
+    ("snapshot-after", "ms", "TIME", "answer after this time at the latest (10s, the most; 0: at once)"),
     ("wait", "flag", "", "answer only when the job has ended"),
     ("until", "s", "TIME", "answer after this time at the latest, however long"),
     ("forever", "flag", "", "the same as --wait"),
@@ -96,6 +91,11 @@ _INPUT: "tuple[Option, ...]" = (
 )
 
 _CREATE = ("agent-exec create --tag nightly -- make test", "agent-exec create --env TOKEN -- ./deploy")
+_PROJECT: "tuple[Option, ...]" = (
+    ("file", "text", "FILE", "the project file (default: agent-exec.toml here, or the nearest above)"),
+    ("procfile", "text", "FILE", "read this Procfile in place of a project file"),
+)
+
 _HTTP: "tuple[Option, ...]" = (
     ("http", "flag", "", "serve over HTTP instead of stdin and stdout; every request needs a token"),
     ("port", "count", "N", "http: the port (8765; 0: any)"),
@@ -105,12 +105,7 @@ _HTTP: "tuple[Option, ...]" = (
     ("idle-timeout", "s", "TIME", "http: close the session of a client that is silent for so long (30m)"),
 )
 _INSTALL: "tuple[Option, ...]" = (
-    (
-        "client",
-        "text",
-        "NAME",
-        "install: claude-code, codex, gemini, …; `mcp install` alone names all",
-    ),
+    ("client", "text", "NAME", "install: claude-code, codex, gemini, …; `mcp install` alone names all"),
     ("scope", "text", "user|project", "install: for all your projects (user), or for the current folder"),
     ("name", "text", "NAME", "install: the name of the server there (agent-exec)"),
     ("allow", "flag", "", "install: let the client call the tools without asking (the sandbox stays)"),
@@ -217,8 +212,8 @@ VERBS: dict[str, Verb] = {
         ("agent-exec start W5QC", "agent-exec start W5QC --no-wait"),
     ),
     "restart": Verb(
-        "start a job once more under its id; one that runs is ended first",
-        "JOB",
+        "start a job once more under its id; or a service by its name; one that runs is ended first",
+        "JOB|NAME",
         (
             ("signal", "text", "NAME", "end it with this signal (TERM), and by force after its grace"),
             *_WATCH,
@@ -226,7 +221,7 @@ VERBS: dict[str, Verb] = {
             *_INPUT,
             _RULES,
         ),
-        ("agent-exec restart W5QC", "agent-exec restart W5QC --env TOKEN --wait"),
+        ("agent-exec restart W5QC", "agent-exec restart web", "agent-exec restart W5QC --env TOKEN --wait"),
     ),
     "timeout": Verb(
         "move the deadline of a running job",
@@ -356,6 +351,30 @@ VERBS: dict[str, Verb] = {
             "agent-exec notify set W5QC --output-pattern 'panic|FAILED' --output-match-type regex",
             "agent-exec notify show W5QC",
         ),
+    ),
+    "up": Verb(
+        "start the services of agent-exec.toml in order, and wait until all are ready",
+        "[NAME …]",
+        (
+            *_PROJECT,
+            ("until", "s", "TIME", "answer after this time at the latest (60s)"),
+            ("no-wait", "flag", "", "answer as soon as all are started"),
+            ("recreate", "flag", "", "start those anew that run by another definition than the file's"),
+            ("sandbox", "text", "PROFILE", "confine them all; the file can only name a stricter profile"),
+            _DRY,
+            _RULES,
+        ),
+        ("agent-exec up", "agent-exec up web --until 5m", "agent-exec up --procfile Procfile --dry-run"),
+    ),
+    "down": Verb("end the services of agent-exec.toml", "[NAME …]", _PROJECT, ("agent-exec down web",)),
+    "logs": Verb(
+        "show the newest lines of all services of agent-exec.toml, in order of arrival",
+        "[NAME …]",
+        (*_PROJECT, ("tail-lines", "count", "N", "show at most N lines in all (50; 0: no limit)"), _BYTES),
+        ("agent-exec logs web --lines 200",),
+    ),
+    "import": Verb(
+        "turn a Procfile into agent-exec.toml", "[FILE]", (_DRY,), ("agent-exec import Procfile",)
     ),
     "policy": Verb(
         "explain the verdict of the rules on a command, or validate a file of rules",

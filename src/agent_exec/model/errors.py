@@ -28,6 +28,7 @@ AgentExecError(code, message, retryable, details)
       PlanFailed              as things are now; the next try may succeed
       NothingConfines         no backend works on this machine
     Unsupported             this system cannot do what was asked
+    NotReady                a service of a project has not become ready
     StoreFailed             the folder of jobs cannot be read or written
     ConfigFailed            the configuration of another program cannot be read or written
     Interrupted             we were asked to end before it was done
@@ -178,6 +179,10 @@ class NothingConfines(SandboxUnavailable, retryable=False):
 
 class Unsupported(Broken, code="unsupported"):
     """This system cannot do what was asked."""
+
+
+class NotReady(Broken, code="not_ready"):
+    """A service of a project has not become ready, or cannot any more."""
 
 
 class StoreFailed(Broken, code="store_failed"):

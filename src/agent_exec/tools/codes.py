@@ -12,7 +12,7 @@ CODES = {
     **dict.fromkeys(
         """
         internal missing job_not_found ambiguous_job_id broken launch_failed keeper_lost input_closed
-        sandbox_unavailable unsupported store_failed config_failed interrupted tool_failed
+        sandbox_unavailable unsupported store_failed not_ready config_failed interrupted tool_failed
         """.split(),
         ("INTERNAL", "EXECUTION_FAILED"),
     ),

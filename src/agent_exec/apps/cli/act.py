@@ -21,7 +21,7 @@ def act(asked: "Parsed") -> "tuple[dict[str, Any], int]":
     home = _HOMES.get(asked.verb)
     if home is not None:
         __import__(home)
-        told = getattr(sys.modules[home], asked.verb.replace("-", "_"))(asked)
+        told = getattr(sys.modules[home], _FUNCTIONS.get(asked.verb, asked.verb.replace("-", "_")))(asked)
     else:
         told = _VERBS[asked.verb](asked, verbs.Jobs(asked.store()))
     status = 0 if told["ok"] else 1
@@ -182,9 +182,12 @@ _HOMES = {
     ),
     "events": "agent_exec.apps.cli.events",
     "notify": "agent_exec.apps.cli.notify",
+    **dict.fromkeys(("up", "down", "logs", "import"), "agent_exec.apps.cli.project"),
     "policy": "agent_exec.apps.cli.policy",
     "sandbox": "agent_exec.apps.cli.sandbox",
     "schema": "agent_exec.apps.cli.schema",
     "install-skills": "agent_exec.apps.cli.skills",
 }
 """The modules of other verbs: each has a function of the verb's name, which returns the answer."""
+_FUNCTIONS = {"import": "import_procfile"}
+"""Verbs that are no names of Python."""

@@ -45,6 +45,13 @@ def start(asked: "Parsed") -> "dict[str, Any]":
 
 def restart(asked: "Parsed") -> "dict[str, Any]":
     """Start a job once more, and watch it."""
+    name = job_of(asked)
+    if name != name.upper():  # not as answers write the id of a job
+        from agent_exec.apps.cli.project import restart_service
+
+        told = restart_service(asked, name)
+        if told is not None:
+            return told
     return _begin(asked, verbs.signal_of(asked.options.get("signal", "TERM")))
 
 

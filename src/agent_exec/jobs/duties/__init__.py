@@ -19,6 +19,7 @@ _HOMES: dict[str, str] = {
     "stop_after": "agent_exec.jobs.duties.stop_after",
     "pipeline": "agent_exec.jobs.duties.pipeline",
     "again": "agent_exec.jobs.duties.again",
+    "project": "agent_exec.jobs.duties.project",
     "gc": "agent_exec.jobs.duties.gc",
     "notify": "agent_exec.jobs.duties.notify",
     "log": "agent_exec.jobs.duties.merged_log",

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 class Term(Duty):
-    """Its value: a port for the name of each variable; 0 is one that is stable, free and no other job's."""
+    """Its value: a port for the name of each variable; 0 is one that is stable, free and no other job's.
+
+    A text in place of a port is one that is stable for this text, whatever the variable is called.
+    """
 
     __slots__ = ("_found", "_held")
 
@@ -28,8 +31,8 @@ class Term(Duty):
         for name, port in self.value.items():
             if name in found:
                 continue  # a further attempt has the same, which this process holds
-            if not port:
-                port, lock = allocate(place_of(order["cwd"]), name)  # noqa: PLW2901
+            if not port or isinstance(port, str):
+                port, lock = allocate(place_of(order["cwd"]), port or name)  # noqa: PLW2901
                 self._held.append(lock)  # for as long as this process lives
             found[name] = port
             order["env"][name.encode()] = str(port).encode()
