@@ -231,3 +231,22 @@ def test_an_expression_that_never_ends_is_refused(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("agent_exec.views.show._PATIENCE", 0.2)
     with pytest.raises(InvalidArgument, match="took longer"):
         view(b"a" * 60 + b"!\n" + LINES, parse("grep=(a|aa)+$"), limit=4_000)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "./gone: No such file or directory.",
+        "cat: /etc/shadow: Permission denied",
+        "scons: *** [shop.o] Source `shop.c' not found, needed by target `shop.o'.",
+        'Global symbol "$price" requires explicit package name at shop.pl line 7.',
+        '    (file "shop.tcl" line 4)',
+        "tar: This does not look like a tar archive",
+        "Could not read certificate from shop.pem",
+    ],
+)
+def test_a_failure_among_lines_of_which_none_is_like_another_is_shown(line: str) -> None:
+    words = "alpha omega kappa sigma theta lambda zulu".split()
+    noise = [" ".join(words[(n // 7**k) % 7] for k in range(5)) for n in range(4_000)]
+    data = "\n".join([*noise, line, *noise]).encode()
+    assert line in view(data, limit=8_000).text

@@ -22,7 +22,18 @@ WORDS = (
     *"err fail panic fatal xcept traceb warn assert expect undefined cannot can't unable denied".split(),
     *"refused killed abort dumped fault critical severe goroutine differ conflict *** problem".split(),
     *"incomplete missing invalid unused reject timeout .py: .go: http/ dockerfile: returned thread".split(),
-    *("not found", "no such", "caused by", "did not", "timed out", "stdout ----", "not ok"),
+    *(
+        "not found",
+        "no such",
+        "caused by",
+        "did not",
+        "could not",
+        "does not",
+        " line ",
+        "timed out",
+        "stdout ----",
+        "not ok",
+    ),
     *(mark.encode().decode("latin-1").lower() for mark in "\u2715\u2717\u2716\u00d7\u25cf"),
 )
 _COMMON = (*WORDS[:8], "denied", "no such", "not found", "killed", "abort", "***")
@@ -43,7 +54,7 @@ class Row(Value):
     These are the lines that match `more`, or all up to one that matches `stop`, at most `most`, and
     then `last` lines. `titled`: the nearest line above it that is not indented belongs to it, too.
     `is_id`: it names what has failed. A row with `needles` looks for its pattern anywhere in a line that
-    holds one of these, in any case if they are in lower case; others at the beginning.
+    holds one of these, in any case if all are in lower case; others at the beginning.
     """
 
     weight: int
@@ -104,7 +115,7 @@ def _row(weight: int, pattern: bytes, more: bytes = b"", stop: bytes = b"", **re
 
 _WEAK_WORDS = (
     *(b"warn", b"warning", b"cannot", b"unable", b"denied", b"refused", b"timed out", b"differ", b"missing"),
-    b"invalid",
+    *(b"invalid", b"could not", b"does not"),
 )
 _PLACE = rb"(?:[\w./\\@+~<>-]|:(?=[\\/]))+"
 _BLANK = rb"\s*$"
@@ -168,7 +179,7 @@ MARKS = (
         VERDICT, rb"", is_id=False, needles=(b"undefined reference", b"ld returned", b"linker command failed")
     ),
     # make, ninja, cmake, ctest
-    _row(VERDICT, rb"make(?:\[\d+\])?: \*\*\*", needles=(b": ***",)),
+    _row(VERDICT, rb"\w(?:\[\d+\])?: \*\*\*", needles=(b": ***",)),
     _row(VERDICT, rb"ninja: (?:error|build stopped)|FAILED: "),
     _row(VERDICT, rb"CMake Error", more=rb"\s", most=30),
     _row(WEAK, rb"CMake Warning", more=rb"\s", most=30),
@@ -210,6 +221,7 @@ MARKS = (
         needles=(b"rror", b"FAIL", b"ail", b"atal", b"anic", b"Killed", b"Aborted"),
     ),
     _row(PLACE, _FILE.pattern, needles=(b".",)),
+    _row(PLACE, rb"\.\w{1,5}\"? line \d", needles=(b" line ",)),
     _row(
         WEAK,
         rb"\b(?i:%s)\b" % b"|".join(_WEAK_WORDS),
@@ -221,7 +233,7 @@ _FIRST = re.compile(
     b"|".join(b"(?P<r%d>%s)" % (place, row.pattern) for place, row in enumerate(MARKS) if not row.needles)
 )
 _ANYWHERE = [
-    (place, row.needles, row.needles[0].islower(), re.compile(row.pattern).search)
+    (place, row.needles, all(map(bytes.islower, row.needles)), re.compile(row.pattern).search)
     for place, row in enumerate(MARKS)
     if row.needles
 ]
