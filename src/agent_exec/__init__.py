@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from agent_exec.model.errors import InvalidRules as InvalidRules
     from agent_exec.model.errors import InvalidSettings as InvalidSettings
     from agent_exec.model.errors import InvalidState as InvalidState
+    from agent_exec.model.errors import InvalidTag as InvalidTag
     from agent_exec.model.errors import JobNotFound as JobNotFound
     from agent_exec.model.errors import KeeperLost as KeeperLost
     from agent_exec.model.errors import LaunchFailed as LaunchFailed
@@ -131,7 +132,7 @@ _HOMES = homes(
         "model.errors": (
             "AgentExecError AmbiguousJob ApprovalRequired Broken Busy CommandDenied CommandNotExecutable "
             "CommandNotFound ConfigFailed InputClosed InputRequired InputTooLarge Interrupted "
-            "InvalidArgument InvalidConfig InvalidRules InvalidSettings InvalidState JobNotFound "
+            "InvalidArgument InvalidConfig InvalidRules InvalidSettings InvalidState InvalidTag JobNotFound "
             "KeeperLost LaunchFailed Missing NotADirectory NothingConfines NotReady PlanFailed Refused "
             "SandboxUnavailable StoreFailed Unsupported WorkdirForbidden WorkdirNotFound"
         ),

@@ -3,6 +3,7 @@
 AgentExecError(code, message, retryable, details)
   Refused                 the request itself is at fault
     InvalidArgument         a value is out of its bounds or of the wrong kind
+      InvalidTag              a label of a job is not one
     InvalidState            the engine, run or job is not in a state that allows this
     InputTooLarge           more input than was allowed
     InputRequired           the input was to be piped, and is a terminal
