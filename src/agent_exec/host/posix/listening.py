@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _TABLES = ("tcp", "tcp6")
 _LISTENS = b"0A"
+_SOCK_DIAG, _BY_FAMILY, _DUMP, _DONE, _FAILED, _STATE_LISTEN = 4, 20, 0x301, 3, 2, 10
+"""How the kernel is asked for sockets, and answers."""
 _ACCEPTS = 0x10000
 """The flag of a UNIX socket that is listened on."""
 _FULL_SOON, _FULL_LATER, _SOON = 0.05, 0.25, 2.0
@@ -192,6 +194,13 @@ class Listening:
 def _listening(pid: "int | str") -> dict[int, Listener]:
     """Return the TCP sockets that are listened on in the network of a process, by their inodes."""
     found: dict[int, Listener] = {}
+    try:
+        if pid == "self" or os.path.samestat(os.stat(f"/proc/{pid}/ns/net"), os.stat("/proc/self/ns/net")):
+            return dict(
+                _asked()
+            )  # of our own network, the kernel can be asked: its tables take 50 times as long
+    except OSError:
+        pass  # it is gone, or the kernel does not tell
     for name in _TABLES:
         try:
             fd = os.open(f"/proc/{pid}/net/{name}", os.O_RDONLY | os.O_CLOEXEC)
@@ -212,6 +221,35 @@ def _listening(pid: "int | str") -> dict[int, Listener]:
         finally:
             os.close(fd)
     return found
+
+
+def _asked() -> "Iterator[tuple[int, Listener]]":
+    """Yield the TCP sockets of our own network that are listened on, with their inodes; the kernel is asked."""
+    import _socket
+    from struct import pack, unpack_from
+
+    sock = _socket.socket(_socket.AF_NETLINK, _socket.SOCK_RAW | _socket.SOCK_CLOEXEC, _SOCK_DIAG)
+    try:
+        for family in (_socket.AF_INET, _socket.AF_INET6):
+            wanted = pack("=BBBxI48x", family, _socket.IPPROTO_TCP, 0, 1 << _STATE_LISTEN)
+            sock.send(pack("=IHHII", 16 + len(wanted), _BY_FAMILY, _DUMP, 1, 0) + wanted)
+            kind = 0
+            while kind != _DONE:
+                data, place = sock.recv(1 << 16), 0
+                while place < len(data) and kind != _DONE:
+                    size, kind = unpack_from("=IH", data, place)
+                    if kind == _FAILED:
+                        raise OSError(-unpack_from("=i", data, place + 16)[0], "sock_diag")
+                    if kind == _BY_FAMILY:
+                        row = data[place + 16 : place + size]
+                        uid, inode = unpack_from("=II", row, 64)
+                        six = row[0] == _socket.AF_INET6
+                        address = _socket.inet_ntop(row[0], row[8 : 24 if six else 12])
+                        port = int.from_bytes(row[4:6], "big")
+                        yield inode, Listener(port, address, "ipv6" if six else "ipv4", uid=uid)
+                    place += (size + 3) & ~3
+    finally:
+        sock.close()
 
 
 def _rows(table: bytes) -> "Iterator[tuple[int, Listener]]":

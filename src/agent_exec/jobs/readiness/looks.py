@@ -76,12 +76,13 @@ class Listen(Look):
         """Return every socket that the job listens on."""
         if final:
             return None
-        self.pause = _OFTEN
+        began = monotonic()
         wanted, looking = self.condition, self.watching.listening()
         if wanted.target:
             found = looking.unix(wanted.target)
             return None if found is None else {"listening": described([found])}
         listeners = looking.look()
+        self.pause = max(_OFTEN, 2 * (monotonic() - began))  # the tables of a box's network take longer
         if not any(one.port == wanted.port or not wanted.port for one in listeners):
             return None
         return {"listening": described(listeners)}
