@@ -224,7 +224,7 @@ def _listening(pid: "int | str") -> dict[int, Listener]:
 
 
 def _asked() -> "Iterator[tuple[int, Listener]]":
-    """Yield the TCP sockets of our own network that are listened on, with their inodes; the kernel is asked."""
+    """Ask the kernel for the TCP sockets of our network that are listened on; yield each with its inode."""
     import _socket
     from struct import pack, unpack_from
 
