@@ -145,12 +145,14 @@ def write_file(
     *,
     like: os.stat_result | None = None,
     new: bool = False,
+    sync: bool = True,
     ready: "Callable[[], object] | None" = None,
 ) -> None:
     """Write a file whole: a reader, and a machine that crashes, finds the old content or the new.
 
     The file has the owner and the mode of `like`, or is private to the user.
-    With `new`, raise FileExistsError if the path exists. `ready` is called
+    With `new`, raise FileExistsError if the path exists. Without `sync`, a
+    machine that crashes may lose it: that is much faster. `ready` is called
     right before the content appears, and may raise to leave all as it was.
     """
     fresh = f"{path}.{os.urandom(4).hex()}.new"
@@ -164,7 +166,8 @@ def write_file(
                 if (like.st_uid, like.st_gid) != (os.geteuid(), os.getegid()):
                     os.fchown(descriptor, like.st_uid, like.st_gid)
                 os.fchmod(descriptor, like.st_mode & 0o7777)
-            os.fsync(descriptor)
+            if sync:
+                os.fsync(descriptor)
         if ready is not None:
             ready()
         if new:
@@ -176,7 +179,8 @@ def write_file(
             os.unlink(fresh)
         except FileNotFoundError:
             pass
-    _sync_folder(os.path.dirname(path) or ".")
+    if sync:
+        _sync_folder(os.path.dirname(path) or ".")
 
 
 def _link(source: str, target: str) -> None:

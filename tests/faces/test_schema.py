@@ -24,6 +24,8 @@ KINDS = {
     "delete",
     "gc",
     "events",
+    "plan",
+    "group",
     "schema",
     "error",
 }

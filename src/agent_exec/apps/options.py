@@ -16,7 +16,13 @@ VERBOSE = ("verbose", "flag", "", "log to stderr what is being done")
 HELP = ("help", "flag", "", "show this help")
 GLOBAL = (ROOT, CONFIG, YAML, VERBOSE, HELP)
 SHORT = {"-h": "help", "-v": "verbose", "-vv": "verbose", "-vvv": "verbose"}
-SAME_OPTIONS = {"lines": "tail-lines", "policy": "rules", "wait=true": "wait", "wait=false": "no-wait"}
+SAME_OPTIONS = {
+    "lines": "tail-lines",
+    "policy": "rules",
+    "group": "needs",
+    "wait=true": "wait",
+    "wait=false": "no-wait",
+}
 SAME_VERBS = {"rm": "delete"}
 BEFORE_COMMAND = (("run",), ("create",), ("policy", "explain"), ("sandbox", "run"), ("completions", "words"))
 """After these words comes a command, whose options are its own."""
@@ -181,6 +187,15 @@ VERBS: dict[str, Verb] = {
             ("log", "text", "FILE", "add both streams to FILE too, each line with its time and its stream"),
             ("full-log", "flag", "", "the same, to full.log in the job's folder"),
             *_READINESS,
+            (
+                "after",
+                "many",
+                "JOB[:ok|any|ready]",
+                "start it when this job has succeeded, ended, or is ready",
+            ),
+            ("needs", "many", "GROUP[:N],…", "hold N slots (1) of each group while it runs; wait for them"),
+            ("priority", "text", "N", "with --needs: the greatest number gets free slots first (0)"),
+            ("at", "text", "MOMENT", "start it at 2026-01-31T18:30:00Z, 18:30 or +10m"),
             ("progress-every", "ms", "TIME", "update updated_at at least this often"),
             *_NOTIFY,
             _RULES,
@@ -202,6 +217,7 @@ VERBS: dict[str, Verb] = {
             "agent-exec run --port auto --for listen -- npm run dev",
             "agent-exec run --sandbox workspace-write -- make test",
             "agent-exec run --no-wait --shell 'npm install && npm test'",
+            "agent-exec run --no-wait --after W5QC --needs build:2 -- make install",
         ),
     ),
     "create": Verb("create a job that is started later", "[--] COMMAND [ARGUMENT …]", (), _CREATE),
@@ -351,6 +367,18 @@ VERBS: dict[str, Verb] = {
             "agent-exec notify set W5QC --output-pattern 'panic|FAILED' --output-match-type regex",
             "agent-exec notify show W5QC",
         ),
+    ),
+    "plan": Verb(
+        "show the jobs that wait before they start, for what, and in which order they would",
+        "",
+        (("limit", "count", "N", "show at most N jobs (50; 0: no limit)"),),
+        ("agent-exec plan",),
+    ),
+    "group": Verb(
+        "set how many slots a group has, which jobs hold by --needs; list groups; remove one",
+        "set NAME --slots N | list | remove NAME",
+        (("slots", "count", "N", "set: how many slots can be held at once, 1 or more"),),
+        ("agent-exec group set build --slots 2", "agent-exec group list"),
     ),
     "up": Verb(
         "start the services of agent-exec.toml in order, and wait until all are ready",

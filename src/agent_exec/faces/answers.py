@@ -31,6 +31,13 @@ _UNKNOWN = {
     "supervisor_lost": "the supervisor of this job was killed, so it is unknown how its command ended",
     "record_damaged": "the record of this job is damaged, so nothing but its output is known",
 }
+FACTS = (
+    *("pid", "supervisor_pid", "timeout_ms", "kill_after_ms", "leftovers", "max_log_bytes"),
+    *("after", "at", "missed_by_ms", "needs", "priority"),
+)
+"""What `status` shows of the record as it stands there."""
+_HOLDS = frozenset(("after", "at", "needs"))
+"""Facts of a job that holds its command back."""
 
 
 def answer(kind: str, fields: "Answer") -> "Answer":
@@ -105,7 +112,7 @@ def _attempt(job: "Record") -> "Answer":
 def condition(job: "Record") -> "Answer":
     """Return the state of a job, and how it ended once it has."""
     if not job.ended:
-        return {"state": job.state, "supervisor": job.supervisor or "none"}
+        return {"state": job.state, "supervisor": job.supervisor or "none", **waiting(job)}
     facts = job.facts
     signal = facts.get("signal")
     fields: Answer = {"state": job.state, "exit_code": facts.get("exit_code"), "signal": signal}
@@ -120,6 +127,8 @@ def condition(job: "Record") -> "Answer":
         fields["message"] = _UNKNOWN[job.reason]
     elif "message" in facts:
         fields["message"] = facts["message"]
+    if "dependency" in facts:
+        fields["dependency"] = facts["dependency"]
     fields["finished_at"] = facts.get("finished_at")
     fields["duration_ms"] = facts.get("duration_ms")
     fields["leaked"] = facts.get("leaked", False)
@@ -140,6 +149,15 @@ def liveness(job: "Record") -> "Answer":
         fields["process_alive"] = job.identity is None or is_alive(job.identity)
         fields["elapsed_ms"] = max(0, int((time() - moment(job.facts["started_at"])) * 1000))
     return fields
+
+
+def waiting(job: "Record") -> "Answer":
+    """Return what a job waits for before its command starts, if it was asked to."""
+    if job.state != "created" or _HOLDS.isdisjoint(job.facts):
+        return {}
+    from agent_exec.jobs.waiting import waiting_for
+
+    return {"waiting_for": waiting_for(job)}
 
 
 def confinement(job: "Record") -> "Answer":
@@ -212,7 +230,7 @@ def entry(job: "Record") -> "Answer":
         if job.facts.get(name) is not None:
             fields[name] = job.facts[name]
     fields["updated_at"] = updated(job)
-    return fields
+    return fields | waiting(job)
 
 
 def updated(job: "Record") -> str:

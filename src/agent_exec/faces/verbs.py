@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Answer = dict[str, Any]
 
-    from agent_exec.faces import event_verbs, lifecycle, notify_verbs, reading, removing
+    from agent_exec.faces import event_verbs, lifecycle, notify_verbs, reading, removing, waiting
 else:
     from agent_exec.model.lazy import Methods
 
@@ -31,6 +31,7 @@ else:
     lifecycle = Methods("agent_exec.faces.lifecycle")
     reading = Methods("agent_exec.faces.reading")
     removing = Methods("agent_exec.faces.removing")
+    waiting = Methods("agent_exec.faces.waiting")
 
 
 class Jobs:
@@ -61,6 +62,10 @@ class Jobs:
     delete = removing.delete
     delete_all = removing.delete_all
     gc = removing.gc
+    plan = waiting.plan
+    groups = waiting.groups
+    set_group = waiting.set_group
+    remove_group = waiting.remove_group
 
     def __init__(self, store: "Store", gate: "Gate | None" = None, own: "Sequence[str]" = ()) -> None:
         self.store = store
@@ -99,6 +104,10 @@ class Jobs:
         retry: "str | int | None" = None,
         restart: str | None = None,
         interval: "str | float | None" = None,
+        after: "str | Sequence[str]" = (),
+        needs: "str | Sequence[str] | Mapping[str, int]" = (),
+        priority: int | None = None,
+        at: "str | float | None" = None,
         cancel: "Cancel | None" = None,
         on_begin: "Callable[[str], object] | None" = None,
     ) -> "Answer":
@@ -111,7 +120,9 @@ class Jobs:
         With a profile it is confined. A box that cannot be made is the job's
         failure: nothing has run. What it may not read is no `stdin_file`
         either; `stdin_fd` is that file if it has been opened already, and
-        stays the caller's. `notify` says by which ways to tell of it. `retry`,
+        stays the caller's. It waits `after` jobs (JOB, JOB:any or JOB:ready), for a
+        moment (`at`: seconds since 1970, or a text) and for slots of groups (`needs`,
+        by `priority`). `notify` says by which ways to tell of it. `retry`,
         `restart` and `interval` run it more than once, and are `--retry`,
         `--restart` and `--every` of the command line. `cancel` ends the watching, never the
         job; `on_begin` is called with its id as soon as there is one.
@@ -147,6 +158,10 @@ class Jobs:
                 health=health,
                 stop_after_idle=stop_after_idle,
             )
+        if after or needs or priority is not None or at is not None:
+            from agent_exec.jobs.waiting import waiting_terms
+
+            order.terms |= waiting_terms(self.store, after=after, needs=needs, priority=priority, at=at)
         given = stdin is not None or stdin_file is not None or stdin_fd >= 0
         job = start(
             self.store,
@@ -244,7 +259,7 @@ class Jobs:
             if name in facts:
                 fields[name] = facts[name]
         fields["updated_at"] = answers.updated(job)
-        for name in ("pid", "supervisor_pid", "timeout_ms", "kill_after_ms", "leftovers", "max_log_bytes"):
+        for name in answers.FACTS:
             if name in facts:
                 fields[name] = facts[name]
         fields |= answers.liveness(job)

@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     if sys.platform == "win32":
         from agent_exec.host.windows.changes import Changes
-        from agent_exec.host.windows.control import Control, Report, Watch, ask, tell
+        from agent_exec.host.windows.control import Control, ExitWatch, Report, Watch, ask, tell
         from agent_exec.host.windows.detached import detach
         from agent_exec.host.windows.listening import (
             Exchange,
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         )
         from agent_exec.host.windows.lock import FileLock, holder, is_locked
         from agent_exec.host.windows.orphans import end_orphans
-        from agent_exec.host.windows.poller import Interrupts, Poller, on_terminate, wait_to_read
+        from agent_exec.host.windows.poller import Interrupts, Poller, call_at, on_terminate, wait_to_read
         from agent_exec.host.windows.process import Process
         from agent_exec.host.windows.program import on_path, prepare
         from agent_exec.host.windows.signals import signal_name, signal_number
@@ -40,7 +40,16 @@ if TYPE_CHECKING:
     else:
         from agent_exec.host.posix.changes import Changes
         from agent_exec.host.posix.descriptors import Interrupts, Poller, wait_to_read
-        from agent_exec.host.posix.detached import Control, Report, Watch, ask, detach, hide_arguments, tell
+        from agent_exec.host.posix.detached import (
+            Control,
+            ExitWatch,
+            Report,
+            Watch,
+            ask,
+            detach,
+            hide_arguments,
+            tell,
+        )
         from agent_exec.host.posix.dialing import Exchange
         from agent_exec.host.posix.listening import Listener, Listening, ancestors, holders, is_listened_on
         from agent_exec.host.posix.lock import FileLock, holder, is_locked, signers
@@ -62,6 +71,7 @@ if TYPE_CHECKING:
             send_signal,
             shell,
         )
+        from agent_exec.host.posix.wallclock import call_at
 elif sys.platform == "win32":
     from agent_exec.host.windows import __getattr__ as __getattr__
 else:
@@ -72,6 +82,7 @@ __all__ = [
     "Changes",
     "Control",
     "Exchange",
+    "ExitWatch",
     "FileLock",
     "Interrupts",
     "Listener",
@@ -85,6 +96,7 @@ __all__ = [
     "ancestors",
     "ask",
     "boot_id",
+    "call_at",
     "close_loopback",
     "detach",
     "end_orphans",

@@ -4,7 +4,7 @@ import os
 
 from agent_exec.jobs.record import stamp
 from agent_exec.jobs.store import created
-from agent_exec.model.errors import AgentExecError, KeeperLost, SandboxUnavailable
+from agent_exec.model.errors import AgentExecError, DependencyFailed, KeeperLost, SandboxUnavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,12 +84,13 @@ def failure(error: AgentExecError, *, began: bool, boxed: bool) -> "Facts":
     """Return the end of a job whose command never ran, or was lost with its box or keeper."""
     lost = isinstance(error, KeeperLost)
     gone = lost and boxed
-    reason = "sandbox_lost" if gone else "supervisor_lost" if lost else "spawn_failed"
+    never = error.code if isinstance(error, DependencyFailed) else "spawn_failed"
+    reason = "sandbox_lost" if gone else "supervisor_lost" if lost else never
     return {
         "state": "failed",
         "exit_code": None,
         "signal": None,
-        "reason": reason if began else "spawn_failed",
+        "reason": reason if began else never,
         "code": SandboxUnavailable.code if gone else error.code,
         "message": error.message,
         "timed_out": False,

@@ -8,10 +8,10 @@ its own; without one there is no job, and the former owner keeps the command.
 import os
 
 from agent_exec.host import Adopted, Report
-from agent_exec.jobs.start import Started, send_order
+from agent_exec.jobs.start import Started, refuse, send_order, take_order
 from agent_exec.jobs.stdin import spooled
 from agent_exec.jobs.store import Store, new_id, place_of
-from agent_exec.jobs.supervise import Supervisor, preload, refuse, take_order
+from agent_exec.jobs.supervise import Supervisor, preload
 from agent_exec.model.errors import AgentExecError, LaunchFailed
 
 TYPE_CHECKING = False

@@ -103,6 +103,7 @@ class OwnedJob:
         else:
             self._record = RecordWriter.reopen(self.home, self._room)
             self._record.amend(facts | {"awaits": None})
+            self.wake_followers()  # which could not hear of it before
 
     def _open_attempt(self, attempt: int, cwd: str) -> None:
         """Make the record and the logs of a further attempt, and make it the current one.
@@ -144,6 +145,13 @@ class OwnedJob:
             self._record.amend(facts)
         except OSError:
             return  # the room that is left is for the end
+        self.wake_followers()
+
+    def wake_followers(self) -> None:
+        """Have the jobs that wait for this one look again."""
+        from agent_exec.jobs.hearing import followers, wake
+
+        wake(self.store, followers(self.store, self.id), self.id)
 
     def event(self, kind: str, **fields: "Any") -> bool:
         """Write an event of this job to the log of the store; False if that has no room.

@@ -81,6 +81,13 @@ def remove(store: "Store", job: "Record") -> bool:
     """Remove a job that is over; end what still lives of a lost one, which no verb could find later."""
     if job.supervisor == "lost" or job.reason == "supervisor_lost":
         kill(store, job, force())
+    if job.state == "created":
+        from agent_exec.jobs.hearing import followers, wake
+
+        follow = followers(store, job.id)
+        removed = store.remove(job.id, job.facts.get("cwd"))
+        wake(store, follow, job.id)  # nothing else tells them: it has no supervisor
+        return removed
     return store.remove(job.id, job.facts.get("cwd"))
 
 

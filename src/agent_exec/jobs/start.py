@@ -5,7 +5,7 @@ ready while the caller parses.
 """
 
 import os
-from marshal import dumps
+from marshal import dumps, loads
 from time import monotonic
 
 from agent_exec.model.errors import (
@@ -23,6 +23,7 @@ from agent_exec.model.errors import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
 
     from agent_exec.host import Report
     from agent_exec.jobs.store import Store
@@ -64,6 +65,8 @@ SIGNAL = "signal"
 """send it to the tree, and nothing more"""
 AMEND = "amend"
 """with the name of a file in the job's folder instead: write these facts to the record, then delete it"""
+LOOK = "look"
+"""with the id of another job, or nothing, instead: what this job waits for may have changed"""
 
 TIMEOUT = "timeout_in_ms"
 """A fact that moves the deadline of a command: in so many milliseconds, None is never."""
@@ -292,6 +295,17 @@ def send_order(fd: int, order: "tuple[object, ...]") -> None:
         frame = frame[os.write(fd, frame) :]
 
 
+def take_order(fd: int) -> "Any":
+    """Read the whole order; None if it never comes."""
+    data = b""
+    while len(data) < 8 or len(data) - 8 < int.from_bytes(data[:8], "little"):
+        more = os.read(fd, 1 << 16)
+        if not more:
+            return None
+        data += more
+    return loads(data[8:])
+
+
 class Started:
     """A job that has been ordered, and our ear at its supervisor."""
 
@@ -380,6 +394,15 @@ class Started:
             elif word == REFUSED:
                 self._report.close()
                 raise _error(rest)
+
+
+def refuse(report: int, error: AgentExecError) -> None:
+    """Report why there is no job."""
+    from agent_exec.host import tell
+    from agent_exec.model.jsonline import dump
+
+    told = {"code": error.code, "message": error.message, "details": dict(error.details)}
+    tell(report, f"{REFUSED} {dump(told)}\n".encode())
 
 
 def _error(text: str) -> "AgentExecError":

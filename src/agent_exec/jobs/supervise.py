@@ -8,7 +8,6 @@ before the engine is loaded that takes it over.
 
 import gc
 import os
-from marshal import loads
 from time import monotonic, time
 
 from agent_exec.host import LocalSpawner, boot_id, signal_number, tell
@@ -16,7 +15,19 @@ from agent_exec.jobs.events import ending_fields, have_told
 from agent_exec.jobs.facts import ending, failure, never_started
 from agent_exec.jobs.owned import OwnedJob
 from agent_exec.jobs.record import LOCK, stamp
-from agent_exec.jobs.start import AMEND, ENDED, HELD, JOB, MARK, REFUSED, SIGNAL, STARTED, TIMEOUT
+from agent_exec.jobs.start import (
+    AMEND,
+    END,
+    ENDED,
+    HELD,
+    JOB,
+    MARK,
+    SIGNAL,
+    STARTED,
+    TIMEOUT,
+    refuse,
+    take_order,
+)
 from agent_exec.jobs.store import Store, new_id, place_of
 from agent_exec.model.errors import AgentExecError
 
@@ -69,14 +80,6 @@ def main(fds: list[int]) -> None:
         raise
 
 
-def refuse(report: int, error: AgentExecError) -> None:
-    """Report why there is no job."""
-    from agent_exec.model.jsonline import dump
-
-    told = {"code": error.code, "message": error.message, "details": dict(error.details)}
-    tell(report, f"{REFUSED} {dump(told)}\n".encode())
-
-
 def preload() -> None:
     """Load all that a supervisor will need, for a process that forks many."""
     import agent_exec.engine.loop
@@ -84,17 +87,6 @@ def preload() -> None:
     from agent_exec.host import hide_arguments, on_terminate  # noqa: F401
 
     boot_id()
-
-
-def take_order(fd: int) -> "Any":
-    """Read the whole order; None if it never comes."""
-    data = b""
-    while len(data) < 8 or len(data) - 8 < int.from_bytes(data[:8], "little"):
-        more = os.read(fd, 1 << 16)
-        if not more:
-            return None
-        data += more
-    return loads(data[8:])
 
 
 class OwnSpawner(LocalSpawner):
@@ -375,8 +367,11 @@ class Supervisor(OwnedJob):
         if word == AMEND:
             self._amend(rest)
             return
-        run = self._run
-        number = signal_number(rest)
+        if word not in (END, SIGNAL):
+            for duty in self._duties:
+                duty.heard(word, rest)
+            return
+        run, number = self._run, signal_number(rest)
         if number is None:
             return
         if run is None:
@@ -413,6 +408,7 @@ class Supervisor(OwnedJob):
         from agent_exec.jobs.duties import hear_amended
 
         self._duties = hear_amended(self, self._duties, facts)
+        self.wake_followers()
         os.unlink(path)
 
     def _deleted(self) -> None:
@@ -462,6 +458,8 @@ class Supervisor(OwnedJob):
         os.close(self._report)
         if self._spawner.gone:
             self._control.close()
+        else:
+            self.wake_followers()  # which hear no hang-up yet
         for log in self._logs.values():
             log.sync()
         self._record.finish()

@@ -10,6 +10,7 @@ AgentExecError(code, message, retryable, details)
     Busy                    another is doing this now
     CommandDenied           the policy forbids this command
     ApprovalRequired        the policy asks first, and nobody said yes
+    DependencyFailed        a job that this one was to start after has not ended well
     InvalidRules            a file of rules has a mistake
     InvalidSettings         a configuration or project file has a mistake
     InvalidConfig           the configuration of another program has a mistake
@@ -21,6 +22,7 @@ AgentExecError(code, message, retryable, details)
     WorkdirForbidden        the working directory may not be entered
     JobNotFound             no job has this id
     AmbiguousJob            several jobs have ids that begin or end so
+    GroupNotFound           no group has this name
   Broken                  the machine said no
     LaunchFailed            the system refused to start the process
     KeeperLost              the helper process that owned the run was killed
@@ -106,6 +108,10 @@ class ApprovalRequired(Refused, code="approval_required"):
     """The policy requires approval, and it was not given."""
 
 
+class DependencyFailed(Refused, code="dependency_failed"):
+    """A job that this one was to start after has not ended as it should; the command was never started."""
+
+
 class InvalidRules(Refused, code="invalid_rules"):
     """A file of rules has a mistake."""
 
@@ -148,6 +154,10 @@ class JobNotFound(Missing, code="job_not_found"):
 
 class AmbiguousJob(Missing, code="ambiguous_job_id"):
     """Several jobs have ids that begin or end so."""
+
+
+class GroupNotFound(Missing, code="group_not_found"):
+    """No group of jobs has this name."""
 
 
 class Broken(AgentExecError, code="broken"):

@@ -11,14 +11,16 @@ CODES = {
     # our own code: (oneshot, executor)
     **dict.fromkeys(
         """
-        internal missing job_not_found ambiguous_job_id broken launch_failed keeper_lost input_closed
-        sandbox_unavailable unsupported store_failed not_ready config_failed interrupted tool_failed
+        internal missing job_not_found ambiguous_job_id group_not_found broken launch_failed keeper_lost
+        input_closed sandbox_unavailable unsupported store_failed not_ready config_failed interrupted
+        tool_failed
         """.split(),
         ("INTERNAL", "EXECUTION_FAILED"),
     ),
     **dict.fromkeys(
         """
-        refused invalid_state stdin_too_large stdin_required busy invalid_rules invalid_config config_error
+        refused invalid_state stdin_too_large stdin_required busy dependency_failed invalid_rules
+        invalid_config config_error
         """.split(),
         ("INTERNAL", OWN),
     ),

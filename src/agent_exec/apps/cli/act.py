@@ -182,6 +182,8 @@ _HOMES = {
     ),
     "events": "agent_exec.apps.cli.events",
     "notify": "agent_exec.apps.cli.notify",
+    "plan": "agent_exec.apps.cli.plan",
+    "group": "agent_exec.apps.cli.plan",
     **dict.fromkeys(("up", "down", "logs", "import"), "agent_exec.apps.cli.project"),
     "policy": "agent_exec.apps.cli.policy",
     "sandbox": "agent_exec.apps.cli.sandbox",

@@ -34,6 +34,7 @@ _SERVICE = (
     "all",
 )
 """Options that `apps.cli.readiness` turns into terms of the job."""
+_HOLDS = frozenset(("after", "at", "needs", "priority"))
 
 
 def run(
@@ -102,6 +103,11 @@ class Asking:
             from agent_exec.apps.cli.readiness import add
 
             add(asked, self.order)
+        if not _HOLDS.isdisjoint(options):
+            from agent_exec.jobs.waiting import waiting_terms
+
+            holds = {name: options[name] for name in _HOLDS if name in options}
+            self.order.terms |= waiting_terms(self.store, **holds)
         self.gate = gate_for(argv, options.get("rules", IN_FORCE))
 
     def stdin(self) -> int:

@@ -7,7 +7,7 @@ _HOMES = homes(
         "changes": "Changes",
         "descriptors": "Interrupts Poller wait_to_read",
         "dialing": "Exchange",
-        "detached": "Control Report Watch ask detach hide_arguments tell",
+        "detached": "Control ExitWatch Report Watch ask detach hide_arguments tell",
         "listening": "Listener Listening ancestors holders is_listened_on",
         "lock": "FileLock holder is_locked signers",
         "orphans": "end_orphans",
@@ -20,6 +20,7 @@ _HOMES = homes(
         "signals": "on_terminate signal_name signal_number",
         "system": "boot_id identify inherited_environment is_alive own_environment own_processes "
         "send_signal shell",
+        "wallclock": "call_at",
     }
 )
 __getattr__ = loader(__name__, _HOMES)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from agent_exec.host.ports import Loop
     from agent_exec.model.cancel import Cancel
+    from agent_exec.model.identity import Identity
 else:
     import _signal
 
@@ -226,10 +227,12 @@ def ask(path: str, line: str) -> bool:
 class Watch:
     """Waits for the end of a pipe's owner; to be opened before the last look whether that is there."""
 
-    __slots__ = ("fd", "path")
+    __slots__ = ("_events", "_loop", "fd", "path")
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self._events = 0
+        self._loop: Loop | None = None
         try:
             self.fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
         except OSError:
@@ -244,13 +247,47 @@ class Watch:
         """Wait for the owner to hang up, or until `cancel` is set; False when the time is over."""
         from agent_exec.host.posix.descriptors import wait_for
 
-        return bool(wait_for([(self.fd, 0)], seconds, cancel))
+        return bool(wait_for([(self.fd, self._events)], seconds, cancel))
+
+    def listen(self, loop: "Loop", call: "Callable[[], object]") -> None:
+        """Call once from inside the loop when the owner has hung up; needs `hears`."""
+
+        def ready(_events: int) -> None:
+            loop.unwatch(self.fd)
+            self._loop = None
+            call()
+
+        self._loop = loop
+        loop.watch(self.fd, self._events, ready)
 
     def close(self) -> None:
         """Wait no more; harmless when repeated."""
         if self.fd >= 0:
+            if self._loop is not None:
+                self._loop.unwatch(self.fd)
+                self._loop = None
             os.close(self.fd)
             self.fd = -1
+
+
+class ExitWatch(Watch):
+    """Waits for the end of a process that is no child of ours, where the system tells (Linux)."""
+
+    __slots__ = ()
+
+    def __init__(self, identity: "Identity") -> None:
+        from agent_exec.host.posix.descriptors import READ
+        from agent_exec.host.posix.system import is_alive
+
+        super().__init__("")
+        self._events = READ
+        if hasattr(os, "pidfd_open"):
+            try:
+                self.fd = os.pidfd_open(identity.pid)
+            except OSError:
+                return
+            if not is_alive(identity):
+                self.close()
 
 
 def hide_arguments(title: str) -> None:

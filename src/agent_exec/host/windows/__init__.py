@@ -5,12 +5,12 @@ from agent_exec.model.lazy import homes, loader
 _HOMES = homes(
     {
         "changes": "Changes",
-        "control": "Control Report Watch ask tell",
+        "control": "Control ExitWatch Report Watch ask tell",
         "detached": "detach",
         "listening": "Exchange Listener Listening ancestors holders is_listened_on signers",
         "lock": "FileLock holder is_locked",
         "orphans": "end_orphans",
-        "poller": "Interrupts Poller on_terminate wait_to_read",
+        "poller": "Interrupts Poller call_at on_terminate wait_to_read",
         "process": "Process",
         "program": "on_path prepare",
         "signals": "signal_name signal_number",

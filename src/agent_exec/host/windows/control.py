@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from agent_exec.host.ports import Loop
     from agent_exec.model.cancel import Cancel
+    from agent_exec.model.identity import Identity
 
     Wait = Callable[[int], bool]
 
@@ -131,11 +132,13 @@ def ask(path: str, line: str) -> bool:
 class Watch:
     """The side that waits for the owner's end; to be opened before the last check whether it exists."""
 
-    __slots__ = ("_mutex", "_over", "path")
+    __slots__ = ("_mutex", "_over", "_stop", "_thread", "path")
 
     def __init__(self, path: str) -> None:
         self.path = path
         self._over = False
+        self._stop: Cancel | None = None
+        self._thread: Thread | None = None
         self._mutex: int = kernel.dll().OpenMutexW(_SYNCHRONIZE, False, _mutex_name(path)) or 0
 
     @property
@@ -150,11 +153,38 @@ class Watch:
             self._over = True
         return self._over or (cancel is not None and cancel.is_set())
 
+    def listen(self, loop: "Loop", call: "Callable[[], object]") -> None:
+        """Call once from inside the loop when the owner has hung up; needs `hears`."""
+        from agent_exec.model.cancel import Cancel
+
+        stop = self._stop = Cancel()
+
+        def wait() -> None:
+            self.wait(None, stop)
+            if not stop.is_set():
+                loop.post(call)
+
+        self._thread = Thread(target=wait, name="agent-exec watch", daemon=True)
+        self._thread.start()
+
     def close(self) -> None:
         """Wait no more; harmless when repeated."""
+        thread, self._thread = self._thread, None
+        if thread is not None and self._stop is not None:
+            self._stop.set()
+            thread.join()
         if self._mutex:
             kernel.close(self._mutex)
             self._mutex = 0
+
+
+class ExitWatch(Watch):
+    """Waits for the end of a process; here it never hears, so its user looks from time to time."""
+
+    __slots__ = ()
+
+    def __init__(self, _identity: "Identity") -> None:
+        super().__init__("")
 
 
 def _take(pipe: int, stop: int) -> bytes:

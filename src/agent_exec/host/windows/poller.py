@@ -1,6 +1,6 @@
 """Waits until a time has come, a thread calls, a handle is ready, or a Cancel is set."""
 
-from time import monotonic
+from time import monotonic, time
 
 from agent_exec.host.windows import kernel
 from agent_exec.model.cancel import Cancel
@@ -9,6 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
     from collections.abc import Callable
+
+    from agent_exec.host.ports import Loop
 else:
     import _signal
 
@@ -16,6 +18,7 @@ _ASKING = ("SIGINT", "SIGBREAK")
 # Python runs a signal's handler in the main thread only, and a break ends no wait of that thread.
 _SLICE = 0.05
 _LONGEST_SLEEP = 86400.0
+_LOOK = 30.0  # how often to look at a clock that may be set
 
 
 class Poller:
@@ -109,6 +112,11 @@ def wait_to_read(fd: int, cancel: Cancel) -> bool:  # noqa: ARG001 - reading its
 
 def on_terminate(call: "Callable[[], object]") -> None:
     """Do nothing: no signal asks a process without a console to end."""
+
+
+def call_at(loop: "Loop", moment: float, call: "Callable[[], object]") -> None:
+    """Call once from inside the loop, at a moment in seconds since 1970; one that is early asks again."""
+    loop.after(min(max(0.0, moment - time()), _LOOK), call)
 
 
 def wait_for(handle: int, seconds: float | None, cancel: Cancel | None) -> bool:

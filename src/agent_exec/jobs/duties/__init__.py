@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from agent_exec.model.choices import Stream
 
 _HOMES: dict[str, str] = {
+    "after": "agent_exec.jobs.duties.after",
+    "at": "agent_exec.jobs.duties.at",
+    "needs": "agent_exec.jobs.duties.needs",  # last of what holds a command: a slot is not held while waiting
     "port": "agent_exec.jobs.duties.port",
     "ready": "agent_exec.jobs.duties.ready",
     "health": "agent_exec.jobs.duties.health",
@@ -77,6 +80,9 @@ class Duty:
         More facts may be added. The job is not over then: `published` is called when it is.
         """
         return None
+
+    def heard(self, word: str, rest: str) -> None:
+        """Hear a line from the control pipe that the supervisor has no use for itself."""
 
     def ended(self, facts: "dict[str, Any]") -> None:
         """Hear how the command has ended, before that is recorded; more facts may be added.

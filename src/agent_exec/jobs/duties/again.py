@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from agent_exec.jobs.supervise import Supervisor
 
-_FINAL = ("killed", "supervisor_terminated", "spawn_failed", "idle")
+_FINAL = ("killed", "supervisor_terminated", "spawn_failed", "idle", "dependency_failed")
 """Reasons of an end after which no attempt follows: it was asked for, or would be the same again."""
 
 

@@ -74,7 +74,7 @@ class Check:
 
 def main(fds: list[int]) -> None:
     """Take the order from the first descriptor, run the command, and report to the second."""
-    from agent_exec.jobs.supervise import take_order
+    from agent_exec.jobs.start import take_order
 
     orders, report = fds
     order = take_order(orders)
