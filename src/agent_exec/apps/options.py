@@ -5,9 +5,32 @@ Kinds: "flag"; "text"; "many" (may be repeated); "count" (0, 1, 2, …); "ms"
 and "s" (a duration: 250ms, 2s, 5m, 1h; bare numbers in that unit).
 """
 
+from agent_exec.apps.option_groups import (
+    ALL,
+    AUTO_GC,
+    BYTES,
+    CREATE,
+    DRY,
+    ENV,
+    EXIT,
+    FOR,
+    HTTP,
+    INPUT,
+    INSTALL,
+    LINES,
+    LIST,
+    NOTIFY,
+    PROJECT,
+    READINESS,
+    REPEAT,
+    RULES,
+    UNPROTECT,
+    WATCH,
+)
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    Option = tuple[str, str, str, str]
+    from agent_exec.apps.option_groups import Option
 
 ROOT = ("root", "text", "DIR", "the folder of jobs (default: $AGENT_EXEC_ROOT, or the data folder)")
 CONFIG = ("config", "text", "FILE", "the configuration file (default: $AGENT_EXEC_CONFIG, or config.toml)")
@@ -26,125 +49,6 @@ SAME_OPTIONS = {
 SAME_VERBS = {"rm": "delete"}
 BEFORE_COMMAND = (("run",), ("create",), ("policy", "explain"), ("sandbox", "run"), ("completions", "words"))
 """After these words comes a command, whose options are its own."""
-
-_LINES = ("tail-lines", "count", "N", "show at most N lines of each stream (50; 0: no limit)")
-_BYTES = ("max-bytes", "count", "N", "show at most N bytes of each stream (65536)")
-_EXIT = (
-    "exit-code",
-    "flag",
-    "",
-    "exit with the job's code; 124: it still runs, 125: unknown, 127: it never ran",
-)
-_FOR = "listen[:PORT]|http=URL[,STATUS]|match=REGEX|file=PATH|exec=COMMAND|idle=TIME|exit|ready|healthy"
-_ALL = ("all", "flag", "", "with --for: answer when all conditions hold, not the first")
-_READINESS: "tuple[Option, ...]" = (
-    ("for", "many", _FOR, "answer as soon as it is ready (or after 30s), and record that"),
-    ("ready-when", "many", "CONDITION", "record when it is ready, by the same conditions, and do not wait"),
-    _ALL,
-    (
-        "port",
-        "many",
-        "auto[:NAME]|N[:NAME]",
-        "set PORT, or NAME: a free port, always the same for this folder",
-    ),
-    ("health", "text", "COMMAND", "check its health by this shell line, again and again: 0 is healthy"),
-    ("health-every", "s", "TIME", "with --health: the time between two checks (10s)"),
-    ("health-timeout", "s", "TIME", "with --health: a check that takes longer has failed (5s)"),
-    ("health-failures", "count", "N", "with --health: so many failures in a row are unhealthy (3)"),
-    ("stop-after", "text", "idle=TIME", "stop the job when it has printed nothing for so long"),
-)
-_UNPROTECT = (
-    "unprotect",
-    "many",
-    "NAME",
-    "allow commands to create and change this name, for example .github",
-)
-
-_RULES = ("rules", "text", "FILE", "judge by these rules (default: $AGENT_EXEC_RULES, or those configured)")
-_DRY = ("dry-run", "flag", "", "only report what would be done")
-
-_AUTO_GC: "tuple[Option, ...]" = (
-    ("no-auto-gc", "flag", "", "delete no old jobs after this one, whatever the configuration says"),
-    ("auto-gc-older-than", "s", "TIME", "after this job, delete those that ended longer ago (30d)"),
-    ("auto-gc-max-jobs", "count", "N", "after this job, delete the oldest beyond N"),
-    ("auto-gc-max-bytes", "count", "N", "after this job, delete the oldest beyond N bytes in all"),
-)
-_WATCH: "tuple[Option, ...]" = (
-    ("snapshot-after", "ms", "TIME", "answer after this time at the latest (10s, the most; 0: at once)"),
-    ("wait", "flag", "", "answer only when the job has ended"),
-    ("until", "s", "TIME", "answer after this time at the latest, however long"),
-    ("forever", "flag", "", "the same as --wait"),
-    ("no-wait", "flag", "", "answer as soon as the command runs"),
-    ("wait-poll-ms", "ms", "TIME", "ignored, for compatibility: waiting does not poll"),
-    _LINES,
-    _BYTES,
-    _EXIT,
-)
-_REPEAT: "tuple[Option, ...]" = (
-    ("retry", "text", "N[,…]", "run it again after a failure, N times: 3,backoff=2s,max=1m,on=exit+timeout"),
-    ("restart", "text", "WHEN[,…]", "run it again whenever it ends: no, on-failure, always; always,max=5"),
-    ("every", "text", "TIME[,…]", "run it every so often, until it is killed: 15m; 1h,max=24"),
-)
-_ENV: "tuple[Option, ...]" = (
-    ("env", "many", "NAME[=VALUE]", "set an environment variable, or pass on that of the caller"),
-    ("env-file", "many", "FILE", "set the environment variables in a file of NAME=VALUE lines"),
-)
-_INPUT: "tuple[Option, ...]" = (
-    ("mask", "many", "NAME", "mask the value of this variable in answers"),
-    ("stdin", "text", "TEXT|-", "its input: this text, or with - our own standard input"),
-    ("stdin-file", "text", "FILE", "its standard input: this file"),
-    ("stdin-max-bytes", "count", "N", "refuse more input than this (67108864)"),
-)
-
-_CREATE = ("agent-exec create --tag nightly -- make test", "agent-exec create --env TOKEN -- ./deploy")
-_PROJECT: "tuple[Option, ...]" = (
-    ("file", "text", "FILE", "the project file (default: agent-exec.toml here, or the nearest above)"),
-    ("procfile", "text", "FILE", "read this Procfile in place of a project file"),
-)
-
-_HTTP: "tuple[Option, ...]" = (
-    ("http", "flag", "", "serve over HTTP instead of stdin and stdout; every request needs a token"),
-    ("port", "count", "N", "http: the port (8765; 0: any)"),
-    ("host", "text", "ADDRESS", "http: the address to listen on (127.0.0.1)"),
-    ("allow-remote", "flag", "", "http: allow a --host that other machines can reach"),
-    ("token-file", "text", "FILE", "http: a private file with the token (default: in the state folder)"),
-    ("idle-timeout", "s", "TIME", "http: close the session of a client that is silent for so long (30m)"),
-)
-_INSTALL: "tuple[Option, ...]" = (
-    ("client", "text", "NAME", "install: claude-code, codex, gemini, …; `mcp install` alone names all"),
-    ("scope", "text", "user|project", "install: for all your projects (user), or for the current folder"),
-    ("name", "text", "NAME", "install: the name of the server there (agent-exec)"),
-    ("allow", "flag", "", "install: let the client call the tools without asking (the sandbox stays)"),
-    _DRY,
-    ("yes", "flag", "", "install: do not ask for confirmation"),
-)
-
-_OUTPUT: "tuple[Option, ...]" = (
-    ("output-pattern", "many", "TEXT", "an event for each line of output with this text"),
-    ("output-match-type", "text", "contains|regex", "what a pattern is (contains)"),
-    ("output-stream", "text", "STREAM", "stdout, stderr or either (the default)"),
-    ("output-command", "text", "LINE", "run this shell line for each match, with the event on its input"),
-    ("output-file", "text", "FILE", "append each match to this file, a JSON object a line"),
-)
-_NOTIFY: "tuple[Option, ...]" = (
-    ("notify-command", "text", "LINE", "run this shell line when it has ended, with the event on its input"),
-    ("notify-file", "text", "FILE", "append the event to this file when it has ended"),
-    ("notify-url", "text", "URL", "post the events to this webhook: retried, also after a crash"),
-    ("notify-secret-file", "text", "FILE", "with --notify-url: sign with the secret in this file"),
-    ("notify-secret-env", "text", "NAME", "with --notify-url: sign with the secret in this variable"),
-    ("notify-output", "flag", "", "with --notify-url: send the end of the output, too"),
-    ("notify-private", "flag", "", "with --notify-url: allow private addresses, and this machine"),
-    ("notify-desktop", "flag", "", "show a notification on the desktop (notify-send)"),
-    ("notify-on", "many", "KIND", "tell of these events, too: started, ready, unhealthy, retrying, …"),
-    ("notify-timeout", "s", "TIME", "end a command of these options after this time (30s)"),
-    *_OUTPUT,
-)
-_LIST: "tuple[Option, ...]" = (
-    ("limit", "count", "N", "show at most N jobs (50; 0: no limit)"),
-    ("cwd", "text", "DIR", "jobs of this working directory (default: the current one)"),
-    ("all", "flag", "", "jobs of every working directory"),
-    ("tag", "many", "TAG", "jobs with this tag; ns.* is ns and all below it"),
-)
 
 
 class Verb:
@@ -166,14 +70,14 @@ VERBS: dict[str, Verb] = {
         "start a command as a background job, watch it for up to 10 seconds, and report",
         "[--] COMMAND [ARGUMENT …]",
         (
-            *_WATCH,
+            *WATCH,
             ("timeout", "ms", "TIME", "stop the job after this time"),
             ("kill-after", "ms", "TIME", "the time between TERM and KILL when the job is stopped (2s)"),
             ("cwd", "text", "DIR", "its working directory"),
-            *_ENV,
+            *ENV,
             ("inherit-env", "flag", "", "inherit the environment of the caller (the default)"),
             ("no-inherit-env", "flag", "", "start with an empty environment"),
-            *_INPUT,
+            *INPUT,
             ("shell", "flag", "", "COMMAND is one shell line"),
             ("shell-wrapper", "text", "'PROG FLAG'", "have a shell read COMMAND: one word is a shell line"),
             ("tag", "many", "TAG", "a label: letters, digits and -, in parts joined by dots"),
@@ -186,7 +90,7 @@ VERBS: dict[str, Verb] = {
             ),
             ("log", "text", "FILE", "add both streams to FILE too, each line with its time and its stream"),
             ("full-log", "flag", "", "the same, to full.log in the job's folder"),
-            *_READINESS,
+            *READINESS,
             (
                 "after",
                 "many",
@@ -197,8 +101,8 @@ VERBS: dict[str, Verb] = {
             ("priority", "text", "N", "with --needs: the greatest number gets free slots first (0)"),
             ("at", "text", "MOMENT", "start it at 2026-01-31T18:30:00Z, 18:30 or +10m"),
             ("progress-every", "ms", "TIME", "update updated_at at least this often"),
-            *_NOTIFY,
-            _RULES,
+            *NOTIFY,
+            RULES,
             (
                 "sandbox",
                 "text",
@@ -207,9 +111,9 @@ VERBS: dict[str, Verb] = {
             ),
             ("sandbox-root", "many", "DIR", "with --sandbox: a writable folder (default: the current one)"),
             ("net", "many", "off|on|HOST[:PORT]", "with --sandbox: the hosts that it can connect to (off)"),
-            _UNPROTECT,
-            *_REPEAT,
-            *_AUTO_GC,
+            UNPROTECT,
+            *REPEAT,
+            *AUTO_GC,
         ),
         (
             "agent-exec run -- echo hello",
@@ -220,11 +124,11 @@ VERBS: dict[str, Verb] = {
             "agent-exec run --no-wait --after W5QC --needs build:2 -- make install",
         ),
     ),
-    "create": Verb("create a job that is started later", "[--] COMMAND [ARGUMENT …]", (), _CREATE),
+    "create": Verb("create a job that is started later", "[--] COMMAND [ARGUMENT …]", (), CREATE),
     "start": Verb(
         "start a job that was created, and watch it",
         "JOB",
-        (*_WATCH, *_ENV, *_INPUT, _RULES),
+        (*WATCH, *ENV, *INPUT, RULES),
         ("agent-exec start W5QC", "agent-exec start W5QC --no-wait"),
     ),
     "restart": Verb(
@@ -232,10 +136,10 @@ VERBS: dict[str, Verb] = {
         "JOB|NAME",
         (
             ("signal", "text", "NAME", "end it with this signal (TERM), and by force after its grace"),
-            *_WATCH,
-            *_ENV,
-            *_INPUT,
-            _RULES,
+            *WATCH,
+            *ENV,
+            *INPUT,
+            RULES,
         ),
         ("agent-exec restart W5QC", "agent-exec restart web", "agent-exec restart W5QC --env TOKEN --wait"),
     ),
@@ -270,8 +174,8 @@ VERBS: dict[str, Verb] = {
         "show the end of a job's output, or what came since a cursor",
         "JOB",
         (
-            _LINES,
-            _BYTES,
+            LINES,
+            BYTES,
             ("cursor", "text", "CURSOR", "only what came since the answer that had this cursor"),
             ("merged", "flag", "", "both streams in order of arrival, with timestamps"),
             ("grep", "text", "REGEX", "only lines that match"),
@@ -289,18 +193,18 @@ VERBS: dict[str, Verb] = {
         "wait for the end of a job, or until it is ready, and show the end of its output",
         "JOB | --from-json FILE",
         (
-            ("for", "many", _FOR, "answer as soon as this holds"),
-            _ALL,
-            _RULES,
+            ("for", "many", FOR, "answer as soon as this holds"),
+            ALL,
+            RULES,
             ("from-json", "text", "FILE|-", "the job of a saved answer, by its job_id in its root"),
             ("until", "s", "TIME", "answer after this time at the latest (30s)"),
             ("forever", "flag", "", "answer only when the job has ended"),
             ("timeout-ms", "ms", "TIME", "the same as --until, in milliseconds; 0 is --forever"),
             ("poll", "s", "TIME", "ignored, for compatibility: waiting does not poll"),
             ("poll-ms", "ms", "TIME", "the same"),
-            _LINES,
-            _BYTES,
-            _EXIT,
+            LINES,
+            BYTES,
+            EXIT,
         ),
         (
             "agent-exec wait W5QC --until 10m",
@@ -320,14 +224,14 @@ VERBS: dict[str, Verb] = {
     "list": Verb(
         "list jobs, the newest first",
         "",
-        (*_LIST, ("state", "text", "STATE", "jobs that are created, running, exited, killed or failed")),
+        (*LIST, ("state", "text", "STATE", "jobs that are created, running, exited, killed or failed")),
         ("agent-exec list --all --state failed",),
     ),
-    "ps": Verb("list running jobs", "", _LIST, ("agent-exec ps --all",)),
+    "ps": Verb("list running jobs", "", LIST, ("agent-exec ps --all",)),
     "delete": Verb(
         "delete a job that has ended, or all of them (rm is the same)",
         "[JOB]",
-        (("all", "flag", "", "all jobs of the current working directory that have ended"), _DRY),
+        (("all", "flag", "", "all jobs of the current working directory that have ended"), DRY),
         ("agent-exec delete W5QC", "agent-exec rm --all --dry-run"),
     ),
     "gc": Verb(
@@ -337,7 +241,7 @@ VERBS: dict[str, Verb] = {
             ("older-than", "s", "TIME", "delete jobs that ended longer ago than this (30d)"),
             ("max-jobs", "count", "N", "keep at most N jobs: delete the oldest"),
             ("max-bytes", "count", "N", "keep at most N bytes on disk: delete the oldest"),
-            _DRY,
+            DRY,
         ),
         ("agent-exec gc --older-than 7d --max-bytes 10000000000",),
     ),
@@ -361,7 +265,7 @@ VERBS: dict[str, Verb] = {
     "notify": Verb(
         "say by which ways a job is to be told of; show what was delivered",
         "set JOB | show JOB | clear JOB",
-        (("command", "text", "LINE", "the same as --notify-command"), *_NOTIFY, _RULES),
+        (("command", "text", "LINE", "the same as --notify-command"), *NOTIFY, RULES),
         (
             "agent-exec notify set W5QC --command 'cat >> ended.json'",
             "agent-exec notify set W5QC --output-pattern 'panic|FAILED' --output-match-type regex",
@@ -384,31 +288,29 @@ VERBS: dict[str, Verb] = {
         "start the services of agent-exec.toml in order, and wait until all are ready",
         "[NAME …]",
         (
-            *_PROJECT,
+            *PROJECT,
             ("until", "s", "TIME", "answer after this time at the latest (60s)"),
             ("no-wait", "flag", "", "answer as soon as all are started"),
             ("recreate", "flag", "", "start those anew that run by another definition than the file's"),
             ("sandbox", "text", "PROFILE", "confine them all; the file can only name a stricter profile"),
-            _DRY,
-            _RULES,
+            DRY,
+            RULES,
         ),
         ("agent-exec up", "agent-exec up web --until 5m", "agent-exec up --procfile Procfile --dry-run"),
     ),
-    "down": Verb("end the services of agent-exec.toml", "[NAME …]", _PROJECT, ("agent-exec down web",)),
+    "down": Verb("end the services of agent-exec.toml", "[NAME …]", PROJECT, ("agent-exec down web",)),
     "logs": Verb(
         "show the newest lines of all services of agent-exec.toml, in order of arrival",
         "[NAME …]",
-        (*_PROJECT, ("tail-lines", "count", "N", "show at most N lines in all (50; 0: no limit)"), _BYTES),
+        (*PROJECT, ("tail-lines", "count", "N", "show at most N lines in all (50; 0: no limit)"), BYTES),
         ("agent-exec logs web --lines 200",),
     ),
-    "import": Verb(
-        "turn a Procfile into agent-exec.toml", "[FILE]", (_DRY,), ("agent-exec import Procfile",)
-    ),
+    "import": Verb("turn a Procfile into agent-exec.toml", "[FILE]", (DRY,), ("agent-exec import Procfile",)),
     "policy": Verb(
         "explain the verdict of the rules on a command, or validate a file of rules",
         "explain [--] COMMAND [ARGUMENT …] | check [FILE]",
         (
-            _RULES,
+            RULES,
             ("line", "text", "LINE", "explain: a shell line instead of a command"),
             ("cwd", "text", "DIR", "explain: where it would run (default: the current directory)"),
         ),
@@ -430,7 +332,7 @@ VERBS: dict[str, Verb] = {
             ),
             ("root", "many", "DIR", "a writable folder (default: the current one)"),
             ("net", "many", "off|on|HOST[:PORT]", "the hosts that it can connect to (off)"),
-            _UNPROTECT,
+            UNPROTECT,
             ("cwd", "text", "DIR", "its working directory"),
             ("timeout", "ms", "TIME", "stop it after this time"),
         ),
@@ -463,12 +365,12 @@ VERBS: dict[str, Verb] = {
                 "PROFILE",
                 "workspace-write (the default), read-only, FILE; full-access: none",
             ),
-            _UNPROTECT,
-            _RULES,
+            UNPROTECT,
+            RULES,
             ("max-wait", "s", "TIME", "no call waits longer than this (55s)"),
             ("output-schemas", "flag", "", "for programs: output schemas, and answers as objects too"),
-            *_HTTP,
-            *_INSTALL,
+            *HTTP,
+            *INSTALL,
         ),
         (
             "agent-exec mcp --workspace .",
@@ -485,8 +387,8 @@ VERBS: dict[str, Verb] = {
             ("timeout", "ms", "TIME", "stop each command after this time (5m; 0: never)"),
             ("sandbox", "text", "PROFILE", "confine commands: read-only, workspace-write, or a JSON file"),
             ("sandbox-root", "many", "DIR", "a writable folder (default: where each command runs)"),
-            _UNPROTECT,
-            _RULES,
+            UNPROTECT,
+            RULES,
             ("web", "flag", "", "serve it to a browser on this machine instead of the terminal"),
             ("port", "count", "N", "with --web: the port (default: any free one)"),
         ),
@@ -508,9 +410,9 @@ VERBS: dict[str, Verb] = {
         (
             ("global", "flag", "", "for all your projects, below your home folder (default: this folder)"),
             ("claude", "flag", "", "in .claude/skills (default: .agents/skills, which most agents read)"),
-            _DRY,
+            DRY,
         ),
         ("agent-exec install-skills --global --claude",),
     ),
 }
-VERBS["create"].options = tuple(option for option in VERBS["run"].options if option not in _WATCH)
+VERBS["create"].options = tuple(option for option in VERBS["run"].options if option not in WATCH)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, NoReturn
 
-    from agent_exec.apps.options import Option
+    from agent_exec.apps.option_groups import Option
     from agent_exec.jobs.store import Store
 
 _MOST = 2**63 - 1

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from agent_exec.apps.options import Option
+    from agent_exec.apps.option_groups import Option
     from agent_exec.apps.parse import Parsed
 
     Candidates = list[tuple[str, str]]

@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent_exec.apps.options import Option
+    from agent_exec.apps.option_groups import Option
 
 _WIDTH = 28
 
