@@ -66,7 +66,7 @@ PYTHON = {
         "django",
         (
             "import sys\nfrom django.conf import settings\nfrom django.http import HttpResponse\n"
-            "from django.urls import path\nsettings.configure(DEBUG=True, ROOT_URLCONF='main', SECRET_KEY='x')\n"
+            "from django.urls import path\nsettings.configured or settings.configure(DEBUG=True, ROOT_URLCONF='main', SECRET_KEY='x')\n"
             "urlpatterns = [path('', lambda r: HttpResponse('hi'))]\n"
             "if __name__ == '__main__':\n    from django.core.management import execute_from_command_line\n"
             "    execute_from_command_line(sys.argv)"
@@ -204,7 +204,7 @@ def start(folder: Path, line: str, env: dict[str, str]) -> dict[str, object]:
 def row(name: str, folder: Path, line: str, env: dict[str, str]) -> str:
     """Return a line of the table about one app."""
     told = start(folder, line, env)
-    met = {entry["for"].partition(":")[0].partition("=")[0]: entry for entry in told["met"]}  # type: ignore[attr-defined]
+    met = {entry["for"].partition(":")[0].partition("=")[0]: entry for entry in told.get("met", [])}  # type: ignore[attr-defined]
     if not told["ready"]:
         last = (str(told["stderr"]) or str(told["stdout"])).strip().splitlines()[-1:]
         why = "; ".join(str(one.get("message")) for one in told["unmet"])  # type: ignore[attr-defined]
