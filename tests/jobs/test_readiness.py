@@ -167,6 +167,8 @@ def test_a_request_is_answered(cli: Cli) -> None:
     [met] = told["met"]
     assert (met["status"], met["address"]) == (200, f"127.0.0.1:{port}")
     assert met["pid"] == cli("status", told["job_id"])["pid"]
+    (own,) = wait_for(cli, told["job_id"], "http=/")["met"]  # of the job's own port, whatever that is
+    assert (own["status"], own["address"]) == (200, met["address"])
     late = wait_for(cli, told["job_id"], f"http={url}/none", until="300ms")
     assert "answered 404" in late["unmet"][0]["message"]
     assert wait_for(cli, told["job_id"], f"http={url}/none,404")["met"][0]["status"] == 404

@@ -23,8 +23,8 @@ class Condition(Value):
     """One condition: its kind, the text that it was parsed from, and what it is about.
 
     `target` is a path, a pattern, a shell line or the path of a URL; `hosts`
-    are the addresses to try for a URL, `status` the one to expect (0: any of
-    2xx and 3xx), `seconds` a time.
+    are the addresses to try for a URL, at `port` (0: one that the job listens
+    on), `status` the one to expect (0: any of 2xx and 3xx), `seconds` a time.
     """
 
     kind: str
@@ -103,7 +103,7 @@ def _http(text: str, value: str) -> Condition:
         )
     place = min((rest.find(mark) for mark in "/?#" if mark in rest), default=len(rest))
     name, path = rest[:place], rest[place:].partition("#")[0]
-    host, port = name, "80"
+    host, port = name, "80" if name else ""
     if not name.endswith("]") and ":" in name:
         host, _, port = name.rpartition(":")
     if any(letter <= " " or letter == "\x7f" for letter in name + path):
@@ -112,7 +112,7 @@ def _http(text: str, value: str) -> Condition:
         "http",
         text,
         path if path.startswith("/") else f"/{path}",
-        port=_port(port, text),
+        port=_port(port, text) if port else 0,
         hosts=_hosts(host.lower(), text),
         name=name,
         status=int(status),

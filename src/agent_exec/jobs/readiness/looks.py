@@ -97,7 +97,7 @@ class Listen(Look):
 class Http(Look):
     """A request is answered with a status of 2xx or 3xx, or with the one that was asked for."""
 
-    __slots__ = ("_error", "_exchange", "_foreign", "_host", "_next", "_tries")
+    __slots__ = ("_error", "_exchange", "_foreign", "_host", "_next", "_port", "_tries")
 
     def __init__(self, watching: "Watching", condition: "Condition") -> None:
         super().__init__(watching, condition)
@@ -105,6 +105,7 @@ class Http(Look):
         self._error: dict[str, str] = {}
         self._foreign: Evidence | None = None
         self._host = self._tries = 0
+        self._port = condition.port
         self._next = 0.0
 
     def look(self, *, final: bool) -> "Evidence | None":
@@ -144,23 +145,25 @@ class Http(Look):
 
         wanted = self.condition
         network = 0
-        if self.watching.boxed:
+        if self.watching.boxed or not wanted.port:
             looking = self.watching.listening()
-            if not any(one.port == wanted.port for one in looking.look()):
+            ports = sorted({one.port for one in looking.look() if one.port})
+            if not (wanted.port in ports if wanted.port else ports):
                 self._fail("no process of the job listens there")
                 return False
-            network = looking.network()
+            self._port = wanted.port or ports[self._tries % len(ports)]
+            network = looking.network() if self.watching.boxed else 0
         request = (
-            f"GET {wanted.target} HTTP/1.1\r\nHost: {wanted.name}\r\nUser-Agent: agent-exec\r\n"
-            "Accept: */*\r\nConnection: close\r\n\r\n"
+            f"GET {wanted.target} HTTP/1.1\r\nHost: {wanted.name or f'localhost:{self._port}'}\r\n"
+            "User-Agent: agent-exec\r\nAccept: */*\r\nConnection: close\r\n\r\n"
         )
         host = wanted.hosts[self._host]
-        self._exchange = Exchange(host, wanted.port, request.encode(), _ANSWER, network, self.watching.detach)
+        self._exchange = Exchange(host, self._port, request.encode(), _ANSWER, network, self.watching.detach)
         return True
 
     def _owner(self) -> "Evidence":
         """Return which process has answered: one of the job, or a stranger."""
-        port = self.condition.port
+        port = self._port
         try:
             for one in self.watching.listening().look():
                 if one.port == port:
@@ -182,7 +185,7 @@ class Http(Look):
 
     def why(self) -> "Evidence":
         """Say what came of the last requests, and what holds the port."""
-        port = self.condition.port
+        port = self._port
         told = [f"{host} port {port}: {why}" for host, why in self._error.items()] or ["not tried yet"]
         more = self._foreign or not_listening(self.watching, port)
         return {**more, "message": "; ".join(filter(None, (*told, more.get("message"))))}
