@@ -68,6 +68,8 @@ if TYPE_CHECKING:
     from agent_exec.model.errors import CommandNotExecutable as CommandNotExecutable
     from agent_exec.model.errors import CommandNotFound as CommandNotFound
     from agent_exec.model.errors import ConfigFailed as ConfigFailed
+    from agent_exec.model.errors import DependencyFailed as DependencyFailed
+    from agent_exec.model.errors import GroupNotFound as GroupNotFound
     from agent_exec.model.errors import InputClosed as InputClosed
     from agent_exec.model.errors import InputRequired as InputRequired
     from agent_exec.model.errors import InputTooLarge as InputTooLarge
@@ -131,7 +133,8 @@ _HOMES = homes(
         "model.command": "Command Limits Outcome Terminal",
         "model.errors": (
             "AgentExecError AmbiguousJob ApprovalRequired Broken Busy CommandDenied CommandNotExecutable "
-            "CommandNotFound ConfigFailed InputClosed InputRequired InputTooLarge Interrupted "
+            "CommandNotFound ConfigFailed DependencyFailed GroupNotFound InputClosed InputRequired "
+            "InputTooLarge Interrupted "
             "InvalidArgument InvalidConfig InvalidRules InvalidSettings InvalidState InvalidTag JobNotFound "
             "KeeperLost LaunchFailed Missing NotADirectory NothingConfines NotReady PlanFailed Refused "
             "SandboxUnavailable StoreFailed Unsupported WorkdirForbidden WorkdirNotFound"

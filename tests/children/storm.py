@@ -17,9 +17,12 @@ if os.geteuid() == 0 and os.getpid() > 400:  # not in a box, which counts by its
     os.setgroups([])
     os.setuid(54321)
 if os.getpid() > 400:
-    there = sum(
-        os.stat(f"/proc/{name}").st_uid == os.getuid() for name in os.listdir("/proc") if name.isdigit()
-    )
+    there = 0
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            there += os.stat(f"/proc/{name}").st_uid == os.getuid()
+        except OSError:
+            continue  # it has just ended
     resource.setrlimit(resource.RLIMIT_NPROC, (there + most, there + most))
 for number in set(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP}:
     signal.signal(number, signal.SIG_IGN)

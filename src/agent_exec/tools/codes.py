@@ -26,7 +26,7 @@ CODES = {
     ),
     **dict.fromkeys(
         """
-        invalid_argument patch_failed patch_malformed patch_unfit patch_implicit patch_not_written
+        invalid_argument invalid_tag patch_failed patch_malformed patch_unfit patch_implicit patch_not_written
         patch_not_undone
         """.split(),
         ("INVALID_ARGUMENT", OWN),

@@ -227,47 +227,47 @@ def ask(path: str, line: str) -> bool:
 class Watch:
     """Waits for the end of a pipe's owner; to be opened before the last look whether that is there."""
 
-    __slots__ = ("_events", "_loop", "fd", "path")
+    __slots__ = ("_events", "_fd", "_loop", "path")
 
     def __init__(self, path: str) -> None:
         self.path = path
         self._events = 0
         self._loop: Loop | None = None
         try:
-            self.fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
+            self._fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
         except OSError:
-            self.fd = -1
+            self._fd = -1
 
     @property
     def hears(self) -> bool:
         """True if there is a pipe to hear of the end by; without one, look again from time to time."""
-        return self.fd >= 0
+        return self._fd >= 0
 
     def wait(self, seconds: float | None, cancel: "Cancel | None" = None) -> bool:
         """Wait for the owner to hang up, or until `cancel` is set; False when the time is over."""
         from agent_exec.host.posix.descriptors import wait_for
 
-        return bool(wait_for([(self.fd, self._events)], seconds, cancel))
+        return bool(wait_for([(self._fd, self._events)], seconds, cancel))
 
     def listen(self, loop: "Loop", call: "Callable[[], object]") -> None:
         """Call once from inside the loop when the owner has hung up; needs `hears`."""
 
         def ready(_events: int) -> None:
-            loop.unwatch(self.fd)
+            loop.unwatch(self._fd)
             self._loop = None
             call()
 
         self._loop = loop
-        loop.watch(self.fd, self._events, ready)
+        loop.watch(self._fd, self._events, ready)
 
     def close(self) -> None:
         """Wait no more; harmless when repeated."""
-        if self.fd >= 0:
+        if self._fd >= 0:
             if self._loop is not None:
-                self._loop.unwatch(self.fd)
+                self._loop.unwatch(self._fd)
                 self._loop = None
-            os.close(self.fd)
-            self.fd = -1
+            os.close(self._fd)
+            self._fd = -1
 
 
 class ExitWatch(Watch):
@@ -283,7 +283,7 @@ class ExitWatch(Watch):
         self._events = READ
         if hasattr(os, "pidfd_open"):
             try:
-                self.fd = os.pidfd_open(identity.pid)
+                self._fd = os.pidfd_open(identity.pid)
             except OSError:
                 return
             if not is_alive(identity):

@@ -16,7 +16,7 @@ class Changes:
 
     __slots__ = ()
 
-    def __init__(self, _folder: str) -> None:
+    def __init__(self, folder: str) -> None:
         pass
 
     def watch(self, pipes: "Collection[str]") -> None:

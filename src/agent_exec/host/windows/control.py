@@ -183,7 +183,7 @@ class ExitWatch(Watch):
 
     __slots__ = ()
 
-    def __init__(self, _identity: "Identity") -> None:
+    def __init__(self, identity: "Identity") -> None:  # noqa: ARG002
         super().__init__("")
 
 
