@@ -202,20 +202,25 @@ class Supervisor(OwnedJob):
         """Begin the next attempt, once it is its time; False if there is to be none, or there is no room."""
         pauses = [duty.pause(facts) for duty in self._duties]
         pause = min((pause for pause in pauses if pause is not None), default=None)
-        if pause is None or self._recalled or not self._spawner.gone:
+        if pause is None or not self._spawner.gone:
             return False
-        state = facts["state"]
-        facts |= {"retrying": True, "next_attempt_at": stamp(time() + pause)}
-        self._record.append(facts)
-        self._written = dict(facts)
-        self.event("retrying", **ending_fields(facts))
-        self._run = None
-        self._began = 0.0
-        self._wait_for(pause)
-        facts |= {"retrying": False, "next_attempt_at": None}
+        if not self._recalled:
+            facts |= {"retrying": True, "next_attempt_at": stamp(time() + pause)}
+            self._record.append(facts)
+            self._written = dict(facts)
+            self.event("retrying", **ending_fields(facts))
+            self._run = None
+            self._began = 0.0
+            self._wait_for(pause)
+            facts |= {"retrying": False, "next_attempt_at": None}
         if self._recalled:
             reason = "supervisor_terminated" if self._terminated else "killed"
-            facts |= {"attempt_state": state, "state": "killed", "reason": reason, "timed_out": False}
+            facts |= {
+                "attempt_state": facts["state"],
+                "state": "killed",
+                "reason": reason,
+                "timed_out": False,
+            }
             facts["finished_at"] = stamp(time())
             return False
         former, logs = self._record, self._logs
@@ -374,9 +379,10 @@ class Supervisor(OwnedJob):
         run, number = self._run, signal_number(rest)
         if number is None:
             return
+        self._recalled = self._recalled or word == END  # also between two attempts
         if run is None:
-            self._recalled = self._recalled or word != SIGNAL
-        elif run.done:
+            return
+        if run.done:
             self._end_left(number, only_signal=word == SIGNAL)
         elif word == SIGNAL:
             run.signal(number)
