@@ -54,6 +54,8 @@ FIXES = (
 
 def main(words: list[str]) -> int:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each worker compiles all tests on each run
+    # One worker more than processors: many tests wait for a program, or for a time to pass.
+    os.environ.setdefault("PYTEST_XDIST_AUTO_NUM_WORKERS", str((os.cpu_count() or 1) + 1))
     match words:
         case ["run", *_]:
             set_up()
