@@ -48,8 +48,8 @@ def graph(count: int) -> list[str]:
         lines = marks.read_text().split()
     print(f"{count} jobs, made in {made:.1f} s, over in {time.monotonic() - began:.1f} s; {killed} killed")
     states: dict[str, int] = {}
-    for one in found.values():
-        name = f"{one['state']} {one.get('reason') or ''}".strip()
+    for told in found.values():
+        name = f"{told['state']} {told.get('reason') or ''}".strip()
         states[name] = states.get(name, 0) + 1
     for name, number in sorted(states.items()):
         print(f"{number:6} {name}")

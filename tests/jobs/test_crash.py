@@ -14,7 +14,7 @@ from cli import Cli
 from jobs.seen import ENDED, at_once, popen
 from support import wait_until
 
-ROUNDS = 25
+ROUNDS = 12
 SPAN = 0.03
 MOMENT = 0.006
 
@@ -46,7 +46,7 @@ def _has_new_folder(cli: Cli, known: set[str]) -> bool:
 @pytest.mark.parametrize("victim", ["caller", "supervisor", "both", "all at once"])
 @pytest.mark.parametrize("length", ["short", "long"])
 def test_a_crash_at_any_moment_leaves_every_job_readable(cli: Cli, victim: str, length: str) -> None:
-    """Two hundred rounds in all; every moment of the start, and of the end of a short job."""
+    """A hundred rounds in all; every moment of the start, and of the end of a short job."""
     chance = random.Random(f"{victim} {length}")
     command = (
         ["sh", "-c", "echo out; echo err >&2"] if length == "short" else ["sh", "-c", "echo out; sleep 600"]

@@ -240,7 +240,7 @@ def test_an_interrupt_at_any_moment_gives_one_answer_at_most(cli: Cli, number: s
     began = time.monotonic()
     cli("run", "--no-wait", "--", "sleep", "600")
     window = max(0.06, 1.5 * (time.monotonic() - began))  # a busy machine takes longer for a start
-    for _ in range(40):
+    for _ in range(20):
         looker = popen(cli, "run", "--wait", "--", "sleep", "600", start_new_session=True)
         time.sleep(chance.random() * window)
         # Again, if need be: Python may lose the exception of a signal that comes while it starts.

@@ -334,6 +334,7 @@ def test_a_retry_without_room_ends_the_job_with_its_last_attempt(
     gate = Gate(tmp_path / "gate")
     words = ["--retry", "5,backoff=10ms", "--no-wait", "--"]
     job = cli("run", *words, *gate.job(after="exit 7"))["job_id"]
+    wait_until(lambda: cli("tail", job)["stdout"] == "before\n")
     cli.fill()
     gate.open()
     ended = cli("wait", job, "--forever")

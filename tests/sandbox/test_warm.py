@@ -377,7 +377,7 @@ def test_an_engine_and_its_plan(tmp_path: Path) -> None:
         for _ in range(3):
             run = engine.start(agent_exec.Command(["true"], cwd=tmp_path), sandbox=plan)
             assert run.outcome().ok
-        wait_until(lambda: descriptors().keys() == before.keys())
+        wait_until(lambda: descriptors().keys() <= before.keys())
         for boxes in (-1, True, 2.0, "1", None):
             with pytest.raises(InvalidArgument):
                 engine.warm(profile, boxes)  # type: ignore[arg-type]

@@ -306,6 +306,7 @@ def test_every_error_of_ours_has_a_code_of_the_contract(make_kit: MakeKit) -> No
         answer = kit.invoke("greet", {})
         expected = {
             "invalid_argument": "INVALID_ARGUMENT",
+            "invalid_tag": "INVALID_ARGUMENT",
             "command_denied": "POLICY_DENIED",
             "approval_required": "POLICY_DENIED",
             "command_not_found": "COMMAND_NOT_FOUND",

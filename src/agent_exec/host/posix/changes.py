@@ -3,7 +3,7 @@
 import os
 
 from agent_exec.host.posix.descriptors import READ, wait_for
-from agent_exec.host.posix.detached import Watch
+from agent_exec.host.posix.detached import Watch, descriptor_of
 from agent_exec.host.posix.lock import inotify
 
 TYPE_CHECKING = False
@@ -39,7 +39,7 @@ class Changes:
         """Wait for a change, at most so long, or until `cancel` is set; True if an owner has gone."""
         if self._fd < 0:
             seconds = _LOOK if seconds is None else min(seconds, _LOOK)
-        owners = {watch.fd: pipe for pipe, watch in self._pipes.items() if watch.hears}
+        owners = {descriptor_of(watch): pipe for pipe, watch in self._pipes.items() if watch.hears}
         ready = wait_for([(self._fd, READ), *((fd, 0) for fd in owners)], seconds, cancel)
         if self._fd in ready:
             os.read(self._fd, _LONGEST)

@@ -270,6 +270,11 @@ class Watch:
             self._fd = -1
 
 
+def descriptor_of(watch: Watch) -> int:
+    """Return the descriptor of a watch, to wait for it together with others; -1 if it hears nothing."""
+    return watch._fd
+
+
 class ExitWatch(Watch):
     """Waits for the end of a process that is no child of ours, where the system tells (Linux)."""
 
