@@ -110,7 +110,7 @@ def _apply(store: "Store", job: "Record", facts: "dict[str, Any]") -> None:
 
 
 def _asked(job: "Record", facts: "dict[str, Any]", deadline: float) -> bool:
-    """Give the facts to the supervisor; True once it has written them down, False if it has gone."""
+    """Pass the facts to the supervisor; return True once they are on record, False if it has ended."""
     name = f"{AMEND}-{os.urandom(8).hex()}"
     path = os.path.join(job.folder, name)
     fd = create(path)

@@ -52,7 +52,7 @@ class Term(Duty):
             self._stale = True
 
     def ended(self, _facts: "dict[str, Any]") -> None:
-        """Give the slots back, and leave the queue."""
+        """Release the slots, and leave the queue."""
         for ear in self._ears.values():
             ear.close()
         self._ears.clear()
