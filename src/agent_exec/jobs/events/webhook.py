@@ -46,7 +46,7 @@ def check_url(url: str, *, private: bool) -> "tuple[str, Host, int, str]":
         if reason is not None:
             raise InvalidArgument(
                 f"the address of a webhook leads to {host.text}, which is {reason}; "
-                "allow that with --notify-private, or private=True in Python"
+                "allow that with --notify-private, or allow_private in Python"
             )
     path = parts.path or "/"
     return parts.scheme, host, port, f"{path}?{parts.query}" if parts.query else path
