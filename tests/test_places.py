@@ -21,6 +21,23 @@ def test_folders_above_are_private_too(tmp_path: Path, umask: int) -> None:
     make_folder(str(made[-1]))
 
 
+def test_a_folder_above_that_another_process_makes_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    above, real = tmp_path / "above", os.mkdir
+
+    def late(path: str, mode: int = 0o777) -> None:
+        try:
+            real(path, mode)
+        except FileNotFoundError:
+            real(above)  # what the other process does, before the failure is looked at
+            raise
+
+    monkeypatch.setattr(os, "mkdir", late)
+    make_folder(str(above / "folder"))
+    assert (above / "folder").is_dir()
+
+
 def test_a_link_that_leads_nowhere_is_no_place(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("nowhere/at/all")
     with pytest.raises(FileNotFoundError):

@@ -133,10 +133,13 @@ def make_folder(path: str) -> None:
             raise
     except FileNotFoundError:
         above = os.path.dirname(path)
-        if above == path or os.path.lexists(above):
-            raise  # there is nothing more to make: a link leads nowhere, or the system allows no folder here
-        make_folder(above)
-        make_folder(path)  # which another may have made meanwhile
+        if above == path or os.path.islink(above):
+            raise  # there is nothing more to make, or a link leads nowhere
+        make_folder(above)  # which another process may have made meanwhile
+        try:
+            os.mkdir(path, 0o700)
+        except FileExistsError:
+            make_folder(path)  # which another process made meanwhile, as a folder or as something else
 
 
 def write_file(
