@@ -16,7 +16,7 @@ import sys
 
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.paths import inside
-from agent_exec.sandbox.plan.paths import Look, above_all, outermost, read_small
+from agent_exec.sandbox.plan.paths import Look, above_all, held, outermost, read_small
 from agent_exec.sandbox.plan.secrets import SHOWN, TEXTS
 
 TYPE_CHECKING = False
@@ -75,6 +75,9 @@ class Homes:
                 for path in wanted
                 if self._is_folder(path) and os.access(path, os.X_OK) and not inside(path, *roots)
             )
+        self._below_covers = tuple(f"{cover}/" for cover in self.covers)
+        ends = (*self.covers, *self.homes)
+        self._holders = {"/", *ends, *(above for end in ends for above in above_all(end))}
 
     def view(self, hidden: "Iterable[str]", *, own: "Sequence[str]", path: "Sequence[str]") -> "View":
         """Return the view of these homes, in which none of the hidden real paths is."""
@@ -105,7 +108,7 @@ class Homes:
             for written in self._profile.show:
                 place = os.path.join(home, written[2:]) if written.startswith("~/") else written
                 real = self._look.lead(place)[0]
-                if any(inside(cover, real) for cover in (*self.covers, *self.homes)):
+                if real in self._holders:
                     raise InvalidArgument(
                         f"show: {written!r} is or holds a whole home folder; name folders in it, or say"
                         ' secrets="deny-list"',
@@ -124,9 +127,7 @@ class Homes:
     def _show(self, path: str, *, text: bool = False) -> None:
         """Show what is at a path, and the links by which it is reached."""
         real, found = self._look.lead(path)
-        if found is None or any(place in self._hidden for place in (real, *above_all(real))):
-            return
-        if any(inside(holder, real) for holder in (*self.covers, *self.homes)):
+        if found is None or real in self._holders or real in self._hidden or held(real, self._hidden):
             return
         if real != path:
             ways = ((place, target) for place, target, _ in self._look.walk(path))
@@ -201,7 +202,7 @@ class Homes:
         return self._entries.get(path, ("", ""))[0]
 
     def _covered(self, path: str) -> bool:
-        return any(path != cover and inside(path, cover) for cover in self.covers)
+        return path.startswith(self._below_covers)
 
     def _is_folder(self, path: str) -> bool:
         found = self._look.facts(path)

@@ -9,7 +9,7 @@ from agent_exec.sandbox.closing import Closing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
     Stamp = tuple[int, int, int]
     """Device, inode, and when it was last changed."""
@@ -32,11 +32,19 @@ def above_all(path: str) -> "Iterator[str]":
         yield path
 
 
+def held(path: str, places: "Container[str]") -> bool:
+    """True if a folder above a path is one of the places."""
+    while path := path.rpartition("/")[0]:
+        if path in places:
+            return True
+    return False
+
+
 def outermost(paths: "Iterable[str]") -> tuple[str, ...]:
     """Return paths without those that lie in others of them, outer ones first."""
     kept: dict[str, None] = {}
     for path in sorted(set(paths), key=lambda path: (path.count("/"), path)):
-        if not any(above in kept for above in above_all(path)):
+        if not held(path, kept):
             kept[path] = None
     return tuple(kept)
 
@@ -150,11 +158,12 @@ class Look:
     are the same, another look would find the same.
     """
 
-    __slots__ = ("_facts", "_plain", "stamps")
+    __slots__ = ("_facts", "_missing", "_plain", "stamps")
 
     def __init__(self) -> None:
         self._facts: dict[str, Facts] = {}
         self._plain: set[str] = set()  # folders without links on the way
+        self._missing: set[str] = set()  # what is not there, without links on the way
         self.stamps: dict[str, Stamp] = {}
 
     def facts(self, path: str) -> "Facts":
@@ -184,13 +193,21 @@ class Look:
     def lead(self, path: str) -> "tuple[str, Facts]":
         """Return where an absolute path really leads, and what is there."""
         above = path.rpartition("/")[0]
-        if above in self._plain and not path.endswith(("/", "/.", "/..")):
-            found = self.facts(path)
-            if found is None or not stat.S_ISLNK(found.st_mode):
-                return path, found
+        if not path.endswith(("/", "/.", "/..")):
+            if above in self._missing:
+                self._missing.add(path)
+                return path, None
+            if above in self._plain:
+                found = self.facts(path)
+                if found is None:
+                    self._missing.add(path)
+                if found is None or not stat.S_ISLNK(found.st_mode):
+                    return path, found
         real, found = "/", self.facts("/")
         for real, _, found in self.walk(path):  # noqa: B007 - the last one counts
             pass
+        if found is None and real == path and self._facts.get(path) is None:  # which is no link in circles
+            self._missing.add(path)
         if found is not None and real == path and stat.S_ISDIR(found.st_mode):
             self._plain.add(path)
         elif below(real, (above,)) and self.facts(above) is not None and self.lead(above)[0] == above:

@@ -6,7 +6,7 @@ from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.paths import inside
 from agent_exec.model.value import Value
 from agent_exec.sandbox.plan.homes import Homes
-from agent_exec.sandbox.plan.paths import Look, above_all, outermost, unchanged
+from agent_exec.sandbox.plan.paths import Look, above_all, held, outermost, unchanged
 from agent_exec.sandbox.plan.secrets import STARRED
 
 TYPE_CHECKING = False
@@ -112,8 +112,10 @@ def _reading(
         """Return how the nearest folder of a path is shown that the view speaks of."""
         return next(filter(None, map(kinds.get, (path, *above_all(path)))), "root")
 
-    seen_to = [path for path, kind in kinds.items() if kind != "root"]
-    bare = tuple(mask for mask in masks if inside(mask, *roots) or not inside(mask, *seen_to))
+    seen_to = {path for path, kind in kinds.items() if kind != "root"}
+    bare = tuple(
+        mask for mask in masks if inside(mask, *roots) or not (mask in seen_to or held(mask, seen_to))
+    )
     loose = tuple(sorted({os.path.dirname(path) for path in absent if nearest(path) == "root"}))
     inner = tuple(path for path in absent if inside(path, *roots))
     return Reading(masks, absent, inner, view, bare, loose, unenforced)
