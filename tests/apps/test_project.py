@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from cli import PROGRAM, Answer, Cli, check
+from jobs.seen import Gate
 from support import child, wait_until
 
 
@@ -139,12 +140,10 @@ def test_one_that_fails_is_named_with_its_last_lines(cli: Cli) -> None:
         "begun",
         "boom",
     )
-    assert by_name(told)["needy"] == {
-        "name": "needy",
-        "kind": "service",
-        "action": "not_started",
-        "ready": False,
-    }
+    needy = by_name(told)["needy"]
+    assert (needy["kind"], needy["action"], needy["ready"]) == ("service", "not_started", False)
+    assert (needy["state"], needy["reason"]) == ("failed", "dependency_failed")
+    assert needy["dependency"] == {"job_id": bad["job_id"], "until": "ready", "state": "exited"}
     assert cli("status", by_name(told)["good"]["job_id"])["state"] == "running"
     write(
         cli.cwd,
@@ -203,9 +202,9 @@ def test_down_while_up_waits(cli: Cli) -> None:
         + server("late", "after = 'slow'"),
     )
     up = subprocess.Popen(cli.argv("up"), cwd=cli.cwd, env=cli.env, stdout=subprocess.PIPE)
-    wait_until(lambda: len(running(cli)) == 2)
+    wait_until(lambda: len(running(cli)) == 2 and has_jobs(cli, 3))
     told = cli("down")
-    assert set(actions(told).values()) == {"stopped"}
+    assert actions(told) == {"late": "stopped", "slow": "stopped", "a": "stopped"}
     ended = check(up.communicate(timeout=60)[0].decode())
     assert ended["error"]["code"] == "not_ready"
     assert running(cli) == []
@@ -227,6 +226,42 @@ def test_a_killed_up_leaves_nothing_twice_and_the_next_one_finishes(cli: Cli) ->
     assert told["ok"], told
     found = [job["tags"][0] for job in cli("ps", "--all")["jobs"]]
     assert len(found) == len(set(found)) == 6
+
+
+def test_services_go_on_to_start_in_order_when_up_is_killed(cli: Cli, tmp_path: Path) -> None:
+    """The order is one of the jobs: each waits by itself for those that it needs."""
+    gate = Gate(tmp_path / "gate")
+    write(
+        cli.cwd,
+        f"[jobs.first]\ncommand = {json.dumps(gate.job(after='echo made > made'))}\n"
+        "[services.second]\ncommand = 'cat made; sleep 60'\nready = 'match=made'\nafter = 'first'\n"
+        "[jobs.third]\ncommand = 'cat made > copied'\nafter = 'second'\n",
+    )
+    up = subprocess.Popen(cli.argv("up"), cwd=cli.cwd, env=cli.env, stdout=subprocess.DEVNULL)
+    wait_until(lambda: len(running(cli)) == 1 and len(cli("plan")["jobs"]) == 2)
+    up.send_signal(signal.SIGKILL)
+    up.wait()
+    assert [one["until"] for job in cli("plan")["jobs"] for one in job["waiting_for"]] == ["ok", "ready"]
+    gate.open()
+    wait_until(lambda: (cli.cwd / "copied").exists())
+    assert actions(cli("up")) == {"first": "done", "second": "running", "third": "done"}
+
+
+def test_what_waits_for_a_restarted_service_is_started_after_the_new_one(cli: Cli) -> None:
+    write(
+        cli.cwd,
+        "[services.other]\ncommand = 'sleep 60'\n"
+        "[services.db]\ncommand = 'echo begun; sleep 60'\nready = 'file=go'\n"
+        "[services.web]\ncommand = 'touch web; sleep 60'\nafter = ['db', 'other']\n",
+    )
+    first = cli("up", "--until", "1s")
+    assert actions(first) == {"other": "started", "db": "started", "web": "not_started"}
+    told = cli("restart", "db", "--until", "1s")
+    assert actions(told) == {"other": "running", "db": "recreated", "web": "not_started"}
+    assert by_name(told)["web"]["waiting_for"][0]["job_id"] == by_name(told)["db"]["job_id"]
+    (cli.cwd / "go").touch()
+    wait_until(lambda: (cli.cwd / "web").exists())
+    assert cli("up")["ok"]
 
 
 def test_several_at_once_start_each_service_once(cli: Cli) -> None:

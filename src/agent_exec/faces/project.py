@@ -1,18 +1,18 @@
 """The verbs of a project: `up` starts its services in order and waits for them, `down` ends them, `logs`."""
 
-import os
+from contextlib import contextmanager
 from time import monotonic, sleep
 
 from agent_exec.faces import answers
 from agent_exec.jobs.kill import kill
 from agent_exec.jobs.project.running import last_job, live_jobs, project_lock
 from agent_exec.jobs.store import short
-from agent_exec.model.errors import AgentExecError, NotReady
+from agent_exec.model.errors import AgentExecError, DependencyFailed, NotReady
 from agent_exec.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
     from agent_exec.jobs.project.file import Project, Service
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from agent_exec.model.cancel import Cancel
 
     Answer = dict[str, Any]
-    Begin = Callable[[Service], Started]
+    Begin = Callable[[Service, list[list[str]]], Started]
+    """Starts a service after jobs, each by its id with what to wait for."""
 
 WAIT = 60.0
 """How long `up` waits until all are ready, in seconds."""
@@ -32,7 +33,7 @@ _BYTES = 8192
 _OFTEN, _SELDOM = 0.01, 0.05
 _PATIENCE = 10.0
 _HEAD = frozenset(
-    "job_id short_job_id state supervisor exit_code signal reason message finished_at duration_ms".split()
+    "job_id short_job_id state supervisor waiting_for dependency exit_code signal reason message finished_at duration_ms".split()
 )
 
 
@@ -56,18 +57,26 @@ def plan(
     """Return what is to be done, in order: what runs already is left alone.
 
     With `recreate`, what runs by another definition is started anew, and with
-    `again` all that is named. A job that has ended well is done, unless it is
-    named, or something that needs it is started.
+    `again` all that is named; so is what still waits for one of these. A job that
+    has ended well is done, unless it is named, or something that needs it is started.
     """
     live = live_jobs(store, project.folder)
+    chosen = {service.name for service in project.choose(list(names))}
+    anew: set[str] = set()
+    for service in project.services.values():  # each follows its needs
+        job = live.get(service.name)
+        if job is None:
+            continue
+        asked = (recreate and _has_changed(job, service)) or (again and service.name in names)
+        if (asked and service.name in chosen) or (_waits(job) and not anew.isdisjoint(service.after)):
+            anew.add(service.name)
     steps: list[Step] = []
-    for service in reversed(project.choose(list(names))):
+    for service in reversed(project.choose([*chosen, *anew])):
         job = live.get(service.name)
         named = service.name in names
         if job is not None:
-            changed = job.facts["project"].get("definition") != service.definition
-            anew = (changed and recreate) or (named and again)
-            steps.append(Step(service, "recreate" if anew else "keep", job, changed))
+            action = "recreate" if service.name in anew else "keep"
+            steps.append(Step(service, action, job, _has_changed(job, service)))
             continue
         last = last_job(store, project.folder, service) if service.kind == "job" else None
         needed = named or any(step.starts and service.name in step.service.after for step in steps)
@@ -76,10 +85,15 @@ def plan(
     return steps[::-1]
 
 
-def _went_well(job: "Record", service: "Service") -> bool:
+def _has_changed(job: "Record", service: "Service") -> bool:
+    """True if a job was started by another definition of its service."""
     about = job.facts.get("project")
-    same = isinstance(about, dict) and about.get("definition") == service.definition
-    return same and job.state == "exited" and job.facts.get("exit_code") == 0
+    return not isinstance(about, dict) or about.get("definition") != service.definition
+
+
+def _went_well(job: "Record", service: "Service") -> bool:
+    well = job.state == "exited" and job.facts.get("exit_code") == 0
+    return well and not _has_changed(job, service)
 
 
 def up(
@@ -97,7 +111,8 @@ def up(
 ) -> "Answer":
     """Start services in the order of their needs, and wait until all are ready, for so many seconds.
 
-    With 0 seconds, wait only until all are started.
+    With 0 seconds, wait only until all are started. The job of a service waits
+    by itself for the jobs that it needs, whatever becomes of this process.
 
     `check` returns what a service comes to, or raises before anything is
     started; `begin` starts one. A service that cannot become
@@ -105,13 +120,13 @@ def up(
     """
     began = monotonic()
     work = _Work(store, project, begin)
-    with work:
+    with _locked(store, project.folder):
         steps = plan(store, project, names, recreate=recreate, again=again)
         checked = {step.service.name: _naming(step.service, check) for step in steps if step.starts}
         if dry_run:
             told = [_planned(step, checked.get(step.service.name, {})) for step in steps]
             return answers.answer("up", {"project": project.file, "dry_run": True, "services": told})
-        work.take(steps)
+        work.start(steps)
     records = work.finish(began + (WAIT if seconds == 0 else seconds), cancel, begun=seconds == 0)
     told = [_entry(work, step, records) for step in steps]
     fields: Answer = {"project": project.file, "dry_run": False, "services": told}
@@ -125,88 +140,35 @@ def up(
 
 
 class _Work:
-    """Starts services as soon as what they need is ready; holds the lock of the project while it does.
+    """The jobs of services: all are started at once, and each waits by itself for those that it needs.
 
-    `down` changes the time of the lock's file: nothing is started after that.
+    The caller holds the lock of the project while they are started.
     """
 
     def __init__(self, store: "Store", project: "Project", begin: "Begin") -> None:
         self._store = store
         self._project = project
         self._begin = begin
-        self._lock = project_lock(store, project.folder)
-        self._ended = 0
         self._steps: Sequence[Step] = ()
         self._jobs: dict[str, str] = {}
         self.found: set[str] = set()
         """The services that another process has started meanwhile."""
 
-    def __enter__(self) -> None:
-        self._lock.acquire(wait=True)
-        self._ended = self._ended or os.stat(self._lock.path).st_mtime_ns
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
-
-    def take(self, steps: "Sequence[Step]") -> None:
-        """Take the steps, and start what needs nothing else."""
+    def start(self, steps: "Sequence[Step]") -> None:
+        """End what is to be started anew, and start all in the order of their needs."""
         self._steps = steps
-        for step in steps:
+        for step in reversed(steps):
             if step.job is not None and step.action == "recreate":
                 _end(self._store, step.job)
             elif step.job is not None:
                 self._jobs[step.service.name] = step.job.id
-        self._start(self._look())
-
-    def finish(self, deadline: float, cancel: "Cancel | None", *, begun: bool) -> "dict[str, Record | None]":
-        """Start the others in their turn; return the jobs once all are ready, one cannot be, or time is up.
-
-        With `begun`, return them once all are started.
-        """
-        pause = _OFTEN
-        while True:
-            records = self._look()
-            verdicts = [self._verdict(step, records) for step in self._steps]
-            left = min(pause, deadline - monotonic())
-            if all(verdicts) or False in verdicts or left <= 0 or (cancel is not None and cancel.is_set()):
-                return records
-            if begun and len(records) == len(self._steps):
-                return records
-            if any(self._can_start(step, records) for step in self._steps):
-                with self:
-                    self._start(self._look())
-            sleep(left)
-            pause = min(_SELDOM, pause * 1.2)
-
-    def _look(self) -> "dict[str, Record | None]":
-        return {name: self._store.read(job_id) for name, job_id in self._jobs.items()}
-
-    def _verdict(self, step: Step, records: "Mapping[str, Record | None]") -> bool | None:
-        if step.service.name in self._jobs:
-            return _is_ready(step.service, records[step.service.name])
-        return None if os.stat(self._lock.path).st_mtime_ns == self._ended else False
-
-    def _can_start(self, step: Step, records: "Mapping[str, Record | None]") -> bool:
-        """True if a service is to be started, and all that it needs is ready."""
-        services, name = self._project.services, step.service.name
-        return name not in self._jobs and all(
-            need in self._jobs and _is_met(services[need], records[need], until)
-            for need, until in step.service.after.items()
-        )
-
-    def _start(self, records: "Mapping[str, Record | None]") -> None:
-        if os.stat(self._lock.path).st_mtime_ns != self._ended:
-            return
-        can_start = [one for one in self._steps if self._can_start(one, records)]
-        live = live_jobs(self._store, self._project.folder) if can_start else {}
-        for step in can_start:
+        for step in steps:
             name = step.service.name
-            if name in live:
-                self._jobs[name] = live[name].id
-                self.found.add(name)
+            if name in self._jobs:
                 continue
+            needs = [[self._jobs[need], until] for need, until in step.service.after.items()]
             try:
-                started = _naming(step.service, self._begin)
+                started = _naming(step.service, self._begin, needs)
                 try:
                     started.begin()
                 finally:
@@ -218,6 +180,34 @@ class _Work:
                 # An `up` that was killed has ordered it just before.
                 self.found.add(name)
                 self._jobs[name] = _other(self._store, self._project.folder, name)
+
+    def finish(self, deadline: float, cancel: "Cancel | None", *, begun: bool) -> "dict[str, Record | None]":
+        """Return the jobs once all are ready, one cannot be, or time is up; with `begun`, once all run."""
+        pause = _OFTEN
+        while True:
+            records = {name: self._store.read(job_id) for name, job_id in self._jobs.items()}
+            verdicts = {step.service.name: self._verdict(step, records) for step in self._steps}
+            left = min(pause, deadline - monotonic())
+            if left <= 0 or (cancel is not None and cancel.is_set()):
+                return records
+            if begun and not any(job is not None and _waits(job) for job in records.values()):
+                return records
+            if all(verdicts.values()) or (False in verdicts.values() and not self._doomed(verdicts)):
+                return records
+            sleep(left)
+            pause = min(_SELDOM, pause * 1.2)
+
+    @staticmethod
+    def _verdict(step: Step, records: "Mapping[str, Record | None]") -> bool | None:
+        return _is_ready(step.service, records[step.service.name])
+
+    def _doomed(self, verdicts: "Mapping[str, bool | None]") -> bool:
+        """True if a service still waits for one that has failed: it is about to fail too."""
+        return any(
+            verdicts[step.service.name] is None and verdicts[need] is False and until != "any"
+            for step in self._steps
+            for need, until in step.service.after.items()
+        )
 
 
 def _other(store: "Store", folder: str, name: str) -> str:
@@ -249,10 +239,9 @@ def _is_ready(service: "Service", job: "Record | None") -> bool | None:
     return False if job.ended else bool(job.facts.get("ready_at")) or None
 
 
-def _is_met(service: "Service", job: "Record | None", until: str) -> bool:
-    """True if a service or job is as another needs it."""
-    over = until == "any" and job is not None and job.ended
-    return over or _is_ready(service, job) is True
+def _waits(job: "Record") -> bool:
+    """True if a job waits for its first start."""
+    return job.state == "created" and not job.facts.get("retrying")
 
 
 def _planned(step: Step, checked: "Answer") -> "Answer":
@@ -272,8 +261,8 @@ def _entry(work: _Work, step: Step, records: "Mapping[str, Record | None]") -> "
     fields["action"] = {"start": "started", "recreate": "recreated", "keep": kept}.get(step.action, "done")
     if name in work.found:
         fields["action"] = "running"
-    if name not in records:
-        return fields | {"action": "not_started", "ready": False}
+    if job is not None and (_waits(job) or job.reason == DependencyFailed.code):
+        fields["action"] = "not_started"
     fields["ready"] = _is_ready(step.service, job) is True
     if step.changed and not step.starts:
         fields["note"] = "it runs by an older definition; `agent-exec up --recreate` starts it anew"
@@ -311,8 +300,8 @@ def _complaint(late: "Sequence[Answer]") -> str:
 
 def _why(entry: "Answer") -> str:
     state, code = entry.get("state"), entry.get("exit_code")
-    if state is None:
-        return "`down` came before it was started"
+    if entry["action"] == "not_started" and state == "created":
+        return "it still waits for what it needs; wait longer with --until 5m"
     if state == "running":
         wanted = " and ".join(entry.get("ready_when", ())) or "its end"
         return f"it runs, and still waits for {wanted}; wait longer with --until 5m"
@@ -340,9 +329,7 @@ def down(
 
     `order` are the names as `up` starts them; jobs of other names are ended first.
     """
-    lock = project_lock(store, folder)
-    lock.acquire(wait=True)
-    try:
+    with _locked(store, folder):
         live = live_jobs(store, folder)
         places = {name: place for place, name in enumerate(order)}
         wanted = [name for name in live if not names or name in names]
@@ -352,8 +339,16 @@ def down(
             job = _end(store, live[name], cancel)
             told.append({"name": name, "action": "stopped" if job.ended else "stopping", **_head(job)})
         told += [{"name": name, "action": "not_running"} for name in names if name not in live]
-        os.utime(lock.path)  # what an `up` that still waits goes by
         return told
+
+
+@contextmanager
+def _locked(store: "Store", folder: str) -> "Iterator[None]":
+    """Let one process at a time start and end services of a project."""
+    lock = project_lock(store, folder)
+    lock.acquire(wait=True)
+    try:
+        yield
     finally:
         lock.release()
 

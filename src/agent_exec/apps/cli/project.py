@@ -167,9 +167,11 @@ class Starting:
             asking.gate.admit(order.argv, place_of(order.cwd), order.env_keys)
         return {"command": order.argv, "cwd": order.cwd}
 
-    def begin(self, service: "Service") -> "Started":
-        """Start a service."""
+    def begin(self, service: "Service", needs: "list[list[str]]") -> "Started":
+        """Start a service, whose job waits for the jobs that it needs."""
         asking = self._ask(service)
+        if needs:
+            asking.order.terms["after"] = needs
         return start(asking.store, asking.order, gate=asking.gate, cancel=self.interrupts, detach=detach)
 
     def _ask(self, service: "Service") -> Asking:
