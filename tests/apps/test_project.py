@@ -243,7 +243,7 @@ def test_services_go_on_to_start_in_order_when_up_is_killed(cli: Cli, tmp_path: 
     up.wait()
     assert [one["until"] for job in cli("plan")["jobs"] for one in job["waiting_for"]] == ["ok", "ready"]
     gate.open()
-    wait_until(lambda: (cli.cwd / "copied").exists())
+    wait_until(lambda: (cli.cwd / "copied").exists() and len(running(cli)) == 1)
     assert actions(cli("up")) == {"first": "done", "second": "running", "third": "done"}
 
 
@@ -260,7 +260,7 @@ def test_what_waits_for_a_restarted_service_is_started_after_the_new_one(cli: Cl
     assert actions(told) == {"other": "running", "db": "recreated", "web": "not_started"}
     assert by_name(told)["web"]["waiting_for"][0]["job_id"] == by_name(told)["db"]["job_id"]
     (cli.cwd / "go").touch()
-    wait_until(lambda: (cli.cwd / "web").exists())
+    wait_until((cli.cwd / "web").exists)
     assert cli("up")["ok"]
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from agent_exec.apps.options import VERBS
 from agent_exec.jobs import open_jobs
-from agent_exec.jobs.amend import amend
+from agent_exec.jobs.amend import amend, editing
 from agent_exec.jobs.store import Store
 from cli import Answer, Cli
 from jobs.seen import ENDED, Gate, at_once, kill_and_wait, lose_supervisor, printed, supervisor_of
@@ -152,6 +152,38 @@ def test_a_job_that_ends_before_it_is_ready_fails_those_that_wait(cli: Cli, gate
     second = held(cli, "--after", f"{first}:ready", "--", "true")
     gate.open()
     assert "before it was ready" in ended(cli, second)["message"]
+
+
+@pytest.mark.parametrize("until", ["ok", "any", "ready"])
+def test_a_job_waits_for_the_next_attempt_of_one_that_is_restarted(
+    cli: Cli, tmp_path: Path, until: str
+) -> None:
+    """The restart ends an attempt, which is not the end of the job."""
+    gates = [Gate(tmp_path / f"gate{n}") for n in range(2)]
+    line = (
+        f'test -e again && {{ read _ < "{gates[1].path}"; exit 0; }}; touch again; read _ < "{gates[0].path}"'
+    )
+    first = cli("run", "--no-wait", "--ready-when", "file=ready", "--", "sh", "-c", line)["job_id"]
+    second = held(cli, "--after", f"{first}:{until}", "--", "echo", "second")
+    wait_until((cli.cwd / "again").exists)
+    assert cli("restart", first, "--no-wait")["attempt"] == 2
+    assert cli("tail", first, "--attempt", "1")["state"] == "killed"
+    assert cli("status", second)["state"] == "created"
+    (cli.cwd / "ready").touch()
+    if until != "ready":
+        gates[1].open()
+    assert ended(cli, second)["stdout"] == "second\n"
+
+
+def test_a_restart_that_is_killed_leaves_nothing_waiting(cli: Cli, gate: Gate) -> None:
+    """Another process holds the lock of a restart, and goes without having made an attempt."""
+    first = cli.start(*gate.job())
+    second = held(cli, "--after", first, "--", "true")
+    store = Store(str(cli.root))
+    with editing(store, store.find(first)):
+        cli("kill", first)
+        assert cli("status", second)["state"] == "created"
+    assert ended(cli, second)["reason"] == "dependency_failed"
 
 
 def test_a_waiting_job_can_be_killed_and_not_deleted(cli: Cli, gate: Gate) -> None:

@@ -33,7 +33,8 @@ _BYTES = 8192
 _OFTEN, _SELDOM = 0.01, 0.05
 _PATIENCE = 10.0
 _HEAD = frozenset(
-    "job_id short_job_id state supervisor waiting_for dependency exit_code signal reason message finished_at duration_ms".split()
+    "job_id short_job_id state supervisor waiting_for dependency exit_code signal reason message "
+    "finished_at duration_ms".split()
 )
 
 

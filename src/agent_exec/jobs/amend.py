@@ -7,7 +7,7 @@ a file of their own, which it deletes once they are on record.
 import os
 from time import monotonic, sleep
 
-from agent_exec.host import FileLock, ask
+from agent_exec.host import FileLock, ask, is_locked
 from agent_exec.jobs.record import CONTROL, LOCK, RecordWriter
 from agent_exec.jobs.start import AMEND
 from agent_exec.jobs.store import broken
@@ -72,6 +72,11 @@ class editing:  # noqa: N801 - as a context manager of the standard library is n
 
     def __exit__(self, *_: object) -> None:
         self._lock.release()
+
+
+def is_edited(job: "Record") -> bool:
+    """True if a process changes or restarts a job right now."""
+    return is_locked(os.path.join(job.folder, _EDITING))
 
 
 def _read(store: "Store", job: "Record") -> "Record":

@@ -30,20 +30,36 @@ class Ear:
     """Calls once when a job may have ended; `job` is its record after the ear was opened.
 
     A job that is gone or over has nothing more to tell. With `again`, its
-    supervisor has hung up before, and is about to free its lock.
+    supervisor has hung up before, and is about to free its lock. With
+    `attempts`, a job that is being restarted is not over.
     """
 
-    __slots__ = ("_timer", "_watch", "job")
+    __slots__ = ("_timer", "_watch", "job", "restarts")
 
     def __init__(
-        self, store: "Store", job_id: str, loop: "Loop", call: "Callable[[], object]", *, again: bool = False
+        self,
+        store: "Store",
+        job_id: str,
+        loop: "Loop",
+        call: "Callable[[], object]",
+        *,
+        again: bool = False,
+        attempts: bool = False,
     ) -> None:
         # Opened before the look, so that no end can fall between the two.
         self._watch = Watch(os.path.join(store.folder(job_id), CONTROL))
         self._timer: Timer | None = None
         self.job = job = store.read(job_id)
+        self.restarts = False
+        """Whether the job has ended, and another attempt may follow at once."""
         if not self.alive:
             self.close()
+            if attempts and job is not None:
+                from agent_exec.jobs.amend import is_edited
+
+                self.restarts = is_edited(job)
+            if self.restarts:
+                self._timer = loop.after(_LOOK_SECONDS, call)
             return
         if job is not None and job.supervisor == "lost" and job.identity is not None:
             from agent_exec.host import ExitWatch

@@ -87,8 +87,9 @@ class Term(Duty):
             self.job.loop,
             lambda: self._look(job_id, until, again=True),
             again=again,
+            attempts=True,
         )
-        decided = verdict(ear.job, until)
+        decided = None if ear.restarts else verdict(ear.job, until)
         if decided is None:
             self._ears[job_id] = ear
             return
