@@ -426,6 +426,12 @@ def test_addresses_of_callers_are_dialled_in_one_place() -> None:
     }
 
 
+def test_expressions_of_callers_are_compiled_in_one_place() -> None:
+    """Elsewhere they could be searched without a time limit."""
+    found = {str(module.relative_to(SOURCE)) for module in MODULES if "import regex" in module.read_text()}
+    assert found == {"model/patterns.py"}
+
+
 def test_the_version_has_one_place() -> None:
     assert agent_exec.__version__ == version.__version__
     assert "version" in PROJECT["project"]["dynamic"]

@@ -193,6 +193,18 @@ def test_a_look_at_a_million_lines_reads_no_more_than_it_shows(cli: Cli) -> None
     assert _peak(cli, "wait", job_id) - small < 16 << 10
 
 
+def test_a_search_that_takes_too_long_is_refused(cli: Cli) -> None:
+    job_id = str(
+        cli("run", "--wait", "--", "sh", "-c", "yes a | head -n 5000 | tr -d '\\n'; echo b")["job_id"]
+    )
+    for more in ([], ["--cursor", f"{job_id[-10:]}-0-0"]):
+        refused = cli("tail", job_id, "--grep", "^(a|a)*$", *more)
+        assert (refused["error"]["code"], "simpler" in refused["error"]["message"]) == (
+            "invalid_argument",
+            True,
+        )
+
+
 def test_the_order_of_arrival_of_a_long_job_costs_no_memory(cli: Cli) -> None:
     """Its index is long; what is asked for is at its end, and nothing of the other stream is."""
     job_id = str(cli("run", "--", "echo", "last")["job_id"])

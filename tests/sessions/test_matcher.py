@@ -1,38 +1,35 @@
 """What is waited for is found, however much comes before it."""
 
-from collections.abc import Iterator
-
-import pytest
-
-import agent_exec
 from agent_exec.sessions.matcher import Matcher
-from support import wait_until
 
 PIECE = b"hay and hay\n" * 5000
 
 
-@pytest.fixture
-def engine() -> Iterator[agent_exec.Engine]:
-    with agent_exec.Engine() as found:
-        yield found
-
-
-def test_what_comes_last_is_looked_at(engine: agent_exec.Engine) -> None:
-    told: list[bool] = []
-    matcher = Matcher(engine, ["nothing", "need(le)?"], lambda: told.append(True))
+def test_what_comes_last_is_searched() -> None:
+    matcher = Matcher(["nothing", "need(le)?"])
     for _ in range(500):
         matcher.feed(PIECE)
     matcher.feed(b"a needle")
-    wait_until(lambda: told)
-    assert matcher.matched
+    matcher.search()
+    assert matcher.place == 500 * len(PIECE) + 2
     matcher.feed(PIECE)
-    matcher.close()
+    assert not matcher.behind
 
 
-def test_a_pattern_without_end_blocks_nothing(engine: agent_exec.Engine) -> None:
-    matcher = Matcher(engine, ["(a+)+$"], lambda: None)
+def test_a_match_may_come_in_pieces() -> None:
+    matcher = Matcher(["need(le)? here"])
+    for piece in (PIECE, b"nee", b"dle h", b"ere"):
+        assert matcher.place is None
+        matcher.feed(piece)
+        matcher.search()
+    assert matcher.place == len(PIECE)
+
+
+def test_a_pattern_without_end_is_given_up() -> None:
+    matcher = Matcher([r"^(\w|\w\w)+$"])
     for _ in range(200):
-        matcher.feed(b"a" * 50_000 + b"b")
-    assert not matcher.matched
-    assert matcher._waiting <= 1 << 22
-    matcher.close()
+        matcher.feed(b"a" * 50_000 + b"!\n")
+        assert matcher._waiting <= 1 << 22
+        matcher.search(0.01)
+    assert matcher.place is None
+    assert not matcher.behind

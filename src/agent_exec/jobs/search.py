@@ -3,11 +3,13 @@
 from agent_exec.jobs.output import Excerpt
 from agent_exec.logs.stream import STREAMS, Log, Moved
 from agent_exec.model.errors import InvalidArgument
+from agent_exec.model.patterns import compiled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from re import Pattern
+
+    from regex import Pattern
 
     from agent_exec.jobs.output import Offsets
     from agent_exec.jobs.record import Record
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 
 _BLOCK = 1 << 20
 """So much is read at once; a longer line is looked at in pieces."""
+_PATIENCE = 0.5
+"""How many seconds a search in one line may take."""
 _SEARCHED = 256 << 20
 """How far a search goes; the answer says so when it was not far enough."""
 
@@ -28,19 +32,19 @@ def search(
     since then, and the excerpt ends after the last line that was looked at:
     a line that is not complete yet is left for the next search.
     """
-    import re
-
-    try:
-        wanted = re.compile(pattern)
-    except re.error as error:
-        raise InvalidArgument(f"{pattern!r} is no regular expression: {error}", pattern=pattern) from None
+    wanted = compiled(pattern)
     found: dict[Stream, tuple[Excerpt, int]] = {}
     for stream in STREAMS:
         log = Log(job.home, stream)
-        if offsets is None:
-            found[stream] = _backward(log, wanted, lines, size, final=job.ended)
-        else:
-            found[stream] = _forward(log, offsets[stream], wanted, lines, size, final=job.ended)
+        try:
+            if offsets is None:
+                found[stream] = _backward(log, wanted, lines, size, final=job.ended)
+            else:
+                found[stream] = _forward(log, offsets[stream], wanted, lines, size, final=job.ended)
+        except TimeoutError:
+            raise InvalidArgument(
+                f"{pattern!r} takes too long on a line of {stream}; use a simpler expression", pattern=pattern
+            ) from None
     return found
 
 
@@ -49,10 +53,10 @@ def _backward(log: Log, wanted: "Pattern[str]", lines: int, size: int, *, final:
     start = end = log.total
     for place, line, whole in _lines_back(log):
         if not whole and not final:
-            end = place  # it goes on, and whoever comes with our cursor finds all of it
+            end = place  # it goes on: the next search with our cursor finds all of it
             start = place
             continue
-        if wanted.search(line.decode("utf-8", "replace")):
+        if wanted.search(line.decode("utf-8", "replace"), timeout=_PATIENCE):
             if lines and len(hits) == lines:
                 break
             if len(line) >= size:
@@ -73,7 +77,7 @@ def _forward(
     start = log.piece(offset)[0] if offset < log.total else offset
     end = start
     for place, line, after in _lines_on(log, start, final=final):
-        if wanted.search(line.decode("utf-8", "replace")):
+        if wanted.search(line.decode("utf-8", "replace"), timeout=_PATIENCE):
             if (lines and len(hits) == lines) or (hits and len(line) >= size):
                 end = place
                 break

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 _STREAMS: "tuple[Stream, Stream]" = ("stdout", "stderr")
 _PIECE = 1 << 20
 _LINE = 500
-_CATCH_UP = 2.0
 _FIRST_LOOK, _AFTER_TYPING, _LAST_LOOK = 0.0002, 0.001, 0.05
 """When a look follows whether the program waits: after a whole line, after typing, and how often at last."""
 
@@ -115,7 +114,6 @@ class Session:
         self._in_turn = False
         self._changed = Condition()
         self._run: Run | None = None
-        self._engine: Engine | None = None
         self._gaze: Gaze | None = None
         self._eyes: Gaze | None = None  # of a thread that has typed, and waits next
         self._matcher: Matcher | None = None
@@ -128,7 +126,6 @@ class Session:
 
     def start(self, engine: "Engine", guard: "Guard | None" = None) -> None:
         """Start the command; raise what can be seen to be wrong with it."""
-        self._engine = engine
         self.guard = guard
         command = self.command.replace(on_output=self._print, on_event=self._note)
         with self._changed:  # the callback that reports the spawn must find the run
@@ -271,13 +268,11 @@ class Session:
                 ending = self._wait(deadline, wanted, cancel)
                 if self._matcher is None or start is None or ending.cause not in ("match", "exit", "input"):
                     return ending
-                self._matcher.finish(_CATCH_UP)  # its last lines may not be looked at yet
+                self._matcher.search()  # its last lines may not be searched yet
                 place = self._matcher.place
                 return ending if place is None else ending.replace(place=start + place)
             finally:
-                if wanted.regexes and self._matcher is not None:
-                    former, self._matcher = self._matcher, None
-                    former.close()
+                self._matcher = None
 
     def _wait(self, deadline: float, wanted: Wanted, cancel: Cancel) -> Ending:
         pause, chunks = _FIRST_LOOK, -1
@@ -285,6 +280,8 @@ class Session:
         reads = False  # whether this very thread reads what is printed
         try:
             while True:
+                if self._matcher is not None:
+                    self._matcher.search(deadline - monotonic())
                 with self._changed:
                     now = monotonic()
                     late = now >= deadline or cancel.is_set()
@@ -293,7 +290,9 @@ class Session:
                     if self._chunks != chunks:
                         chunks, pause = self._chunks, _FIRST_LOOK
                     gaze = None if wanted.only_exit else self._gaze
-                    self._heeded |= wanted.output or gaze is not None
+                    self._heeded |= wanted.output or gaze is not None or self._matcher is not None
+                    if self._matcher is not None and self._matcher.behind:
+                        continue
                     if gaze is None:
                         self._changed.wait(min(deadline - now, self._step(wanted)))
                         continue
@@ -326,8 +325,7 @@ class Session:
         if regexes and not self.ended:
             from agent_exec.sessions.matcher import Matcher
 
-            assert self._engine is not None
-            matcher = Matcher(self._engine, regexes, self._wake)
+            matcher = Matcher(regexes)
             with self._changed:
                 pieces = self.transcript.peek()
                 size = sum(map(len, pieces))
@@ -416,7 +414,7 @@ class Session:
             return "exit"
         if wanted.output and self.transcript.waiting:
             return "output"
-        if self._matcher is not None and self._matcher.matched:
+        if self._matcher is not None and self._matcher.place is not None:
             return "match"
         if wanted.idle is not None and monotonic() - max(self._printed, self._typed) >= wanted.idle:
             return "idle"
@@ -458,7 +456,7 @@ class Session:
             self._chunks += 1
             self._printed = now = monotonic()
             self._ends_line = chunk.endswith(b"\n")
-            # A prompt has no end of line: whoever prints one may wait already.
+            # A prompt has no end of line: a program that prints one may wait already.
             self._look_at = now + _FIRST_LOOK if self._ends_line else now
             if self._heeded:
                 self._changed.notify_all()

@@ -48,14 +48,11 @@ def parse(text: str) -> View:
         if dash and start.isdecimal() and end.isdecimal() and int(start) <= int(end):
             return View(kind, start=int(start), end=int(end))
     if kind == "grep" and value:
-        import regex
+        from agent_exec.model.patterns import compiled
 
         pattern, comma, lines = value.rpartition(",")
         pattern, context = (pattern, int(lines)) if comma and lines.isdecimal() else (value, 0)
         if context > MOST_CONTEXT:
             raise InvalidArgument(f"grep shows at most {MOST_CONTEXT} lines around each match", view=text)
-        try:
-            return View(kind, pattern=regex.compile(pattern), context=context)
-        except regex.error as error:
-            raise InvalidArgument(f"{pattern!r} is no regular expression: {error}", pattern=pattern) from None
+        return View(kind, pattern=compiled(pattern), context=context)
     raise InvalidArgument(f"invalid view {text!r}: use {SYNTAX}", view=text)

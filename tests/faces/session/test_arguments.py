@@ -297,9 +297,11 @@ def test_what_may_not_be_waited_for(word: object) -> None:
 @pytest.mark.parametrize(
     ("regex", "says", "place"),
     [
-        ("a(b", "unterminated subpattern at position 1", 1),
+        ("a(b", r"missing \) at position 3", 3),
         ("*", "nothing to repeat at position 0", 0),
-        ("a{" + "9" * 40 + "}", "too large", None),
+        ("a{" + "9" * 40 + "}", "too big at position 2", 2),
+        ("(" * 1000, "maximum recursion", None),
+        ("\udcff", "not allowed", None),
     ],
 )
 def test_a_bad_expression_is_refused_with_its_place(regex: str, says: str, place: int | None) -> None:

@@ -304,15 +304,16 @@ def _wanted(given: "dict[str, Any]") -> Wanted:
     )
 
 
-def _checked(regex: str) -> str:
-    import re
+def _checked(text: str) -> str:
+    from agent_exec.model.patterns import engine
 
+    regex = engine()
     field = "wait_for"
-    if len(regex) > LONGEST_REGEX:
+    if len(text) > LONGEST_REGEX:
         raise _misread(f"`{field}` has a regular expression of over {LONGEST_REGEX} characters", field)
     try:
-        re.compile(regex)
-    except (re.error, OverflowError, RecursionError) as error:
-        problem = f"`{field}` has a bad regular expression, {shown(regex)}: {error}"
+        regex.compile(text.encode())
+    except (regex.error, ValueError, OverflowError, RecursionError) as error:
+        problem = f"`{field}` has a bad regular expression, {shown(text)}: {error}"
         raise failure("misread", problem=problem, field=field, position=getattr(error, "pos", None)) from None
-    return regex
+    return text

@@ -1,13 +1,11 @@
-"""Looks for patterns in the lines of output as it comes: bounded memory, and no pattern takes for ever."""
+"""Looks for patterns in the lines of output as it comes, in bounded time and memory."""
 
-from agent_exec.model.errors import InvalidArgument
+from agent_exec.model.patterns import compiled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
-
-    from regex import Pattern
 
     from agent_exec.model.choices import Stream
 
@@ -23,24 +21,6 @@ _PATIENCE = 0.1
 """How many seconds a search in one line may take."""
 _MOST_SLOW = 3
 """How many searches of a rule may take longer; then it is looked for no more."""
-
-
-def compiled(pattern: str) -> "Pattern[str]":
-    """Return an expression of a caller's; raise InvalidArgument if it is none."""
-    try:
-        import regex
-    except ImportError:  # in a supervisor of an editable install: what we need lies elsewhere than we
-        import sys
-        from os.path import dirname, join
-
-        version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-        sys.path.append(join(dirname(dirname(sys.executable)), "lib", version, "site-packages"))
-        import regex
-
-    try:
-        return regex.compile(pattern)
-    except regex.error as error:
-        raise InvalidArgument(f"{pattern!r} is no regular expression: {error}", pattern=pattern) from None
 
 
 class _Watched:

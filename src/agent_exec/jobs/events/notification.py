@@ -85,7 +85,7 @@ def _rule(given: "Mapping[str, Any]") -> "Config":
     if "file" in rule:
         rule["file"] = os.path.abspath(rule["file"])
     if rule["match_type"] == "regex":
-        from agent_exec.jobs.events.matching import compiled
+        from agent_exec.model.patterns import compiled
 
         compiled(rule["pattern"])
     return rule

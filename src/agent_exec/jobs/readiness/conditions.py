@@ -55,7 +55,9 @@ def parse(text: str, cwd: str) -> Condition:
         if kind == "http":
             return _http(text, value)
         if kind == "match":
-            pattern(value)
+            from agent_exec.model.patterns import compiled
+
+            compiled(value)
             return Condition(kind, text, value)
         if kind == "file":
             return Condition(kind, text, os.path.join(cwd, value))
@@ -64,16 +66,6 @@ def parse(text: str, cwd: str) -> Condition:
         if kind == "idle":
             return Condition(kind, text, seconds=seconds(value, bare="s"))
     raise InvalidArgument(f"invalid condition {text!r}: use {SYNTAX}")
-
-
-def pattern(text: str) -> "object":
-    """Return a compiled expression, whose searches take a time limit; raise InvalidArgument if it is none."""
-    import regex
-
-    try:
-        return regex.compile(text, regex.MULTILINE)
-    except regex.error as error:
-        raise InvalidArgument(f"{text!r} is no regular expression: {error}", pattern=text) from None
 
 
 def _listen(text: str, cwd: str) -> Condition:

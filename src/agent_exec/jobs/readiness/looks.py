@@ -3,9 +3,9 @@
 import os
 from time import monotonic, time
 
-from agent_exec.jobs.readiness.conditions import pattern
 from agent_exec.logs.stream import STREAMS, Log, Moved
 from agent_exec.model.errors import Unsupported
+from agent_exec.model.patterns import compiled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ class Match(Look):
 
     def __init__(self, watching: "Watching", condition: "Condition") -> None:
         super().__init__(watching, condition)
-        self._pattern: Any = pattern(condition.target)
+        self._pattern = compiled(condition.target, by_line=True)
         self._offsets = dict.fromkeys(STREAMS, 0)
         self._rests = dict.fromkeys(STREAMS, b"")
         self._skipped = 0
