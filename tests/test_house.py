@@ -39,6 +39,7 @@ ENGINE_USES = {
 }
 OPENERS = {  # who opens files, and why no path of a model, a client or a command gets there
     "apps/main.py": "the null device",
+    "apps/quick_import.py": "the cached code of this package",
     "apps/cli/skills.py": "a file of this package, and the skill of ours that it was written to",
     "places.py": "a path that one of the others here has passed: files of ours, rules, configurations",
     "apps/web/token_file.py": "the operator's option",
@@ -170,7 +171,7 @@ def test_files_are_replaced_whole_in_one_place() -> None:
         "host/posix/detached.py",  # a named pipe, in place of that of a former owner
         "jobs/store.py",  # buries a folder
         "logs/folders.py",  # below a folder that is held open, for patches
-        "logs/stream.py",  # turns over an index of its own
+        "logs/writing.py",  # turns over an index of its own
         "places.py",
         "sandbox/report/changes.py",  # moves a folder aside, below one that is held open
     }

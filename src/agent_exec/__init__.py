@@ -6,8 +6,6 @@ modules of their own: `agent_exec.jobs`, `agent_exec.sessions`,
 first used. See docs/python.md.
 """
 
-from agent_exec.model.lazy import door, homes
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_exec import executor as executor
@@ -117,62 +115,66 @@ if TYPE_CHECKING:
     from agent_exec.sandbox.profile import Profile as Profile
     from agent_exec.version import __version__ as __version__
 
-_HOMES = homes(
-    {
-        "engine.awaiting": "arun",
-        "engine.confinement": "Confinement Warmable",
-        "engine.engine": "Engine run warm",
-        "engine.run": "Run",
-        "executor": "executor",
-        "jobs": "jobs",
-        "model.cancel": "Cancel",
-        "model.choices": (
-            "Approval ApprovalPolicy Basis Cause GitAccess Leftovers OnEvent OnOutput Overflow Phase "
-            "ProfileName Stream Unmatched VerdictKind Word"
-        ),
-        "model.command": "Command Limits Outcome Terminal",
-        "model.errors": (
-            "AgentExecError AmbiguousJob ApprovalRequired Broken Busy CommandDenied CommandNotExecutable "
-            "CommandNotFound ConfigFailed DependencyFailed GroupNotFound InputClosed InputRequired "
-            "InputTooLarge Interrupted "
-            "InvalidArgument InvalidConfig InvalidRules InvalidSettings InvalidState InvalidTag JobNotFound "
-            "KeeperLost LaunchFailed Missing NotADirectory NothingConfines NotReady PlanFailed Refused "
-            "SandboxUnavailable StoreFailed Unsupported WorkdirForbidden WorkdirNotFound"
-        ),
-        "model.lines": "Lines",
-        "model.output": "Head HeadTail Keep Tail Text",
-        "policy.facts": "Facts",
-        "policy.policy": "Policy",
-        "policy.rule": "Rule",
-        "policy.verdict": "Finding Verdict",
-        "requests.arguments": "Approver Rules",
-        "requests.gate": "Gate Request",
-        "requests.opening": "IN_FORCE",
-        "requests.rulefile": "load_rules",
-        "sandbox.plan.plan": "Plan",
-        "sandbox.profile": "BoxLimits Profile",
-        "sessions": "sessions",
-        "toolkit": "toolkit",
-        "version": "__version__",
-    }
-)
-_MOVED = homes(
-    {
-        "faces.executor.config": "CommandExecutorConfig",
-        "faces.executor.errors": "CommandExecutionError CommandValidationError",
-        "faces.executor.executor": "CommandExecutor",
-        "faces.executor.lists": "CommandLists",
-        "faces.executor.result": "CommandExecutionResult CommandValidationResult",
-        "faces.executor.toolhandler": "ToolHandler",
-        "faces.jobs": "open_jobs",
-        "faces.oneshot.apply_patch": "APPLY_PATCH",
-        "faces.oneshot.definitions": "TOOL_DEFINITIONS",
-        "faces.oneshot.kit": "ToolCatalog create_agent_toolkit",
-        "faces.oneshot.secure": "ToolError secure_tool",
-        "faces.session.tools": "open_tools",
-        "patch.apply": "apply_patch",
-    }
-)
+_HOMES = {
+    "engine.awaiting": "arun",
+    "engine.confinement": "Confinement Warmable",
+    "engine.engine": "Engine run warm",
+    "engine.run": "Run",
+    "executor": "executor",
+    "jobs": "jobs",
+    "model.cancel": "Cancel",
+    "model.choices": (
+        "Approval ApprovalPolicy Basis Cause GitAccess Leftovers OnEvent OnOutput Overflow Phase "
+        "ProfileName Stream Unmatched VerdictKind Word"
+    ),
+    "model.command": "Command Limits Outcome Terminal",
+    "model.errors": (
+        "AgentExecError AmbiguousJob ApprovalRequired Broken Busy CommandDenied CommandNotExecutable "
+        "CommandNotFound ConfigFailed DependencyFailed GroupNotFound InputClosed InputRequired "
+        "InputTooLarge Interrupted "
+        "InvalidArgument InvalidConfig InvalidRules InvalidSettings InvalidState InvalidTag JobNotFound "
+        "KeeperLost LaunchFailed Missing NotADirectory NothingConfines NotReady PlanFailed Refused "
+        "SandboxUnavailable StoreFailed Unsupported WorkdirForbidden WorkdirNotFound"
+    ),
+    "model.lines": "Lines",
+    "model.output": "Head HeadTail Keep Tail Text",
+    "policy.facts": "Facts",
+    "policy.policy": "Policy",
+    "policy.rule": "Rule",
+    "policy.verdict": "Finding Verdict",
+    "requests.arguments": "Approver Rules",
+    "requests.gate": "Gate Request",
+    "requests.opening": "IN_FORCE",
+    "requests.rulefile": "load_rules",
+    "sandbox.plan.plan": "Plan",
+    "sandbox.profile": "BoxLimits Profile",
+    "sessions": "sessions",
+    "toolkit": "toolkit",
+    "version": "__version__",
+}
+_MOVED = {
+    "faces.executor.config": "CommandExecutorConfig",
+    "faces.executor.errors": "CommandExecutionError CommandValidationError",
+    "faces.executor.executor": "CommandExecutor",
+    "faces.executor.lists": "CommandLists",
+    "faces.executor.result": "CommandExecutionResult CommandValidationResult",
+    "faces.executor.toolhandler": "ToolHandler",
+    "faces.jobs": "open_jobs",
+    "faces.oneshot.apply_patch": "APPLY_PATCH",
+    "faces.oneshot.definitions": "TOOL_DEFINITIONS",
+    "faces.oneshot.kit": "ToolCatalog create_agent_toolkit",
+    "faces.oneshot.secure": "ToolError secure_tool",
+    "faces.session.tools": "open_tools",
+    "patch.apply": "apply_patch",
+}
 """Names that have moved to the module of their contract, and still work here."""
 
-__all__, __dir__, __getattr__ = door(__name__, _HOMES, _MOVED)
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        from agent_exec.model.lazy import public
+
+        return public(__name__, name, _HOMES, _MOVED)
+
+    def __dir__() -> list[str]:
+        return __getattr__("__all__")

@@ -1,7 +1,5 @@
 """The executor: commands by whitelist and blacklist, a few at once. See docs/executor.md."""
 
-from agent_exec.model.lazy import door, homes
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_exec.faces.executor.config import CommandExecutorConfig as CommandExecutorConfig
@@ -18,16 +16,22 @@ if TYPE_CHECKING:
     from agent_exec.model.choices import OnLimit as OnLimit
     from agent_exec.model.choices import Status as Status
 
-_HOMES = homes(
-    {
-        "faces.executor.config": "CommandExecutorConfig",
-        "faces.executor.errors": "CommandExecutionError CommandValidationError ToolTypeError",
-        "faces.executor.executor": "CommandExecutor",
-        "faces.executor.lists": "CommandLists",
-        "faces.executor.result": "CommandExecutionResult CommandMetadata CommandValidationResult",
-        "faces.executor.toolhandler": "ToolHandler",
-        "model.choices": "Logger OnLimit Status",
-    }
-)
+_HOMES = {
+    "faces.executor.config": "CommandExecutorConfig",
+    "faces.executor.errors": "CommandExecutionError CommandValidationError ToolTypeError",
+    "faces.executor.executor": "CommandExecutor",
+    "faces.executor.lists": "CommandLists",
+    "faces.executor.result": "CommandExecutionResult CommandMetadata CommandValidationResult",
+    "faces.executor.toolhandler": "ToolHandler",
+    "model.choices": "Logger OnLimit Status",
+}
 
-__all__, __dir__, __getattr__ = door(__name__, _HOMES)
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        from agent_exec.model.lazy import public
+
+        return public(__name__, name, _HOMES)
+
+    def __dir__() -> list[str]:
+        return __getattr__("__all__")

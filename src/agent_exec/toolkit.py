@@ -1,7 +1,5 @@
 """The toolkit: tools for an agent in one workspace, each call answered with a dict. See docs/toolkit.md."""
 
-from agent_exec.model.lazy import door, homes
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_exec.faces.oneshot.apply_patch import APPLY_PATCH as APPLY_PATCH
@@ -24,16 +22,22 @@ if TYPE_CHECKING:
     from agent_exec.patch.apply import apply_patch as apply_patch
     from agent_exec.patch.errors import PatchError as PatchError
 
-_HOMES = homes(
-    {
-        "faces.oneshot.apply_patch": "APPLY_PATCH",
-        "faces.oneshot.definitions": "TOOL_DEFINITIONS",
-        "faces.oneshot.kit": "ToolCatalog Toolkit create_agent_toolkit",
-        "faces.oneshot.secure": "Context Tool ToolError secure_tool",
-        "model.choices": "Answer Arguments Definition Permission Provider ShellMode WriteScope",
-        "patch.apply": "Applied apply_patch",
-        "patch.errors": "PatchError",
-    }
-)
+_HOMES = {
+    "faces.oneshot.apply_patch": "APPLY_PATCH",
+    "faces.oneshot.definitions": "TOOL_DEFINITIONS",
+    "faces.oneshot.kit": "ToolCatalog Toolkit create_agent_toolkit",
+    "faces.oneshot.secure": "Context Tool ToolError secure_tool",
+    "model.choices": "Answer Arguments Definition Permission Provider ShellMode WriteScope",
+    "patch.apply": "Applied apply_patch",
+    "patch.errors": "PatchError",
+}
 
-__all__, __dir__, __getattr__ = door(__name__, _HOMES)
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        from agent_exec.model.lazy import public
+
+        return public(__name__, name, _HOMES)
+
+    def __dir__() -> list[str]:
+        return __getattr__("__all__")

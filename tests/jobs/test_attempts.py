@@ -1,5 +1,6 @@
 """Attempts: a job keeps its id and every log over restarts, and never runs twice at once."""
 
+import gc
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ from agent_exec.host import is_locked
 from agent_exec.jobs import attempts, open_jobs
 from agent_exec.jobs.record import Record, read
 from agent_exec.jobs.store import Store
+from agent_exec.jobs.supervise import Supervisor
 from agent_exec.model.errors import InvalidArgument
 from cli import Cli
 from jobs.seen import Gate, at_once, kill_and_wait, lose_supervisor, popen, supervisor_of
@@ -310,3 +312,21 @@ def test_lost_between_attempts_is_not_mistaken_for_running(cli: Cli) -> None:
         ("killed", "killed"),
         ("failed", "supervisor_lost"),
     ]
+
+
+def test_what_a_former_attempt_has_left_can_still_be_collected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is frozen is never collected: a supervisor of many attempts would grow with each."""
+    frozen: list[int] = []
+    enabled = gc.isenabled()
+    supervisor = Supervisor.__new__(Supervisor)
+    supervisor.id = "nobody"
+    monkeypatch.setattr("agent_exec.host.hide_arguments", lambda _title: None, raising=False)
+    monkeypatch.setattr(gc, "freeze", lambda: frozen.append(1))
+    gc.disable()
+    try:
+        supervisor._settle()
+        assert gc.isenabled()
+        supervisor._settle()
+    finally:
+        (gc.enable if enabled else gc.disable)()
+    assert frozen == [1]

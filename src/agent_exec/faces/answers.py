@@ -10,7 +10,6 @@ from time import time
 from agent_exec.jobs.record import LOCK, stamp
 from agent_exec.jobs.store import short
 from agent_exec.logs.stream import STREAMS, Log, path
-from agent_exec.model.errors import SCARCE, AgentExecError, StoreFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,9 +20,15 @@ if TYPE_CHECKING:
     from agent_exec.jobs.record import Record
     from agent_exec.jobs.removal import Removal
     from agent_exec.jobs.store import Store
+    from agent_exec.model import errors
     from agent_exec.model.choices import Stream
+    from agent_exec.model.errors import AgentExecError, StoreFailed
 
     Answer = dict[str, Any]
+else:
+    from agent_exec.model.lazy import Later
+
+    errors = Later("agent_exec.model.errors")  # which most calls do not need
 
 SCHEMA_VERSION = "0.1"
 ENCODING = "utf-8-lossy"
@@ -45,23 +50,23 @@ def answer(kind: str, fields: "Answer") -> "Answer":
     return {"schema_version": SCHEMA_VERSION, "ok": True, "type": kind, **fields}
 
 
-def refusal(error: AgentExecError, fields: "Answer | None" = None, code: str | None = None) -> "Answer":
+def refusal(error: "AgentExecError", fields: "Answer | None" = None, code: str | None = None) -> "Answer":
     """Return an answer that says no, and why."""
     if code is None:
-        code = "internal_error" if type(error) is AgentExecError else error.code
+        code = "internal_error" if type(error) is errors.AgentExecError else error.code
     told: Answer = {"code": code, "message": error.message, "retryable": error.retryable}
     if error.details:
         told["details"] = dict(error.details)
     return {"schema_version": SCHEMA_VERSION, "ok": False, "type": "error", "error": told, **(fields or {})}
 
 
-def of_the_system(error: OSError) -> StoreFailed:
+def of_the_system(error: OSError) -> "StoreFailed":
     """Return an error of ours for an unexpected one of the system, with the file, if it names one."""
     where = f" ({error.filename})" if error.filename else ""
     why = f"the system refused: {error.strerror or error}{where}"
-    if error.errno in SCARCE:
+    if error.errno in errors.SCARCE:
         why += "; end what is not needed any more, and try again"
-    return StoreFailed(why, errno=error.errno)
+    return errors.StoreFailed(why, errno=error.errno)
 
 
 def head(job: "Record") -> "Answer":
@@ -213,8 +218,9 @@ def notifications(job: "Record") -> "Answer":
 
 def _complete(job: "Record") -> bool:
     """True if all output is there: the record says so, and the files are as long as it says."""
+    sizes = {stream: job.facts.get(f"{stream}_total_bytes", 0) for stream in STREAMS}
     return bool(job.facts.get("output_complete")) and all(
-        Log(job.home, stream).total >= job.facts.get(f"{stream}_total_bytes", 0) for stream in STREAMS
+        not size or Log(job.home, stream).total >= size for stream, size in sizes.items()
     )
 
 

@@ -5,8 +5,7 @@ from time import monotonic
 
 from agent_exec.faces import answers, defaults
 from agent_exec.jobs.store import list_jobs, place_of
-from agent_exec.logs.stream import STREAMS, Log
-from agent_exec.model.errors import AgentExecError, InvalidArgument, LaunchFailed
+from agent_exec.logs.stream import STREAMS, Log, names_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,9 +22,11 @@ if TYPE_CHECKING:
     Answer = dict[str, Any]
 
     from agent_exec.faces import event_verbs, lifecycle, notify_verbs, reading, removing, waiting
+    from agent_exec.model import errors
 else:
-    from agent_exec.model.lazy import Methods
+    from agent_exec.model.lazy import Later, Methods
 
+    errors = Later("agent_exec.model.errors")  # which most calls do not need
     event_verbs = Methods("agent_exec.faces.event_verbs")
     notify_verbs = Methods("agent_exec.faces.notify_verbs")
     lifecycle = Methods("agent_exec.faces.lifecycle")
@@ -131,9 +132,9 @@ class Jobs:
         from agent_exec.jobs.start import start
 
         if stdin is not None and stdin_file is not None:
-            raise InvalidArgument("stdin and stdin_file contradict each other; give one of them")
+            raise errors.InvalidArgument("stdin and stdin_file contradict each other; give one of them")
         if observe is not None and not (isinstance(observe, int | float) and observe >= 0):
-            raise InvalidArgument(f"observe must be 0 seconds or more, or None for no limit; got {observe!r}")
+            raise errors.InvalidArgument(f"observe must be 0 seconds or more, or None; got {observe!r}")
         again = None
         if not (retry is restart is interval is None):
             from agent_exec.faces.repeating import repeats
@@ -245,9 +246,9 @@ class Jobs:
         fields["elapsed_ms"] = int((monotonic() - begin) * 1000)
         if found.reason == "spawn_failed":
             message = found.facts.get("message", "")
-            code = found.facts.get("code", LaunchFailed.code)
-            error = LaunchFailed(message) if code == LaunchFailed.code else AgentExecError(message)
-            return answers.refusal(error, fields, code)
+            code = found.facts.get("code", errors.LaunchFailed.code)
+            named = errors.LaunchFailed if code == errors.LaunchFailed.code else errors.AgentExecError
+            return answers.refusal(named(message), fields, code)
         return answers.answer(kind, fields)
 
     def status(self, job_id: str) -> "Answer":
@@ -268,8 +269,9 @@ class Jobs:
         fields |= answers.attempts(job)
         fields |= answers.readiness(job)
         fields |= answers.deadline(job)
+        names = names_in(job.home)
         for stream in STREAMS:
-            log = Log(job.home, stream)
+            log = Log(job.home, stream, names)
             fields |= answers.amounts(job, stream, log.total, log.kept)
         fields |= answers.paths(job)
         return answers.answer("status", fields)
@@ -449,7 +451,7 @@ def signal_of(name: str) -> int:
     if number is None and signal_number("SIGHUP") is None:
         number = force()  # a system without signals: all that it does not know is the force
     if number is None:
-        raise InvalidArgument(f"no signal {name!r} on this system; use TERM, INT, KILL or another's name")
+        raise errors.InvalidArgument(f"no signal {name!r} on this system; use TERM, INT, KILL or another")
     return number
 
 

@@ -5,8 +5,6 @@ modules in this package; they are loaded when first used, and no module inside
 imports them from here. See docs/jobs.md.
 """
 
-from agent_exec.model.lazy import door, homes
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_exec.faces.jobs import open_jobs as open_jobs
@@ -15,13 +13,19 @@ if TYPE_CHECKING:
     from agent_exec.model.choices import Answer as Answer
     from agent_exec.model.choices import JobState as JobState
 
-_HOMES = homes(
-    {
-        "faces.jobs": "open_jobs",
-        "faces.verbs": "Jobs",
-        "jobs.output": "Excerpt",
-        "model.choices": "Answer JobState",
-    }
-)
+_HOMES = {
+    "faces.jobs": "open_jobs",
+    "faces.verbs": "Jobs",
+    "jobs.output": "Excerpt",
+    "model.choices": "Answer JobState",
+}
 
-__all__, __dir__, __getattr__ = door(__name__, _HOMES)
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        from agent_exec.model.lazy import public
+
+        return public(__name__, name, _HOMES)
+
+    def __dir__() -> list[str]:
+        return __getattr__("__all__")

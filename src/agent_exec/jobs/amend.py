@@ -8,7 +8,8 @@ import os
 from time import monotonic, sleep
 
 from agent_exec.host import FileLock, ask, is_locked
-from agent_exec.jobs.record import CONTROL, LOCK, RecordWriter
+from agent_exec.jobs.record import CONTROL, LOCK
+from agent_exec.jobs.record_writer import RecordWriter
 from agent_exec.jobs.start import AMEND
 from agent_exec.jobs.store import broken
 from agent_exec.jobs.wait import rouse

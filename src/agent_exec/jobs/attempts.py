@@ -9,7 +9,8 @@ import os
 from time import monotonic, sleep
 
 from agent_exec.host import FileLock
-from agent_exec.jobs.record import ATTEMPTS, LOCK, RECORD, RecordWriter, home_of, read_attempt
+from agent_exec.jobs.record import ATTEMPTS, LOCK, RECORD, home_of, read_attempt
+from agent_exec.jobs.record_writer import RecordWriter
 from agent_exec.jobs.store import broken, bury
 from agent_exec.logs.stream import open_to_read
 from agent_exec.model.errors import AgentExecError, Busy, InvalidArgument, InvalidState, JobNotFound

@@ -11,7 +11,8 @@ from agent_exec.host import FileLock
 from agent_exec.jobs.events import EventWriter, creation_fields, ending_fields
 from agent_exec.jobs.facts import first_facts, never_started
 from agent_exec.jobs.owned import INPUT, VARIABLES
-from agent_exec.jobs.record import LOCK, RecordWriter, stamp
+from agent_exec.jobs.record import LOCK, stamp
+from agent_exec.jobs.record_writer import RecordWriter
 from agent_exec.jobs.start import judge
 from agent_exec.jobs.store import broken, new_id, place_of
 from agent_exec.logs.stream import create as create_file

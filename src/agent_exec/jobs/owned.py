@@ -5,9 +5,11 @@ import os
 from agent_exec.host import Control, FileLock
 from agent_exec.jobs.events import EventWriter, creation_fields
 from agent_exec.jobs.facts import first_facts
-from agent_exec.jobs.record import CONTROL, LOCK, RecordWriter
+from agent_exec.jobs.record import CONTROL, LOCK
+from agent_exec.jobs.record_writer import RecordWriter
 from agent_exec.jobs.store import broken, place_of
-from agent_exec.logs.stream import STREAMS, ArrivalWriter, LogWriter
+from agent_exec.logs.stream import STREAMS
+from agent_exec.logs.writing import ArrivalWriter, LogWriter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

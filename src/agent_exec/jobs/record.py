@@ -11,12 +11,11 @@ the job's. The line `{"attempt": N}` in the job's record makes it the current
 one.
 """
 
-import errno
 import os
 from time import gmtime
 
-from agent_exec.logs.stream import create, open_to_read, reopen
-from agent_exec.model.jsonline import dump, load
+from agent_exec.logs.stream import open_to_read
+from agent_exec.model.jsonline import load
 from agent_exec.model.value import Value
 
 TYPE_CHECKING = False
@@ -35,9 +34,7 @@ LOCK = "lock"
 CONTROL = "control"
 ATTEMPTS = "attempts"
 
-_RESERVE = 4096
 _KINDS = (int, int, str)
-_LONGEST_LINE = 2048
 _LARGEST = 16 << 20
 _OF_AN_END = frozenset(
     "state exit_code signal reason timed_out leaked code message duration_ms output_complete finished_at "
@@ -203,7 +200,7 @@ def _facts(folder: str) -> "dict[str, Any] | None":
     except OSError:
         return None
     try:
-        data = _all_of(fd)
+        data = all_of(fd)
     except OSError:
         return None
     finally:
@@ -233,7 +230,8 @@ def _lines(data: bytes) -> "list[Any]":
     return found
 
 
-def _all_of(fd: int) -> bytes:
+def all_of(fd: int) -> bytes:
+    """Return all of a file, up to a limit that no record of ours reaches."""
     data = os.read(fd, 1 << 16)
     while data and len(data) % (1 << 16) == 0 and len(data) < _LARGEST:
         more = os.read(fd, 1 << 16)
@@ -266,81 +264,9 @@ def take_facts(path: str) -> "dict[str, Any] | None":
     except OSError:
         return None
     try:
-        said = load(_all_of(fd).decode())
+        said = load(all_of(fd).decode())
     except (OSError, ValueError, RecursionError):
         return None
     finally:
         os.close(fd)
     return said if isinstance(said, dict) else None
-
-
-class RecordWriter:
-    """The supervisor's hand on the record: makes it with its first line, and room for the others.
-
-    `room` is how much the last line may be longer than it usually is.
-    """
-
-    __slots__ = ("_fd", "_position", "_room")
-
-    def __init__(self, folder: str, facts: "dict[str, Any]", room: int = 0) -> None:
-        line = dump(facts).encode() + b"\n"
-        self._fd = create(os.path.join(folder, RECORD))
-        self._room = room
-        _reserve(self._fd, len(line) + _RESERVE + room)
-        _write(self._fd, line, 0)
-        self._position = len(line)
-
-    @classmethod
-    def reopen(cls, folder: str, room: int = 0) -> "RecordWriter":
-        """Return a writer for an existing record, after its last whole line; the caller holds the lock."""
-        writer = cls.__new__(cls)
-        writer._room = room
-        writer._fd = reopen(os.path.join(folder, RECORD))
-        data = _all_of(writer._fd)
-        writer._position = data.rfind(b"\n") + 1
-        return writer
-
-    def amend(self, facts: "dict[str, Any]") -> None:
-        """Write a line that no room was reserved for; raise OSError if there is none, and write nothing."""
-        line = dump(facts).encode() + b"\n"
-        _reserve(self._fd, self._position + len(line) + _RESERVE + self._room)
-        _write(self._fd, line, self._position)
-        self._position += len(line)
-
-    def append(self, facts: "dict[str, Any]") -> None:
-        """Write a line, in one piece, into the room that is reserved for it."""
-        line = dump(facts).encode() + b"\n"
-        if len(line) > _LONGEST_LINE and "message" in facts:
-            line = dump(facts | {"message": facts["message"][:200]}).encode() + b"\n"
-        _write(self._fd, line, self._position)
-        self._position += len(line)
-
-    def finish(self) -> None:
-        """Give back the room that was not needed, and have all of it on the disk."""
-        try:
-            os.truncate(self._fd, self._position)
-            os.fsync(self._fd)
-        except OSError:
-            pass  # said already, and as safe as this disk is
-        os.close(self._fd)
-
-
-def _reserve(fd: int, size: int) -> None:
-    """Take room on the disk; where a file system cannot do that ahead, go without."""
-    try:
-        if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(fd, 0, size)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise
-
-
-def _write(fd: int, data: bytes, position: int) -> None:
-    if hasattr(os, "pwrite"):
-        while data:
-            sent = os.pwrite(fd, data, position)
-            data, position = data[sent:], position + sent
-        return
-    os.lseek(fd, position, os.SEEK_SET)
-    while data:
-        data = data[os.write(fd, data) :]

@@ -14,7 +14,6 @@ from time import time_ns
 
 from agent_exec.jobs import record
 from agent_exec.logs.stream import FLAGS
-from agent_exec.model.errors import SCARCE, AmbiguousJob, JobNotFound, StoreFailed
 from agent_exec.places import here, jobs_root, make_folder
 
 TYPE_CHECKING = False
@@ -22,6 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from agent_exec.jobs.record import Record
+    from agent_exec.model import errors
+    from agent_exec.model.errors import StoreFailed
+else:
+    from agent_exec.model.lazy import Later
+
+    errors = Later("agent_exec.model.errors")  # which most calls do not need
 
 LIVE = ".live"
 CWD = ".cwd"
@@ -35,7 +40,6 @@ _ATTEMPTS = 8  # an index may be taken away, when its last entry goes, just befo
 _REMEDIES = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "Free some room, or name"),
     **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), "Make it writable, or name"),
-    **dict.fromkeys(SCARCE, "End what is not needed any more and try again, or name"),
 }
 
 ID_LENGTH = 26
@@ -120,7 +124,7 @@ class Store:
         """Return the job that this id names, or the only one whose id begins or ends so."""
         wanted = text.upper()
         if not is_part(wanted):
-            raise JobNotFound(
+            raise errors.JobNotFound(
                 f"{text!r} is not the id of a job under {self.root}; `agent-exec list --all` shows them",
                 job_id=text,
                 root=self.root,
@@ -135,12 +139,12 @@ class Store:
         if len(readable) == 1:
             return readable[0]
         if not readable:
-            raise JobNotFound(
+            raise errors.JobNotFound(
                 f"no job {text!r} under {self.root}; `agent-exec list --all` shows those there are",
                 job_id=text,
                 root=self.root,
             )
-        raise AmbiguousJob(
+        raise errors.AmbiguousJob(
             f"several jobs have ids that begin or end with {text!r}; give more of the id",
             candidates=[job.id for job in readable[:_CANDIDATES]],
             truncated=len(readable) > _CANDIDATES,
@@ -247,10 +251,11 @@ def digest(data: bytes) -> int:
     return number
 
 
-def broken(error: OSError, root: str) -> StoreFailed:
+def broken(error: OSError, root: str) -> "StoreFailed":
     """Return the typed error for what the system says about the store."""
-    remedy = _REMEDIES.get(error.errno or 0, "Name")
-    return StoreFailed(
+    scarce = "End what is not needed any more and try again, or name"
+    remedy = scarce if error.errno in errors.SCARCE else _REMEDIES.get(error.errno or 0, "Name")
+    return errors.StoreFailed(
         f"the folder of jobs cannot be used: {error.strerror} ({error.filename or root}). "
         f"{remedy} another with --root or AGENT_EXEC_ROOT",
         root=root,
@@ -288,7 +293,7 @@ def _check_owner(root: str) -> None:
         problem = f"can be written to by other users; `chmod go-w {root}` ends that, or use another"
     else:
         return  # a group with the user's own number is the user's alone
-    raise StoreFailed(
+    raise errors.StoreFailed(
         f"the folder of jobs {root} {problem} with --root or AGENT_EXEC_ROOT: its records decide "
         "which processes are signalled and what is deleted",
         root=root,

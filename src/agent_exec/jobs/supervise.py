@@ -332,7 +332,9 @@ class Supervisor(OwnedJob):
         self.lock.on_deletion(self.loop, self._deleted)
 
     def _settle(self) -> None:
-        """Get ready for a life that may be long, unlike the caller's."""
+        """Get ready for a life that may be long, unlike the caller's; harmless when repeated."""
+        if gc.isenabled():
+            return  # to freeze again would keep for ever what former attempts have left to be collected
         from agent_exec.host import hide_arguments
 
         # A command that kills by a word in command lines does not mean this process.

@@ -3,6 +3,8 @@
 The package around them costs as much as starting the interpreter.
 """
 
+import sys
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -16,18 +18,19 @@ else:
     from _json import encode_basestring_ascii as _quote_ascii
     from _json import make_encoder, make_scanner
 
-    class _Settings:
-        strict = False
-        object_hook = None
-        object_pairs_hook = None
-        parse_float = float
-        parse_int = int
-        parse_constant = float
-
     def _unknown(value: object) -> str:
         raise TypeError(f"JSON has no {type(value).__name__}")
 
-    _scan = make_scanner(_Settings)
+    _scan = make_scanner(
+        type(sys.implementation)(  # a plain namespace: a class would cost as much as all else here
+            strict=False,
+            object_hook=None,
+            object_pairs_hook=None,
+            parse_float=float,
+            parse_int=int,
+            parse_constant=float,
+        )
+    )
     _encode = make_encoder(None, _unknown, _quote, None, ":", ",", False, False, True)
 
 _CODES = (
@@ -35,7 +38,6 @@ _CODES = (
     *(0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)),  # what turns text round
     *(0x2028, 0x2029),  # ends of lines to some readers, though not to JSON
 )
-_SPECIAL = {chr(code): f"\\u{code:04x}" for code in _CODES}
 
 
 def dump(value: object) -> str:
@@ -58,8 +60,8 @@ def escaped(line: str) -> str:
     """Return a JSON text in which characters that a terminal obeys, or that end a line, are escaped."""
     if (line.isascii() and "\x7f" not in line) or line.isprintable():
         return line
-    for character, escape in _SPECIAL.items():
-        line = line.replace(character, escape)
+    for code in _CODES:
+        line = line.replace(chr(code), f"\\u{code:04x}")
     return line
 
 

@@ -12,12 +12,19 @@ def homes(names: "Mapping[str, str]") -> dict[str, str]:
     return {name: home for home, words in names.items() for name in words.split()}
 
 
-def door(
-    module: str, names: "Mapping[str, str]", moved: "Mapping[str, str] | None" = None
-) -> "tuple[list[str], Callable[[], list[str]], Callable[[str], object]]":
-    """Return `__all__`, `__dir__` and `__getattr__` of a public module; names that `moved` are not listed."""
-    listed = sorted(names, key=lambda name: (not name.isupper(), name))
-    return listed, lambda: listed, loader(module, {**names, **(moved or {})}, "agent_exec")
+def public(
+    module: str, name: str, names: "Mapping[str, str]", moved: "Mapping[str, str] | None" = None
+) -> object:
+    """Return a public name of a module by its tables, and have it there from now on: its `__getattr__`.
+
+    `__all__` is one too. Names that `moved` are not listed in it.
+    """
+    known = homes(names)
+    if name == "__all__":
+        value: object = sorted(known, key=lambda name: (not name.isupper(), name))
+        setattr(sys.modules[module], name, value)
+        return value
+    return loader(module, {**known, **homes(moved or {})}, "agent_exec")(name)
 
 
 def loader(module: str, homes: "Mapping[str, str]", root: str = "") -> "Callable[[str], object]":
@@ -41,6 +48,22 @@ def loader(module: str, homes: "Mapping[str, str]", root: str = "") -> "Callable
     if "__all__" in space:
         space["__dir__"] = lambda: space["__all__"]
     return load
+
+
+class Later:
+    """A module that is loaded when an attribute of it is first used.
+
+    A type checker is to read an import of that module in its place.
+    """
+
+    __slots__ = ("_home",)
+
+    def __init__(self, home: str) -> None:
+        self._home = home
+
+    def __getattr__(self, name: str) -> object:
+        __import__(self._home)
+        return getattr(sys.modules[self._home], name)
 
 
 class Methods:

@@ -5,8 +5,6 @@ modules in this package; they are loaded when first used, and no module inside
 imports them from here. See docs/sessions.md.
 """
 
-from agent_exec.model.lazy import door, homes
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_exec.faces.session.definitions import Terms as Terms
@@ -15,13 +13,19 @@ if TYPE_CHECKING:
     from agent_exec.model.choices import Sink as Sink
     from agent_exec.tools.tool import Result as Result
 
-_HOMES = homes(
-    {
-        "faces.session.definitions": "Terms",
-        "faces.session.tools": "SessionTools open_tools",
-        "model.choices": "Sink",
-        "tools.tool": "Result",
-    }
-)
+_HOMES = {
+    "faces.session.definitions": "Terms",
+    "faces.session.tools": "SessionTools open_tools",
+    "model.choices": "Sink",
+    "tools.tool": "Result",
+}
 
-__all__, __dir__, __getattr__ = door(__name__, _HOMES)
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        from agent_exec.model.lazy import public
+
+        return public(__name__, name, _HOMES)
+
+    def __dir__() -> list[str]:
+        return __getattr__("__all__")

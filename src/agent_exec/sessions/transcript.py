@@ -8,7 +8,8 @@ flood costs no memory.
 import os
 from time import monotonic
 
-from agent_exec.logs.stream import Log, LogWriter, Moved
+from agent_exec.logs.stream import Log, Moved
+from agent_exec.logs.writing import LogWriter
 from agent_exec.model.output import HeadTail, Tail, unfinished
 from agent_exec.model.value import Value
 from agent_exec.places import make_folder
