@@ -462,7 +462,8 @@ def test_the_examples_in_the_documents_run(page: Path, tmp_path: Path) -> None:
         folder = tmp_path / str(number)
         folder.mkdir()
         words = [sys.executable, "-W", "error", "-c", block]
-        out = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+        env = {**os.environ, "XDG_DATA_HOME": str(tmp_path / "data")}
+        out = subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, check=False)
         assert out.returncode == 0, f"{block}\n{out.stderr}"
 
 

@@ -87,6 +87,7 @@ def _broken(found: dict[str, Any], needs: dict[str, list[str]], lines: list[str]
 def slots(callers: int, builds: int) -> list[str]:
     """Start builds from many processes at once, kill some; return the promises that were broken."""
     with tempfile.TemporaryDirectory(prefix="prove-") as folder:
+        os.environ["XDG_DATA_HOME"] = folder  # where groups are, which are not those of this user
         root = str(Path(folder, "jobs"))
         jobs = open_jobs(root, rules=None)
         jobs.set_group("build", slots=2)

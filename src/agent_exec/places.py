@@ -62,6 +62,11 @@ def token_place(
     return place("token", *STATE, environ, platform, home)
 
 
+def groups_folder() -> str:
+    """Return the folder of groups, which all folders of jobs of a user share."""
+    return place("groups", *DATA)
+
+
 def jobs_root(
     option: str | None = None,
     environ: "Mapping[str, str] | None" = None,

@@ -1,6 +1,7 @@
 """Slots of groups: never more are held than there are, none is lost, and they go by priority, then by age."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -221,7 +222,9 @@ def test_a_group_has_a_name_and_a_number_of_slots(cli: Cli, name: str, slots: in
 
 def test_a_queue_that_makes_no_sense_is_none(cli: Cli) -> None:
     group(cli)
-    (cli.root / ".groups" / "queue").write_bytes(b"\xff\0 nonsense\nX 1 held build:1 -\n")
+    (Path(cli.env["XDG_DATA_HOME"]) / "agent-exec" / "groups" / "queue").write_bytes(
+        b"\xff\0 nonsense\nX 1 held build:1 -\n"
+    )
     assert cli("run", "--needs", "build", "--", "true")["exit_code"] == 0
 
 
@@ -264,7 +267,49 @@ def test_many_builds_of_many_callers_never_hold_too_many(cli: Cli, tmp_path: Pat
     assert cli("run", "--needs", "build:4", "--", "echo", "all free")["stdout"] == "all free\n"
 
 
-def test_python_callers_set_groups(tmp_path: Path) -> None:
+def test_jobs_of_other_folders_share_the_slots(cli: Cli, gates: list[Gate], tmp_path: Path) -> None:
+    """All agents of a user count, wherever their jobs are kept; a job that is killed by force frees its slot."""
+    group(cli)
+    other = Cli(tmp_path / "an other\nstore", cli.cwd)
+    other.env["XDG_DATA_HOME"] = cli.env["XDG_DATA_HOME"]
+    try:
+        first = run(other, gates[0], "--needs", "build")
+        second = held(cli, "--needs", "build", "--", "echo", "second")
+        third = held(other, "--needs", "build", "--", "echo", "third")
+        (found,) = cli("group", "list")["groups"]
+        assert (found["held_by"], found["waiting"]) == ([first], [second, third])
+        assert found["roots"] == dict.fromkeys((first, third), str(other.root))
+        assert other("group", "list")["groups"][0]["roots"] == {second: str(cli.root)}
+        refused = cli("group", "remove", "build")
+        assert f"kill {first} --root {other.root}" in refused["error"]["message"]
+        wait_until(lambda: started(other, first))
+        kill_and_wait(supervisor_of(cli, second), supervisor_of(other, first))
+        assert other("status", third)["state"] == "created", "the command of the first still runs"
+        gates[0].open()
+        assert ended(other, third)["stdout"] == "third\n"
+    finally:
+        other.close()
+
+
+def test_slots_are_free_when_a_folder_of_jobs_is_deleted(cli: Cli, gates: list[Gate], tmp_path: Path) -> None:
+    group(cli)
+    other = Cli(tmp_path / "other", cli.cwd)
+    other.env["XDG_DATA_HOME"] = cli.env["XDG_DATA_HOME"]
+    run(other, gates[0], "--needs", "build")
+    second = held(cli, "--needs", "build", "--", "echo", "second")
+    shutil.rmtree(other.root)
+    assert ended(cli, second)["stdout"] == "second\n"
+
+
+def test_a_folder_of_groups_that_cannot_be_used_is_said(cli: Cli) -> None:
+    told = cli("group", "set", "build", "--slots", 1, env={"XDG_DATA_HOME": "/dev/null"})
+    assert told["error"]["code"] == "store_failed"
+    assert "the folder of groups cannot be used" in told["error"]["message"]
+    assert "XDG_DATA_HOME" in told["error"]["message"]
+
+
+def test_python_callers_set_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     jobs = open_jobs(str(tmp_path / "jobs"))
     assert jobs.set_group("build", 2)["groups"][0]["slots"] == 2
     assert jobs.run(["echo", "hi"], needs={"build": 2}, priority=3)["stdout"] == "hi\n"

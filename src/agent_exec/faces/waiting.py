@@ -13,6 +13,7 @@ from agent_exec.jobs.groups import (
 from agent_exec.jobs.store import short
 from agent_exec.jobs.waiting import planned
 from agent_exec.model.errors import InvalidArgument
+from agent_exec.places import groups_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def plan(self: "Jobs", *, limit: int = defaults.LIST_LIMIT) -> "Answer":
     """Return the jobs that wait before they start, in the order in which they would; 0 is no limit."""
     store = self.store
     jobs = planned(store)
-    places = read_places(store)
+    places = read_places(groups_folder())
     shown = jobs[:limit] if limit else jobs
     return answers.answer(
         "plan",
@@ -55,11 +56,14 @@ def _entry(job: "Record", places: "Sequence[Place]") -> "Answer":
 
 
 def groups(self: "Jobs") -> "Answer":
-    """Return all groups with their slots, and the jobs that hold them or wait for them."""
-    store = self.store
-    places = read_places(store)
-    found = []
-    for name, slots in read_slots(store).items():
+    """Return all groups with their slots, and the jobs that hold them or wait for them.
+
+    These may be jobs of other folders of jobs: `roots` has the folders of those.
+    """
+    folder = groups_folder()
+    places = read_places(folder)
+    found: list[Answer] = []
+    for name, slots in read_slots(folder).items():
         asking = [place for place in places if name in place.needs]
         held = [place for place in asking if place.state == HELD]
         found.append(
@@ -71,20 +75,22 @@ def groups(self: "Jobs") -> "Answer":
                 "waiting": [place.id for place in asking if place.state == WAITING],
             }
         )
-    return answers.answer("group", {"root": store.root, "groups": found})
+        if elsewhere := {place.id: place.root for place in asking if place.root != self.root}:
+            found[-1]["roots"] = elsewhere
+    return answers.answer("group", {"root": self.root, "groups": found})
 
 
 def set_group(self: "Jobs", name: str, slots: int) -> "Answer":
     """Make a group with so many slots, or change their number; return all groups."""
     if type(slots) is not int or not 0 < slots <= MOST_SLOTS:
         raise InvalidArgument(f"slots must be a whole number from 1 to {MOST_SLOTS}; got {slots!r}")
-    with Queue(self.store) as queue:
+    with Queue(groups_folder()) as queue:
         queue.set_slots(check_name(name), slots)
     return groups(self)
 
 
 def remove_group(self: "Jobs", name: str) -> "Answer":
     """Remove a group that no job needs; return those that are left."""
-    with Queue(self.store) as queue:
+    with Queue(groups_folder()) as queue:
         queue.set_slots(check_name(name), 0)
     return groups(self)

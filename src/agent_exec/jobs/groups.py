@@ -1,7 +1,7 @@
-"""Groups: named slots that the jobs of one folder share, and the queue of jobs that need them.
+"""Groups: named slots that all jobs of a user share, and the queue of jobs that need them.
 
-The queue is a small file, a line for each job, changed by one process at a
-time and replaced whole. Slots go to jobs by priority, then by age. What a job
+The queue is a small file, a line for each job of any store, changed by one
+process at a time and replaced whole. Slots go to jobs by priority, then by age. What a job
 ahead still lacks is reserved for it, so none starves; all slots of a job are
 granted at once, so none holds one while it waits for another. A process that
 grants slots wakes the jobs that get them before it writes: no wake is lost,
@@ -14,9 +14,9 @@ import os
 
 from agent_exec.host import FileLock
 from agent_exec.jobs.hearing import wake
-from agent_exec.jobs.store import broken, is_id
+from agent_exec.jobs.store import Store, broken, is_id
 from agent_exec.logs.stream import open_to_read
-from agent_exec.model.errors import GroupNotFound, InvalidArgument, InvalidState
+from agent_exec.model.errors import GroupNotFound, InvalidArgument, InvalidState, StoreFailed
 from agent_exec.places import make_folder, write_file
 
 TYPE_CHECKING = False
@@ -24,13 +24,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Self
 
-    from agent_exec.jobs.store import Store
+    from agent_exec.jobs.record import Record
 
-_FOLDER = ".groups"
 _QUEUE = "queue"
 _SLOTS = "slots"
 _LOCK = "lock"
 _NOTHING = "-"
+_ROOT = "root"
+"""Begins a line of the queue that names the store of the jobs below it."""
 _LARGEST = 1 << 26
 _PRUNE = 64
 """How many jobs enter before those that were killed while they waited are looked for."""
@@ -43,12 +44,18 @@ _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345
 
 
 class Place:
-    """The place of one job in the queue; `on` are the jobs that it listens to, as it has said itself."""
+    """The place of one job in the queue; `on` are the jobs that it listens to, as it has said itself.
 
-    __slots__ = ("id", "needs", "next", "on", "priority", "state")
+    `root` is the folder of jobs that it belongs to.
+    """
 
-    def __init__(self, job_id: str, priority: int, state: str, needs: "Mapping[str, int]", on: str) -> None:
+    __slots__ = ("id", "needs", "next", "on", "priority", "root", "state")
+
+    def __init__(
+        self, job_id: str, root: str, priority: int, state: str, needs: "Mapping[str, int]", on: str
+    ) -> None:
         self.id = job_id
+        self.root = root
         self.priority = priority
         self.state = state
         self.needs = needs
@@ -99,34 +106,35 @@ def check_needs(slots: "Mapping[str, int]", needs: "Mapping[str, int]") -> None:
             )
 
 
-def read_slots(store: "Store") -> dict[str, int]:
+def read_slots(folder: str) -> dict[str, int]:
     """Return the groups, and how many slots each has."""
-    lines = (line.split() for line in _read(_file(store, _SLOTS)).splitlines())
+    lines = (line.split() for line in _read(os.path.join(folder, _SLOTS)).splitlines())
     return {words[0]: int(words[1]) for words in lines if len(words) == 2 and words[1].isdecimal()}
 
 
-def read_places(store: "Store") -> list[Place]:
+def read_places(folder: str) -> list[Place]:
     """Return the queue: the jobs that hold slots, then those that wait for them, in their order."""
-    return _ordered(_parsed(_read(_file(store, _QUEUE))))
+    return _ordered(_parsed(_read(os.path.join(folder, _QUEUE))))
 
 
 class Queue:
     """The queue while this process alone may change it: a context, at the end of which it is written."""
 
-    __slots__ = ("_lock", "_places", "_slots", "_store", "_text")
+    __slots__ = ("_folder", "_lock", "_places", "_slots", "_stores", "_text")
 
-    def __init__(self, store: "Store") -> None:
-        self._store = store
-        self._lock = FileLock(_file(store, _LOCK))
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._lock = FileLock(os.path.join(folder, _LOCK))
+        self._stores: dict[str, Store] = {}
 
     def __enter__(self) -> "Self":
         try:
-            make_folder(os.path.dirname(self._lock.path))
+            make_folder(self._folder)
             self._lock.acquire(wait=True)
         except OSError as error:
-            raise broken(error, self._store.root) from error
-        self._slots = read_slots(self._store)
-        self._text = _read(_file(self._store, _QUEUE))
+            raise broken(error, self._folder, "groups") from error
+        self._slots = read_slots(self._folder)
+        self._text = _read(os.path.join(self._folder, _QUEUE))
         self._places = {place.id: place for place in _parsed(self._text)}
         return self
 
@@ -135,18 +143,18 @@ class Queue:
             if kind is None:
                 self._save()
         except OSError as error:
-            raise broken(error, self._store.root) from error
+            raise broken(error, self._folder, "groups") from error
         finally:
             self._lock.release()
 
-    def enter(self, job_id: str, needs: "Mapping[str, int]", priority: int) -> None:
-        """Enter a job that will need slots."""
+    def enter(self, root: str, job_id: str, needs: "Mapping[str, int]", priority: int) -> None:
+        """Enter a job of a store that will need slots."""
         check_needs(self._slots, needs)
         if len(self._places) % _PRUNE == _PRUNE - 1:
             self._prune()
-        self._places[job_id] = Place(job_id, priority, LATER, needs, _NOTHING)
+        self._places[job_id] = Place(job_id, root, priority, LATER, needs, _NOTHING)
 
-    def attend(self, job_id: str, lives: "Callable[[str], bool]") -> tuple[bool, set[str]]:
+    def attend(self, job_id: str, lives: "Callable[[Place], bool]") -> tuple[bool, set[str]]:
         """Ask for a job's slots; return whether it holds them, and else those that it listens to.
 
         `lives` listens to a job, and returns False for one that is gone: that
@@ -159,7 +167,7 @@ class Queue:
             place.state = WAITING
         while True:
             self._settle(job_id)
-            gone = [other for other in place.next if not lives(other)]
+            gone = [other for other in place.next if not lives(self._places[other])]
             if not gone:
                 break
             for other in gone:
@@ -182,7 +190,7 @@ class Queue:
                 how = f"needs {place.needs[name]} slots of group {name!r}, so it cannot "
                 raise InvalidState(
                     f"job {place.id} {how}{f'have {count}' if count else 'be removed'}; "
-                    f"end it first with `agent-exec kill {place.id}`",
+                    f"end it first with `agent-exec kill {place.id} --root {place.root}`",
                     job_id=place.id,
                     group=name,
                 )
@@ -196,7 +204,7 @@ class Queue:
         self._settle()
         self._wake()
         text = "".join(f"{one} {self._slots[one]}\n" for one in sorted(self._slots))
-        write_file(_file(self._store, _SLOTS), text.encode())
+        write_file(os.path.join(self._folder, _SLOTS), text.encode())
 
     def _settle(self, me: str = "") -> None:
         """Grant free slots in order, and find out which jobs each one that waits must listen to."""
@@ -224,31 +232,41 @@ class Queue:
                 place.next = list(dict.fromkeys(found))
                 before.update({name: [place.id] for name in place.needs})
 
+    def _store_of(self, place: Place) -> Store:
+        if place.root not in self._stores:
+            self._stores[place.root] = Store(place.root)
+        return self._stores[place.root]
+
+    def _job_of(self, place: Place) -> "Record | None":
+        """Return the record of a job in the queue; None if it, or its store, is gone."""
+        try:
+            return self._store_of(place).read(place.id)
+        except StoreFailed:
+            return None
+
     def _can_start(self, place: Place) -> bool:
-        job = self._store.read(place.id)
+        job = self._job_of(place)
         return job is not None and job.supervisor == "alive"
 
     def _wake(self) -> None:
         """Wake each job that does not know yet what it is granted, or which jobs to listen to."""
-        wake(
-            self._store,
-            [place.id for place in self._places.values() if _text_of(place.next) != place.on],
-            "",
-        )
+        for place in self._places.values():
+            if _text_of(place.next) != place.on and self._job_of(place) is not None:
+                wake(self._store_of(place), [place.id], "")
 
     def _prune(self) -> None:
         """Strike out every job that is over."""
-        for job_id in list(self._places):
-            job = self._store.read(job_id)
+        for place in list(self._places.values()):
+            job = self._job_of(place)
             if job is None or job.ended:
-                del self._places[job_id]
+                del self._places[place.id]
 
     def _save(self) -> None:
-        text = "".join(_line(place) for place in self._places.values())
+        text = _written(self._places.values())
         if text == self._text:
             return
         # After a crash of the machine no job lives that could hold a slot.
-        write_file(_file(self._store, _QUEUE), text.encode(), sync=False)
+        write_file(os.path.join(self._folder, _QUEUE), text.encode(), sync=False)
 
 
 def _ordered(places: "Iterable[Place]") -> list[Place]:
@@ -259,31 +277,45 @@ def _parsed(text: str) -> "list[Place]":
     """Return the places that the lines of a queue stand for; a line that makes no sense is none."""
     places = []
     known: dict[str, dict[str, int]] = {}
+    root = ""
     for line in text.splitlines():
         words = line.split(" ")
-        if len(words) != 5 or not is_id(words[0]):
+        if words[0] == _ROOT:
+            root = _path(words[-1])
+        if len(words) != 5 or not is_id(words[0]) or not root:
             continue
         job_id, priority, state, needs, on = words
         try:
             if needs not in known:
                 known[needs] = parse_needs(needs)
-            places.append(Place(job_id, int(priority), state, known[needs], on))
+            places.append(Place(job_id, root, int(priority), state, known[needs], on))
         except (InvalidArgument, ValueError):
             continue
     return places
 
 
-def _line(place: Place) -> str:
-    needs = ",".join(f"{name}:{count}" for name, count in place.needs.items())
-    return f"{place.id} {place.priority} {place.state} {needs} {place.on}\n"
+def _path(text: str) -> str:
+    try:
+        return os.fsdecode(bytes.fromhex(text))
+    except ValueError:
+        return ""
+
+
+def _written(places: "Iterable[Place]") -> str:
+    """Return the lines of a queue: one for each job, below one for its store where that is another."""
+    lines = []
+    root = ""
+    for place in places:
+        if place.root != root:
+            root = place.root
+            lines.append(f"{_ROOT} {os.fsencode(root).hex()}\n")
+        needs = ",".join(f"{name}:{count}" for name, count in place.needs.items())
+        lines.append(f"{place.id} {place.priority} {place.state} {needs} {place.on}\n")
+    return "".join(lines)
 
 
 def _text_of(ids: "list[str]") -> str:
     return ",".join(ids) or _NOTHING
-
-
-def _file(store: "Store", name: str) -> str:
-    return os.path.join(store.root, _FOLDER, name)
 
 
 def _read(path: str) -> str:

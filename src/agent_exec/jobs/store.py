@@ -251,13 +251,14 @@ def digest(data: bytes) -> int:
     return number
 
 
-def broken(error: OSError, root: str) -> "StoreFailed":
-    """Return the typed error for what the system says about the store."""
+def broken(error: OSError, root: str, what: str = "jobs") -> "StoreFailed":
+    """Return the typed error for what the system says about the store, or the folder of something else."""
     scarce = "End what is not needed any more and try again, or name"
     remedy = scarce if error.errno in errors.SCARCE else _REMEDIES.get(error.errno or 0, "Name")
+    moved = "--root or AGENT_EXEC_ROOT" if what == "jobs" else "XDG_DATA_HOME"
     return errors.StoreFailed(
-        f"the folder of jobs cannot be used: {error.strerror} ({error.filename or root}). "
-        f"{remedy} another with --root or AGENT_EXEC_ROOT",
+        f"the folder of {what} cannot be used: {error.strerror} ({error.filename or root}). "
+        f"{remedy} another with {moved}",
         root=root,
         errno=error.errno,
     )

@@ -39,7 +39,10 @@ def waiting_terms(
     if at is not None:
         terms["at"] = moment(at) if isinstance(at, str) else float(at)
     if needs:
-        terms["needs"] = [_needs(store, needs), _priority(priority or 0)]
+        from agent_exec.places import groups_folder
+
+        folder = groups_folder()  # by the environment of the caller, which a supervisor need not have
+        terms["needs"] = [_needs(folder, needs), _priority(priority or 0), folder]
     elif priority is not None:
         raise InvalidArgument("a priority sorts jobs that need slots of the same group; say which with needs")
     return terms
@@ -60,7 +63,7 @@ def _after(store: "Store", given: "Sequence[str]") -> list[list[str]]:
     return [[job_id, until] for job_id, until in found.items()]
 
 
-def _needs(store: "Store", given: "str | Sequence[str] | Mapping[str, int]") -> dict[str, int]:
+def _needs(folder: str, given: "str | Sequence[str] | Mapping[str, int]") -> dict[str, int]:
     from agent_exec.jobs.groups import check_needs, parse_needs, read_slots
 
     if isinstance(given, str):
@@ -70,7 +73,7 @@ def _needs(store: "Store", given: "str | Sequence[str] | Mapping[str, int]") -> 
     else:
         text = ",".join(given)
     needs = parse_needs(text)
-    check_needs(read_slots(store), needs)
+    check_needs(read_slots(folder), needs)
     return needs
 
 

@@ -4,17 +4,19 @@ from agent_exec.jobs.duties import Duty
 from agent_exec.jobs.groups import Queue
 from agent_exec.jobs.hearing import Ear
 from agent_exec.jobs.start import LOOK
-from agent_exec.model.errors import AgentExecError
+from agent_exec.jobs.store import Store
+from agent_exec.model.errors import AgentExecError, StoreFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from agent_exec.jobs.groups import Place
     from agent_exec.jobs.supervise import Supervisor
 
 
 class Term(Duty):
-    """Its value: how many slots of each group, and the priority."""
+    """Its value: how many slots of each group, the priority, and the folder of groups."""
 
     __slots__ = ("_ears", "_held", "_hung_up", "_stale")
 
@@ -27,20 +29,20 @@ class Term(Duty):
 
     def facts(self) -> "dict[str, Any]":
         """Return what is needed."""
-        needs, priority = self.value
+        needs, priority, _ = self.value
         return {"needs": needs, "priority": priority}
 
     def hold(self) -> None:
         """Enter the queue; slots are only asked for when nothing else holds the command back."""
-        needs, priority = self.value
-        with Queue(self.job.store) as queue:
-            queue.enter(self.job.id, needs, priority)
+        needs, priority, folder = self.value
+        with Queue(folder) as queue:
+            queue.enter(self.job.store.root, self.job.id, needs, priority)
 
     def ready(self) -> bool:
         """True if the slots are ours; called only when all else lets the command start."""
         if self._stale and not self._held:
             self._stale = False
-            with Queue(self.job.store) as queue:
+            with Queue(self.value[2]) as queue:
                 self._held, heard = queue.attend(self.job.id, self._lives)
             for job_id in self._ears.keys() - heard:
                 self._ears.pop(job_id).close()
@@ -58,17 +60,22 @@ class Term(Duty):
         self._ears.clear()
         self._held, self._stale = False, True  # for another attempt
         try:
-            with Queue(self.job.store) as queue:
+            with Queue(self.value[2]) as queue:
                 queue.leave(self.job.id)
         except (AgentExecError, OSError):
             return  # the jobs behind us hear of our end, and strike us out
 
-    def _lives(self, job_id: str) -> bool:
+    def _lives(self, place: "Place") -> bool:
         """True if a job that is before us lives; its end is heard from now on."""
+        job_id = place.id
         if job_id in self._ears:
             return True
         again = job_id in self._hung_up
-        ear = Ear(self.job.store, job_id, self.job.loop, lambda: self._gone(job_id), again=again)
+        try:
+            store = Store(place.root)
+        except StoreFailed:
+            return False
+        ear = Ear(store, job_id, self.job.loop, lambda: self._gone(job_id), again=again)
         if ear.alive:
             self._ears[job_id] = ear
         return ear.alive

@@ -40,7 +40,7 @@ def allocate(folder: str, name: str, registry: str | None = None) -> tuple[int, 
         lock.acquire(wait=True)
         return _allocate(root, (folder, name))
     except OSError as error:
-        raise broken(error, root) from error
+        raise broken(error, root, "ports") from error
     finally:
         lock.release()
 
