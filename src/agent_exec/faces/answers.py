@@ -71,7 +71,12 @@ def of_the_system(error: OSError) -> "StoreFailed":
 
 def head(job: "Record") -> "Answer":
     """Return the ids and the state of a job."""
-    return {"job_id": job.id, "short_job_id": short(job.id), **condition(job), **attempt(job)}
+    return {"job_id": job.id, "short_job_id": short(job.id), **condition(job), **attempt(job), **origin(job)}
+
+
+def origin(job: "Record") -> "Answer":
+    """Return which other program has written a job, if one has."""
+    return {"written_by": job.facts["written_by"]} if "written_by" in job.facts else {}
 
 
 def attempt(job: "Record") -> "Answer":
@@ -117,7 +122,7 @@ def _attempt(job: "Record") -> "Answer":
 def condition(job: "Record") -> "Answer":
     """Return the state of a job, and how it ended once it has."""
     if not job.ended:
-        return {"state": job.state, "supervisor": job.supervisor or "none", **waiting(job)}
+        return {"state": job.state, "supervisor": _supervisor(job), **waiting(job)}
     facts = job.facts
     signal = facts.get("signal")
     fields: Answer = {"state": job.state, "exit_code": facts.get("exit_code"), "signal": signal}
@@ -142,17 +147,22 @@ def condition(job: "Record") -> "Answer":
     return fields
 
 
+def _supervisor(job: "Record") -> str:
+    return "unknown" if "written_by" in job.facts else job.supervisor or "none"
+
+
 def liveness(job: "Record") -> "Answer":
     """Return whether the output of a job is final, and of one that runs whether it lives and how long."""
-    fields: Answer = {"logs_drained": job.ended}
+    fields: Answer = {"logs_drained": job.ended and job.facts.get("logs_drained", True)}
     if job.state == "running":
         from time import time
 
         from agent_exec.host import is_alive
         from agent_exec.jobs.record import moment
 
-        fields["process_alive"] = job.identity is None or is_alive(job.identity)
-        fields["elapsed_ms"] = max(0, int((time() - moment(job.facts["started_at"])) * 1000))
+        fields["process_alive"] = is_alive(job.identity) if job.identity else job.supervisor is not None
+        if "started_at" in job.facts:
+            fields["elapsed_ms"] = max(0, int((time() - moment(job.facts["started_at"])) * 1000))
     return fields
 
 
@@ -228,10 +238,10 @@ def entry(job: "Record") -> "Answer":
     """Return a job as a line of a list."""
     fields: Answer = {"job_id": job.id, "short_job_id": short(job.id), "state": job.state}
     if not job.ended:
-        fields["supervisor"] = job.supervisor or "none"
+        fields["supervisor"] = _supervisor(job)
     if job.reason:
         fields["reason"] = job.reason
-    fields |= attempt(job)
+    fields |= attempt(job) | origin(job)
     for name in ("exit_code", "signal", "command", "cwd", "tags", "created_at", "started_at", "finished_at"):
         if job.facts.get(name) is not None:
             fields[name] = job.facts[name]
@@ -241,8 +251,9 @@ def entry(job: "Record") -> "Answer":
 
 def updated(job: "Record") -> str:
     """Return when something was last heard of a job."""
-    if "finished_at" in job.facts:
-        return str(job.facts["finished_at"])
+    for name in ("finished_at", "updated_at"):
+        if name in job.facts:
+            return str(job.facts[name])
     times = [Log(job.home, stream).modified for stream in STREAMS]
     try:
         times.append(os.stat(os.path.join(job.folder, LOCK)).st_mtime)

@@ -8,6 +8,7 @@ import os
 from time import monotonic, sleep
 
 from agent_exec.host import FileLock, ask, is_locked
+from agent_exec.jobs.foreign import refuse
 from agent_exec.jobs.record import CONTROL, LOCK
 from agent_exec.jobs.record_writer import RecordWriter
 from agent_exec.jobs.start import AMEND
@@ -54,6 +55,7 @@ class editing:  # noqa: N801 - as a context manager of the standard library is n
     __slots__ = ("_job", "_lock", "_store")
 
     def __init__(self, store: "Store", job: "Record") -> None:
+        refuse(job)
         self._store = store
         self._job = job
         self._lock = FileLock(os.path.join(job.folder, _EDITING))

@@ -3,6 +3,7 @@
 import os
 
 from agent_exec.host import Watch, ask, end_orphans, is_locked, send_signal, signal_name, signal_number
+from agent_exec.jobs.foreign import refuse
 from agent_exec.jobs.record import CONTROL, LOCK
 from agent_exec.jobs.start import END, MARK, SIGNAL
 from agent_exec.jobs.wait import rouse, supervisor_of, wait_for_end
@@ -30,6 +31,7 @@ def kill(
     A signal that asks to end is followed by force after the job's grace, and
     waited for.
     """
+    refuse(job)
     if job.state == "created" and job.supervisor is None:
         if signal_name(number) not in _ENDING:
             return job

@@ -4,6 +4,7 @@ import os
 import stat
 from time import monotonic, sleep, time
 
+from agent_exec.jobs.foreign import META, changed, is_foreign, refuse
 from agent_exec.jobs.kill import force, kill
 from agent_exec.jobs.record import LOCK, OVER, RECORD
 from agent_exec.jobs.store import CWD, TRASH, broken, bury, created, is_id, list_jobs
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 _LOCK = ".gc.held"
 """Not `.gc.lock`: the Rust agent-exec may share the folder, and collects no more where that exists."""
-_FOREIGN = "meta.json"
-"""What a job of the Rust agent-exec has in place of a record."""
 _PATIENCE = 10.0
 _PAUSE = 0.02
 _UNFINISHED = 3600.0
@@ -36,6 +35,8 @@ class Removal(Value):
 
 def delete(store: "Store", job: "Record", *, dry_run: bool = False) -> Removal:
     """Remove a job that has ended, or has lost its supervisor: then what lives of it is ended first."""
+    if job.state == "running":
+        refuse(job)
     if job.supervisor == "alive":
         raise InvalidState(
             f"job {job.id} is {job.state}; end it first with `agent-exec kill {job.id}`",
@@ -79,6 +80,8 @@ def _remove(store: "Store", job: "Record", reason: str, *, dry_run: bool) -> Rem
 
 def remove(store: "Store", job: "Record") -> bool:
     """Remove a job that is over; end what still lives of a lost one, which no verb could find later."""
+    if is_foreign(job):
+        return store.remove(job.id, None)
     if job.supervisor == "lost" or job.reason == "supervisor_lost":
         kill(store, job, force())
     if job.state == "created":
@@ -205,6 +208,8 @@ def _take_away(store: "Store", job_id: str, job: "Record | None") -> bool:
 
 def _changed(job: "Record", latest: float) -> float:
     """Return when a job last changed, of which a file did so at this time."""
+    if is_foreign(job) and job.reason != "record_damaged":
+        return changed(job)
     if job.reason == "record_damaged":
         return os.lstat(job.folder).st_mtime  # the damage has changed the files
     return latest or created(job.id)
@@ -238,7 +243,7 @@ def _is_debris(folder: str, now: float) -> bool:
         return True
     if not old or os.path.islink(folder):
         return False
-    if any(os.path.lexists(os.path.join(folder, name)) for name in (RECORD, _FOREIGN)):
+    if any(os.path.lexists(os.path.join(folder, name)) for name in (RECORD, META)):
         return False  # a record that cannot be read now may be readable again
     return not is_locked(os.path.join(folder, LOCK))
 

@@ -3,7 +3,8 @@
 Two small indexes stand beside the jobs: `.live` names those that may still
 run, and `.cwd` those of each working directory. A job is entered before it
 exists and taken out after it is gone, so an index may name too many and
-never too few; the record has the last word.
+never too few; the record has the last word. Jobs of the Rust agent-exec may
+be in the same folder (`foreign.py`); no index names them.
 """
 
 import errno
@@ -33,7 +34,9 @@ CWD = ".cwd"
 TRASH = ".trash-"
 _CANDIDATES = 20
 _LOOKED_AT = 1000
-"""So many entries of a store are looked at for folders that are not jobs."""
+"""So many entries of a store are looked at for folders that no index names."""
+_META = "meta.json"
+"""What a job of the Rust agent-exec has in place of a record."""
 _LIVE_STATES = frozenset(("created", "running"))
 _ATTEMPTS = 8  # an index may be taken away, when its last entry goes, just before we enter the next
 
@@ -47,12 +50,18 @@ _SHORT = 8
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _LETTERS = frozenset(_ALPHABET)
 _RANDOM_BITS = 80
+_TIME = 10
+"""So many letters of an id are the time."""
 
 
 def new_id() -> str:
     """Return a new id: the time in milliseconds, then chance."""
     number = (time_ns() // 1_000_000) << _RANDOM_BITS | int.from_bytes(os.urandom(10), "big")
-    return "".join([_ALPHABET[number >> shift & 31] for shift in range(5 * (ID_LENGTH - 1), -1, -5)])
+    return _letters(number, ID_LENGTH)
+
+
+def _letters(number: int, count: int) -> str:
+    return "".join([_ALPHABET[number >> shift & 31] for shift in range(5 * (count - 1), -1, -5)])
 
 
 def is_id(name: str) -> bool:
@@ -68,7 +77,7 @@ def is_part(name: str) -> bool:
 def created(job_id: str) -> float:
     """Return the time at which an id was made."""
     number = 0
-    for letter in job_id[:10]:
+    for letter in job_id[:_TIME]:
         number = number << 5 | _ALPHABET.index(letter)
     return number / 1000
 
@@ -118,18 +127,25 @@ class Store:
     def read(self, job_id: str) -> "Record | None":
         """Read the record of a job by its whole id; None if there is no such job."""
         folder = self.folder(job_id)
-        return record.read(job_id, folder) if _is_folder(folder) else None
+        if not _is_folder(folder):
+            return None
+        found = record.read(job_id, folder)
+        if found is None and os.path.lexists(os.path.join(folder, _META)):
+            from agent_exec.jobs import foreign
+
+            found = foreign.read(job_id, folder)
+        return found
 
     def find(self, text: str) -> "Record":
         """Return the job that this id names, or the only one whose id begins or ends so."""
         wanted = text.upper()
-        if not is_part(wanted):
+        if not (is_part(wanted) or self._may_be_foreign(text)):
             raise errors.JobNotFound(
                 f"{text!r} is not the id of a job under {self.root}; `agent-exec list --all` shows them",
                 job_id=text,
                 root=self.root,
             )
-        found = [wanted] if is_id(wanted) else self._matches(wanted)
+        found = [wanted] if is_id(wanted) else self._matches(text)
         readable: list[Record] = []
         for job in map(self.read, found):
             if job is not None:
@@ -150,25 +166,51 @@ class Store:
             truncated=len(readable) > _CANDIDATES,
         )
 
-    def _matches(self, part: str) -> list[str]:
-        return [job_id for job_id in self.ids() if job_id.startswith(part) or job_id.endswith(part)]
+    def _matches(self, text: str) -> list[str]:
+        found = []
+        for name in self.ids():
+            part = text.upper() if is_id(name) else text
+            if name == part:
+                return [name]
+            if name.startswith(part) or name.endswith(part):
+                found.append(name)
+        return found
+
+    def _may_be_foreign(self, text: str) -> bool:
+        from agent_exec.jobs.foreign import is_name
+
+        return is_name(text)
 
     def ids(self) -> list[str]:
-        """Return the ids of all jobs, the newest first."""
-        return _ids_in(self.root, self.root)
+        """Return the names of all folders that may be jobs, those of other programs too, the newest first."""
+        names = _names_in(self.root, self.root)
+        found = list(filter(is_id, names))
+        found.sort(reverse=True)
+        others = [name for name in set(names).difference(found) if name[0] != "."]
+        return self.with_others(found, others) if others else found
 
-    def foreign(self) -> int:
-        """Return how many of the first folders in the store are not jobs of this program."""
-        found = 0
+    def others(self) -> list[str]:
+        """Return the names of the first folders in the store that are no ids of ours."""
+        found = []
         try:
             with os.scandir(self.root) as entries:
                 for _, entry in zip(range(_LOOKED_AT), entries, strict=False):
                     name = entry.name
                     if not (name[0] == "." or is_id(name)) and entry.is_dir(follow_symlinks=False):
-                        found += 1
+                        found.append(name)
         except OSError:
             return found  # the list of jobs says why
         return found
+
+    def with_others(self, ids: list[str], others: list[str]) -> list[str]:
+        """Return ids of ours, the newest first, with these others among them by the age of their jobs."""
+        if not others:
+            return ids
+        ages = dict.fromkeys(others, "")
+        for name in others:
+            if (job := self.read(name)) is not None:
+                ages[name] = _letters(int(record.moment(job.facts["created_at"]) * 1000), _TIME)
+        return sorted([*ids, *others], key=lambda name: ages.get(name, name), reverse=True)
 
     def live_ids(self) -> list[str]:
         """Return the ids of all jobs that may not be over, the newest first."""
@@ -310,16 +352,19 @@ def _refuse_links(index: str, root: str) -> None:
 
 
 def _ids_in(folder: str, root: str) -> list[str]:
+    found = list(filter(is_id, _names_in(folder, root)))
+    found.sort(reverse=True)
+    return found
+
+
+def _names_in(folder: str, root: str) -> list[str]:
     try:
         _refuse_links(folder, root)
-        names = os.listdir(folder)
+        return os.listdir(folder)
     except FileNotFoundError:
         return []
     except OSError as error:
         raise broken(error, folder) from error
-    found = list(filter(is_id, names))
-    found.sort(reverse=True)
-    return found
 
 
 def _is_folder(path: str) -> bool:
@@ -356,11 +401,11 @@ def list_jobs(
     there are more, and how many folders have no record.
     """
     found: list[Record] = []
-    skipped = store.foreign()
+    skipped = 0
     if states and _LIVE_STATES.issuperset(states):
-        candidates = store.live_ids()
+        candidates = store.with_others(store.live_ids(), store.others())
     elif cwd is not None:
-        candidates = store.ids_of(cwd)
+        candidates = store.with_others(store.ids_of(cwd), store.others())
     else:
         candidates = store.ids()
     for job_id in candidates:
@@ -369,7 +414,7 @@ def list_jobs(
             skipped += os.path.isdir(store.folder(job_id))
             continue
         if (
-            (cwd is not None and job.facts.get("cwd", cwd) != cwd)
+            (cwd is not None and job.facts.get("cwd", "" if "written_by" in job.facts else cwd) != cwd)
             or (states and job.state not in states)
             or (within is not None and not within(str(job.facts.get("cwd"))))
             or not all(_has(job.facts.get("tags", ()), pattern) for pattern in tags)

@@ -1,9 +1,10 @@
 """Waits for the end of a job, without polling where the system can tell; continues a stopped supervisor."""
 
 import os
-from time import monotonic
+from time import monotonic, sleep
 
 from agent_exec.host import Watch
+from agent_exec.jobs.foreign import is_foreign
 from agent_exec.jobs.record import CONTROL, LOCK
 from agent_exec.model.errors import JobNotFound
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 _LOOK = 0.02
 """How often to look where nothing tells of the end: a lost supervisor, a file system without pipes."""
 _MOMENT = 0.002
+_SETTLING = 0.25
+"""The Rust agent-exec writes how a command has ended within this time of its end."""
 _LONGEST = 1.0
 """How long to trust in being told: a pipe opened between its owner's hang-up and end stays silent."""
 
@@ -34,7 +37,7 @@ def wait_for_end(
     The conditions of `watching` end the wait too.
     """
     deadline = None if seconds is None else monotonic() + seconds
-    hung_up = False
+    hung_up, ran = False, job.state == "running"
     while not job.ended:
         # Opened before the look, so that no end can fall between the two.
         watch = Watch(os.path.join(job.folder, CONTROL))
@@ -68,6 +71,9 @@ def wait_for_end(
                 rouse(job)
         finally:
             watch.close()
+    if ran and job.reason == "supervisor_lost" and is_foreign(job):
+        sleep(_SETTLING)
+        job = store.read(job.id) or job
     if watching is not None and job.ended:
         watching.look(final=True)
     return job

@@ -3,6 +3,7 @@
 import os
 from time import time
 
+from agent_exec.jobs.foreign import refuse
 from agent_exec.jobs.record import stamp
 from agent_exec.model.errors import InvalidArgument
 
@@ -58,6 +59,8 @@ def _after(store: "Store", given: "Sequence[str]") -> list[list[str]]:
                 f"{text!r} waits for nothing that a job does; write JOB:ok, JOB:any or JOB:ready"
             )
         job = store.find(name)
+        if not job.ended:
+            refuse(job)  # it wakes no process of ours
         if found.setdefault(job.id, until or "ok") != (until or "ok"):
             raise InvalidArgument(f"job {job.id} is named twice, as {found[job.id]} and as {until or 'ok'}")
     return [[job_id, until] for job_id, until in found.items()]

@@ -18,8 +18,8 @@ _HOMES = homes(
         "process.spawner": "Spawner",
         "program": "on_path prepare",
         "signals": "on_terminate signal_name signal_number",
-        "system": "boot_id identify inherited_environment is_alive own_environment own_processes "
-        "send_signal shell",
+        "system": "boot_id identify inherited_environment is_alive moment_of_start own_environment "
+        "own_processes send_signal shell",
         "wallclock": "call_at",
     }
 )

@@ -105,6 +105,15 @@ def identify(pid: int) -> "Identity | None":
     return Identity(pid, 0, "")
 
 
+def moment_of_start(identity: "Identity") -> float | None:
+    """Return when a process was started, in seconds since 1970 by the clock of now; None if unknown."""
+    if sys.platform != "linux":
+        return None
+    from time import CLOCK_BOOTTIME, clock_gettime, time
+
+    return time() - clock_gettime(CLOCK_BOOTTIME) + identity.start / os.sysconf("SC_CLK_TCK")
+
+
 def is_alive(identity: "Identity") -> bool:
     """True if exactly this process still runs; one that has exited and only waits to be reaped does not."""
     if sys.platform != "linux":

@@ -16,7 +16,7 @@ _HOMES = homes(
         "signals": "signal_name signal_number",
         "spawner": "Adopted LocalSpawner Spawner",
         "system": "boot_id close_loopback hide_arguments identify inherited_environment is_alive "
-        "keep_loopback own_environment own_processes send_signal shell",
+        "keep_loopback moment_of_start own_environment own_processes send_signal shell",
     }
 )
 __getattr__ = loader(__name__, _HOMES)

@@ -32,6 +32,11 @@ def identify(pid: int) -> Identity | None:
         kernel.close(handle)
 
 
+def moment_of_start(identity: Identity) -> float | None:
+    """Return when a process was started, in seconds since 1970; None if unknown."""
+    return identity.start / 10_000_000 - 11_644_473_600 if identity.start else None
+
+
 def is_alive(identity: Identity) -> bool:
     """True if exactly this process still runs."""
     return identify(identity.pid) == identity
