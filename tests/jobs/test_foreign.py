@@ -228,8 +228,7 @@ def test_created_abandoned_and_failed_jobs(cli: Cli) -> None:
 
 
 def test_they_are_deleted_and_collected_like_ours(cli: Cli) -> None:
-    old = {"finished_at": "2020-01-01T00:00:00Z"}
-    write(cli, "a" * 32, "exited", **old)
+    write(cli, "a" * 32, "exited", finished_at="2020-01-01T00:00:00Z")
     ended(cli, "b" * 32, meta={"created_at": "2020-01-02T00:00:00Z"})
     ours = cli("run", "--", "true")["job_id"]
     swept = cli("gc", "--older-than", "365d")
