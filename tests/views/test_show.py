@@ -1,5 +1,6 @@
 """Views of an output: what each shows, what it leaves out, and what it never does."""
 
+import re
 import tracemalloc
 
 import pytest
@@ -250,3 +251,18 @@ def test_a_failure_among_lines_of_which_none_is_like_another_is_shown(line: str)
     noise = [" ".join(words[(n // 7**k) % 7] for k in range(5)) for n in range(4_000)]
     data = "\n".join([*noise, line, *noise]).encode()
     assert line in view(data, limit=8_000).text
+
+
+def test_a_count_of_alike_lines_is_exact_or_not_given_when_there_are_very_many_kinds() -> None:
+    letters = "ghijklmnopqrstuvwxyz"
+    names = (
+        f"{letters[n % 20]}{letters[n // 20 % 20]}{letters[n // 400 % 20]}{letters[n // 8000]}"
+        for n in range(30_000)
+    )
+    unlike = "".join(f"made {name}\n" for name in names).encode()
+    alike = b"step 1 of the build took 1 ms\n"
+    data = alike * 100 + unlike + FAILURE + alike * 150_000
+    text = view(data).text
+    assert FAILURE.decode().strip() in text
+    claims = set(re.findall(r"in all (\d+) like", text))
+    assert claims <= {str(100 + 150_000)}

@@ -2,7 +2,7 @@
 
 Lines are alike if they differ only in numbers, hexadecimal digits, blanks and the drawing of bars. All
 bytes are looked at by C code; only a line of a kind that was not seen before, or that may report a
-failure, is looked at here.
+failure, is looked at here. Where hardly any line is like another, kinds are not counted any longer.
 """
 
 from bisect import bisect
@@ -13,14 +13,15 @@ from agent_exec.model.value import Value
 from agent_exec.views.reader import PIECE
 from agent_exec.views.shapes import (
     BROKEN,
-    COLOUR,
     ERROR,
+    VERDICT,
     WEAK,
     Row,
     candidates,
     counts,
     likely,
     own_parts,
+    plain,
     row_of,
 )
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 _UNLIKE = b"0123456789abcdef \t#=>.-*~+_"
 _LINES = bytes.maketrans(b"\r", b"\n")
 _MOST_KINDS = 20_000
+_ENOUGH_KINDS = 4_000
+_SAMPLE = 8192
 _MOST_MARKS = 4_000
 _TITLE = 400
 _LONG_LINE, _AROUND = 1000, 400
@@ -84,6 +87,8 @@ class Scan:
         self.kinds: dict[bytes, tuple[int, int, int]] = {}  # of the first line of each: number, start, end
         self._marks: dict[bytes, list[Span]] = {}  # those that are alike; under "", those that stay
         self._title = -1
+        self._counted = 0  # lines whose kinds are counted
+        self._failures = 0
         self._rows: dict[bytes, tuple[Row | None, bool]] = {}  # of each kind, and if numbers decide it
         self._watched: set[bytes] = set()
 
@@ -114,7 +119,12 @@ class Scan:
     @property
     def foldable(self) -> bool:
         """True if most lines are alike."""
-        return self.lines >= 60 and len(self.counts) * 6 <= self.lines
+        return self.lines >= 60 and len(self.counts) * 6 <= self._counted and self.lines <= 2 * self._counted
+
+    @property
+    def is_counted(self) -> bool:
+        """True if the counts of kinds are those of all lines."""
+        return self._counted == self.lines
 
     def _take(self, place: int, data: bytes, *, final: bool) -> int:
         """Take whole lines, and return how many bytes that were."""
@@ -125,63 +135,76 @@ class Scan:
             return 0
         lines = split(data)
         count = len(lines)
-        kinds = kind_of(flat(data)).split(b"\n")[:count]
-        there = set(kinds)
-        new = there - self.kinds.keys() if len(self.kinds) < _MOST_KINDS else set()
-        watched = self._watched & there
+        kinds: list[bytes] = []
+        new: set[bytes] = set()
+        watched: set[bytes] = set()
         firsts: dict[bytes, int] = {}
-        if new:
-            firsts = dict(zip(reversed(kinds), range(count - 1, -1, -1), strict=True))
-            watched |= self._mattering([(kind, lines[firsts[kind]]) for kind in new])
-        hits = [at for at, kind in enumerate(kinds) if kind in watched] if watched else []
-        broken = [found.start() for found in BROKEN.finditer(data)] if b"HTTP/" in data else []
+        hits: list[int] = []
+        if self._folds(data):
+            kinds = kind_of(flat(data)).split(b"\n")[:count]
+            there = set(kinds)
+            watched = self._watched & there
+            if len(self.kinds) < _MOST_KINDS and (new := there - self.kinds.keys()):
+                firsts = dict(zip(reversed(kinds), range(count - 1, -1, -1), strict=True))
+                watched |= self._mattering([(kind, lines[firsts[kind]]) for kind in new])
+            hits = [at for at, kind in enumerate(kinds) if kind in watched] if watched else []
+        places = [found.start() for found in BROKEN.finditer(data)] if b"HTTP/" in data else []
+        if not kinds or len(self.kinds) >= _MOST_KINDS:
+            places += likely(data)
         starts: list[int] = []
-        if new or hits or broken or len(self.kinds) >= _MOST_KINDS:
-            starts = [*accumulate(map(len, lines), lambda sum_, size: sum_ + size + 1, initial=place)]
-        if len(self.kinds) >= _MOST_KINDS:
-            broken += likely(data)
-        if broken:
-            hits = sorted({*hits, *(bisect(starts, place + at) - 1 for at in broken)})
-        if counted := len(self.counts) <= _MOST_KINDS:
-            self.counts.update(kinds)
+        if new or hits or places:
+            starts = [*accumulate(map((1).__add__, map(len, lines)), initial=place)]
+        if places:
+            hits = sorted({*hits, *(bisect(starts, place + at) - 1 for at in places)})
+        self.counts.update(kinds)
         if hits:
-            open_at = self._mark(lines, kinds, starts, hits, final=final)
+            open_at = self._mark(lines, starts, hits, final=final)
             if open_at >= 0:
                 data = data[: starts[open_at] - place]
                 count = open_at
-                self.counts.subtract(kinds[count:] if counted else ())
+                self.counts.subtract(kinds[count:])
         for kind in new:
             at = firsts[kind]
             if at < count:
                 self.kinds[kind] = self.lines + at, starts[at], starts[at + 1] - 1
         self._watched |= watched
         self.lines += count
+        self._counted += count if kinds else 0
         return len(data)
+
+    def _folds(self, data: bytes) -> bool:
+        """True if the kinds of these lines are counted: until there are enough, and where most are known."""
+        if len(self.kinds) < _ENOUGH_KINDS:
+            return True
+        kinds = kind_of(flat(data[:_SAMPLE])).split(b"\n")
+        return len(set(kinds) - self.kinds.keys()) * 6 <= len(kinds)
 
     def _span(self, starts: list[int], first: int, behind: int, weight: int = 0, kind: bytes = b"") -> Span:
         numbers = self.lines + first, self.lines + behind
         return Span(*numbers, starts[first], starts[behind] - 1, starts[first + 1] - 1, weight, kind)
 
-    def _mark(
-        self, lines: list[bytes], kinds: list[bytes], starts: list[int], hits: list[int], *, final: bool
-    ) -> int:
+    def _mark(self, lines: list[bytes], starts: list[int], hits: list[int], *, final: bool) -> int:
         """Locate the lines that matter; return the index of a block that may go on, or -1."""
         behind = 0
-        latest: dict[bytes, list[tuple[int, int]]] = {}  # of kinds that have come often
+        if self._failures >= 2 * _MOST_MARKS:
+            del hits[: -2 * _ALIKE]  # more than can be shown: the last ones are
+        latest: dict[bytes, list[tuple[int, Row]]] = {}  # of kinds that have come often
         for at in hits:
-            row = self._row(kinds[at], lines[at]) if at >= behind else None
+            kind = kind_of(lines[at])
+            row = self._row(kind, lines[at]) if at >= behind else None
             if row is None:
                 continue
             if row.folds and not row.is_block:
-                known = self._marks.get(kinds[at])
-                kind = kinds[at] if known is not None or len(self._marks) < _MOST_MARKS else _MANY
+                known = self._marks.get(kind)
+                if known is None and len(self._marks) >= _MOST_MARKS:
+                    kind = _MANY
                 if kind is _MANY or (known is not None and len(known) == 2 * _ALIKE):
-                    latest.setdefault(kind, []).append((at, row.weight))
+                    latest.setdefault(kind, []).append((at, row))
                     continue
             end = row.end(lines, at)
             if row.is_block and end == len(lines) and not final and at:
                 break
-            end = next((near for near in range(at + 1, end) if self._is_common(kinds[near])), end)
+            end = next((near for near in range(at + 1, end) if self._is_common(kind_of(lines[near]))), end)
             while end > at + 1 and not lines[end - 1].strip():
                 end -= 1
             if row.titled:
@@ -193,7 +216,7 @@ class Scan:
             if len(lines[at]) > _LONG_LINE:
                 self._add_middle(self._span(starts, at, at + 1, row.weight), lines[at])
             behind = end if row.weight > WEAK else behind
-            alike = b"\n".join(kinds[at:end]) if row.folds else b""
+            alike = b"\n".join(map(kind_of, lines[at:end])) if row.folds else b""
             for number, (first, last) in enumerate(own_parts(lines, at, end)):
                 self._add(
                     self._span(
@@ -202,14 +225,14 @@ class Scan:
                 )
         else:
             at = -1
-        for kind, places in latest.items():
-            for last, weight in places[-_ALIKE:]:
-                self._add(self._span(starts, last, last + 1, weight, kind))
+        for kind, rows in latest.items():
+            for last, row in rows[-_ALIKE:]:
+                self._add(self._span(starts, last, last + 1, row.weight, kind))
         return at
 
     def _mattering(self, firsts: list[tuple[bytes, bytes]]) -> set[bytes]:
         """Return the kinds of which lines must be looked at, given the first line of each."""
-        lines = [COLOUR.sub(b"", line) if b"\x1b" in line else line for _, line in firsts]
+        lines = [plain(line) for _, line in firsts]
         found = set()
         for place in candidates(lines):
             kind, line = firsts[place][0], lines[place]
@@ -221,10 +244,10 @@ class Scan:
     def _row(self, kind: bytes, line: bytes) -> "Row | None":
         """Return the row of a line; lines that are alike have the same, unless it depends on a number."""
         if kind not in self._rows:
-            return row_of(COLOUR.sub(b"", line))
+            return row_of(plain(line))
         row, numbered = self._rows[kind]
         if numbered or b"HTTP/" in line:
-            line = COLOUR.sub(b"", line)
+            line = plain(line)
             if counts(line) or (row is not None and row.weight > ERROR):
                 return row_of(line)
         return row
@@ -240,6 +263,7 @@ class Scan:
         self._add(line.replace(start=start, end=min(end, line.end), line_end=min(end, line.end)))
 
     def _add(self, mark: Span) -> None:
+        self._failures += mark.weight == VERDICT
         alike = self._marks.setdefault(mark.kind, [])
         most = _ALIKE if mark.kind else _MOST_MARKS
         if len(alike) == 2 * most:

@@ -79,7 +79,7 @@ def _auto(page: "_Page", exit_code: int | None) -> Shown:
         source.between(at, at + _LOOK) for at in (source.start, max(source.start, source.end - _LOOK))
     )
     page.tool = tool_of(head, tail)
-    page.counts = scan.counts
+    page.counts = scan.counts if scan.is_counted else {}
     page.lines = scan.lines
     marks = scan.marks
     red = exit_code not in (0, None) or any(mark.weight == VERDICT for mark in marks)
