@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_exec.requests.here import dangerous_to_us, facts_here
+from agent_exec.requests.opening import dangerous_to_us, facts_here
 
 
 @pytest.mark.parametrize(

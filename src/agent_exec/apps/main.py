@@ -1,4 +1,4 @@
-"""The `agent-exec` program: one JSON object on one line, whatever happens."""
+"""The `agent-exec` program: it always prints one JSON object on one line."""
 
 import gc
 import os
@@ -25,7 +25,7 @@ def program() -> "NoReturn":
     _fill_gaps()
     status = main()
     if os.environ.get("AGENT_EXEC_SITE"):
-        sys.exit(status)  # whoever watches this process from inside has things to do at its end
+        sys.exit(status)  # a tool that watches this process from inside has work to do at its end
     os._exit(status)
 
 

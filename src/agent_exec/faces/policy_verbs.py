@@ -19,8 +19,7 @@ _ASKS = {"cli": False, "mcp": True, "shell": True, "python": True}
 
 def explain(command: "Sequence[str] | str", *, rules: "Rules", cwd: str) -> "Answer":
     """Return the verdict on a command or a line, and on each part of it, and what every door does with it."""
-    from agent_exec.requests.here import facts_here
-    from agent_exec.requests.opening import open_gate, rules_file
+    from agent_exec.requests.opening import facts_here, open_gate, rules_file
 
     gate = open_gate(rules)
     asked = command if isinstance(command, str) else tuple(command)

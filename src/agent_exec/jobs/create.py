@@ -9,8 +9,7 @@ from time import time
 
 from agent_exec.host import FileLock
 from agent_exec.jobs.events import EventWriter, creation_fields, ending_fields
-from agent_exec.jobs.facts import first_facts, never_started
-from agent_exec.jobs.owned import INPUT, VARIABLES
+from agent_exec.jobs.owned import INPUT, VARIABLES, first_facts, never_started
 from agent_exec.jobs.record import LOCK, stamp
 from agent_exec.jobs.record_writer import RecordWriter
 from agent_exec.jobs.start import judge

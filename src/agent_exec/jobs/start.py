@@ -213,7 +213,7 @@ def judge(order: "Order", gate: "Gate | None", shown: bytes = b"") -> None:
 
 def _have_reported(order: "Order") -> None:
     """Have the shell of an order report a failure that its exit code hides, if it can."""
-    from agent_exec.requests.pipeline import asked_for, shell_line
+    from agent_exec.requests.shells import asked_for, shell_line
 
     more = asked_for("bash", shell_line(order.argv), order.env)
     if more:

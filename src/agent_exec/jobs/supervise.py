@@ -12,8 +12,7 @@ from time import monotonic, time
 
 from agent_exec.host import LocalSpawner, boot_id, signal_number, tell
 from agent_exec.jobs.events import ending_fields, have_told
-from agent_exec.jobs.facts import ending, failure, never_started
-from agent_exec.jobs.owned import OwnedJob
+from agent_exec.jobs.owned import OwnedJob, ending, failure, never_started
 from agent_exec.jobs.record import LOCK, stamp
 from agent_exec.jobs.start import (
     AMEND,

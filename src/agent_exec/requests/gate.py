@@ -2,7 +2,7 @@
 
 from agent_exec.model.errors import ApprovalRequired, CommandDenied, InvalidArgument
 from agent_exec.model.value import Value
-from agent_exec.requests.here import dangerous_to_us, facts_here
+from agent_exec.requests.opening import dangerous_to_us, facts_here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

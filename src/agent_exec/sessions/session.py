@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from agent_exec.host.ports import Gaze
     from agent_exec.model.choices import Sink, Stream
     from agent_exec.model.command import Command, Outcome
-    from agent_exec.requests.pipeline import Pipeline
+    from agent_exec.requests.shells import Pipeline
     from agent_exec.sandbox.report.guard import Guard
     from agent_exec.sessions.matcher import Matcher
     from agent_exec.sessions.transcript import Taken, Transcript
@@ -69,7 +69,7 @@ class Ending(Value):
 
 
 def _pipeline() -> "Pipeline":
-    from agent_exec.requests.pipeline import Pipeline
+    from agent_exec.requests.shells import Pipeline
 
     return Pipeline()
 
@@ -98,7 +98,7 @@ class Session:
         self.text = text  # the command as it was asked for
         self.transcript = transcript
         self._secrets = tuple(secrets)
-        self._shown = masking(transcript.read, secrets)
+        self._shown = masking(transcript.read, secrets) if secrets else transcript.read
         self.view = View(render, command.size.rows, command.size.columns, tty=command.tty)
         self.began = time()
         self.used = monotonic()

@@ -31,7 +31,7 @@ class Plain:
 
     def __init__(self, columns: int | None = None) -> None:
         self._lines = Lines(columns)
-        self._parser = Parser()
+        self._parser: Parser | None = None  # made when something but plain ASCII comes
         self._raw: list[bytes] = []  # not looked at yet: much at once is faster than little
         self._size = 0
 
@@ -57,7 +57,7 @@ class Plain:
     def finish(self) -> str:
         """Return all that is left, and begin anew."""
         self._look()
-        if rest := self._parser.finish():
+        if self._parser is not None and (rest := self._parser.finish()):
             self._follow(rest)
         text = self._lines.text()
         self._lines = Lines(self._lines.columns)
@@ -68,8 +68,13 @@ class Plain:
         data = b"".join(self._raw)
         self._raw.clear()
         self._size = 0
-        rare = self._parser.pending or len(data.translate(None, _RARE)) != len(data)
-        text = self._parser.feed(data)
+        rare = len(data.translate(None, _RARE)) != len(data)
+        if self._parser is None and not rare and data.isascii():
+            text = data.decode()
+        else:
+            self._parser = self._parser or Parser()
+            rare |= self._parser.pending
+            text = self._parser.feed(data)
         if rare:
             if "\x1b" in text:
                 text = patterns().quiet.sub("", text)

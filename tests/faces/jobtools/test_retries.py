@@ -8,9 +8,8 @@ import pytest
 import agent_exec
 from agent_exec.faces.jobtools.tools import JobTools
 from agent_exec.model.cancel import Cancel
-from agent_exec.tools import retries
-from agent_exec.tools.retries import Retries, key_of
-from agent_exec.tools.tool import Call, Result
+from agent_exec.tools import tool
+from agent_exec.tools.tool import Call, Result, Retries, key_of
 from cli import Cli
 from support import wait_until
 
@@ -65,7 +64,7 @@ def test_a_silent_call_is_gone_on_with_after_a_while(
     """Not every client says that it gave up; two calls at once are two."""
     threads = [calling(tools, ASKED, Call()) for _ in range(2)]
     wait_until(lambda: starts(cli) == 2)
-    monkeypatch.setattr(retries, "PATIENCE", 0.0)
+    monkeypatch.setattr(tool, "PATIENCE", 0.0)
     call = Call()
     threads.append(calling(tools, ASKED, call))
     wait_until(lambda: call.what != "")
@@ -94,7 +93,7 @@ def test_what_is_remembered_of_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     assert key == key_of("run", {"b": 2, "a": 1}) != key_of("wait", {"a": 1, "b": 2})
     known.began(key, "work", call)
     assert known.find(key) is None  # it may be answered yet
-    monkeypatch.setattr(retries, "PATIENCE", 0.0)
+    monkeypatch.setattr(tool, "PATIENCE", 0.0)
     assert known.find(key) == "work"
     call.shows_progress = True
     assert known.find(key) is None  # its client hears of it
@@ -109,7 +108,7 @@ def test_what_is_remembered_of_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     known.answered(key, other)
     assert known.find(key) is None
     known.began(key, "work", call)
-    monkeypatch.setattr(retries, "REMEMBERED", 0.0)
+    monkeypatch.setattr(tool, "REMEMBERED", 0.0)
     assert known.find(key) is None
     monkeypatch.undo()
     for number in range(300):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_exec.requests.pipeline import Pipeline
+from agent_exec.requests.shells import Pipeline
 from agent_exec.sandbox.profile import Profile
 from faces.session.calling import Caller
 

@@ -129,7 +129,7 @@ def _jobs(settings: Settings) -> "Toolset":
 def _session(settings: Settings) -> "Toolset":
     from agent_exec.faces.session.definitions import MOST_POLL_MS, Terms
     from agent_exec.faces.session.tools import open_tools
-    from agent_exec.tools.retries import PATIENCE
+    from agent_exec.tools.tool import PATIENCE
 
     return open_tools(
         workspace=settings.roots[0],

@@ -10,7 +10,7 @@ from agent_exec.policy.programs.wrappers import SHELLS
 from agent_exec.policy.rule import Rule
 from agent_exec.policy.shell.word import known, plain
 from agent_exec.policy.verdict import Finding, strictest
-from agent_exec.requests.here import facts_here
+from agent_exec.requests.opening import facts_here
 from agent_exec.requests.shells import POWERSHELLS
 
 TYPE_CHECKING = False

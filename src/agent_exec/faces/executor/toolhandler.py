@@ -17,8 +17,7 @@ from agent_exec.sandbox.report.report import said
 from agent_exec.tools.codes import executor_code
 from agent_exec.tools.define import command_hints, define, integer, record, string, strings
 from agent_exec.tools.schema import check, present
-from agent_exec.tools.text import answer_text, ending, seconds
-from agent_exec.tools.tool import Result
+from agent_exec.tools.tool import Result, answer_text, ending, seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

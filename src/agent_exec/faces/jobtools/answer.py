@@ -8,7 +8,7 @@ from agent_exec.jobs.record import OVER
 from agent_exec.jobs.store import short
 from agent_exec.logs.stream import STREAMS
 from agent_exec.model.visible import visible
-from agent_exec.tools.text import answer_text, ending, seconds, tally
+from agent_exec.tools.tool import answer_text, ending, seconds, tally
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from agent_exec.faces import defaults
 from agent_exec.jobs.record import STATES
 from agent_exec.requests.shells import find
 from agent_exec.tools.define import choice, command_hints, define, hints, integer, string, view
-from agent_exec.tools.retries import PATIENCE
+from agent_exec.tools.tool import PATIENCE
 from agent_exec.views.wanted import USEFUL
 
 TYPE_CHECKING = False

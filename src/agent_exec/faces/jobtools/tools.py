@@ -12,9 +12,8 @@ from agent_exec.logs.stream import STREAMS
 from agent_exec.model.errors import AgentExecError, JobNotFound
 from agent_exec.requests.folders import Workspace
 from agent_exec.requests.variables import secret_values
-from agent_exec.tools.retries import PATIENCE, Retries, key_of
 from agent_exec.tools.schema import check, present
-from agent_exec.tools.tool import Result, shows_progress, watch
+from agent_exec.tools.tool import PATIENCE, Result, Retries, key_of, shows_progress, watch
 from agent_exec.views.reader import Source, mask
 from agent_exec.views.wanted import AUTO, ENOUGH, parse
 

@@ -9,7 +9,7 @@ from agent_exec.model.errors import CommandNotExecutable, CommandNotFound, Inval
 from agent_exec.model.output import Head
 from agent_exec.requests.shells import resolve_command
 from agent_exec.tools.define import reads_only
-from agent_exec.tools.text import tally
+from agent_exec.tools.tool import tally
 from agent_exec.views.reader import mask
 
 TYPE_CHECKING = False
@@ -63,7 +63,7 @@ def execute(
     ended = time_ns() // 1_000_000
     errors, observed, notes = outcome.stderr, outcome.stderr_observed, []
     if reporting is not None:
-        from agent_exec.requests.pipeline import Pipeline
+        from agent_exec.requests.shells import Pipeline
 
         report = Pipeline()
         errors = report.strip(errors) + report.rest()
@@ -96,7 +96,7 @@ def execute(
 def _reporting(command: "Sequence[str]") -> "Mapping[bytes, bytes] | None":
     """Return our environment with what has bash report a failure that its exit code hides, or None."""
     from agent_exec.host import own_environment
-    from agent_exec.requests.pipeline import asked_for, shell_line
+    from agent_exec.requests.shells import asked_for, shell_line
 
     environ = own_environment()
     more = asked_for("bash", shell_line(command), environ)

@@ -1,7 +1,7 @@
 """The answers of a kit as a model reads them over a server, made from the objects of the contract."""
 
 from agent_exec.model.jsonline import dump
-from agent_exec.tools.text import answer_text, ending, seconds
+from agent_exec.tools.tool import answer_text, ending, seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from time import monotonic
 
 from agent_exec.model.value import Value
 from agent_exec.sessions.transcript import omission
-from agent_exec.tools.text import answer_text, seconds
+from agent_exec.tools.tool import answer_text, seconds
 from agent_exec.views.wanted import ENOUGH
 
 TYPE_CHECKING = False

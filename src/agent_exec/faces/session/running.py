@@ -12,12 +12,10 @@ from agent_exec.model.output import Head
 from agent_exec.model.visible import visible
 from agent_exec.requests import shells, variables
 from agent_exec.requests.folders import Workspace
-from agent_exec.requests.pipeline import asked_for, may_mask
+from agent_exec.requests.shells import asked_for, may_mask
 from agent_exec.sessions.session import NOTHING, Session
 from agent_exec.sessions.transcript import Taken, Transcript
-from agent_exec.tools.retries import Retries
-from agent_exec.tools.text import tally
-from agent_exec.tools.tool import watch
+from agent_exec.tools.tool import Retries, tally, watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

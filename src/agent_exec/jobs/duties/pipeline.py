@@ -1,7 +1,7 @@
 """Takes the report of a failure that an exit code hides out of the output, and notes it at the end."""
 
 from agent_exec.jobs.duties import Duty
-from agent_exec.requests.pipeline import Pipeline
+from agent_exec.requests.shells import Pipeline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
