@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 import agent_exec
+from agent_exec.faces.executor.toolhandler import ToolHandler
 from agent_exec.faces.jobtools.tools import JobTools
 from agent_exec.faces.oneshot.kit import create_agent_toolkit
 from agent_exec.faces.session.tools import SessionTools, open_tools
 from agent_exec.tools.tool import Call
 from cli import Cli
+from faces.executor.recorder import made
 
 OURS, GIVEN = "hunter2-hunter2", "correct-horse"
 STARS = "*" * len(OURS)
@@ -120,3 +122,16 @@ def test_a_one_shot_shows_no_secret(tmp_path: Path) -> None:
         kit.close()
     assert "hunter" not in shows(answer).replace(str(asked["command"]), "")
     assert (answer.structured or {})["data"]["stdout"] == "0" * 994 + "******"
+
+
+def test_the_executor_shows_no_secret_to_a_server_and_the_output_to_a_program() -> None:
+    asked = {"command": "echo", "args": [f"\u00e9 {OURS} ab"]}
+    with made() as executor:
+        handler = ToolHandler(executor)
+        answer = handler.call("execute_command", asked, Call())
+        failed = handler.call("execute_command", {"command": "ls", "args": [f"/{OURS}"]}, Call())
+        assert handler.execute_command(asked).output == f"\u00e9 {OURS} ab\n"
+    assert (answer.structured or {})["output"] == f"\u00e9 {STARS} ab\n"
+    for one in (answer, failed):
+        assert OURS not in shows(one)
+        assert STARS in shows(one)

@@ -1,5 +1,7 @@
 """The tool `execute_command` as an agent calls it: by name, with one object of arguments."""
 
+import os
+from dataclasses import replace
 from time import monotonic
 
 from agent_exec.faces.executor.config import TIMEOUT_MS, milliseconds
@@ -13,11 +15,13 @@ from agent_exec.faces.executor.errors import (
 from agent_exec.faces.executor.lists import DEFAULT_LISTS, allowed
 from agent_exec.model.errors import AgentExecError, InvalidState
 from agent_exec.requests.folders import Workspace
+from agent_exec.requests.variables import secret_values
 from agent_exec.sandbox.report.report import said
 from agent_exec.tools.codes import executor_code
 from agent_exec.tools.define import command_hints, define, integer, record, string, strings
 from agent_exec.tools.schema import check, present
 from agent_exec.tools.tool import Result, answer_text, ending, seconds
+from agent_exec.views.reader import mask
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,9 +83,9 @@ _SCHEMA["properties"]["cwd"] = {}  # a caller in Python may have a path
 class ToolHandler:
     """Takes calls of tools and returns their results; beyond the executor's limit they wait, in order.
 
-    `command_timeout_ms` is for calls that name no timeout of their own. A
-    server calls it as a toolset: `definitions`, `call`. No command of a
-    server's call runs longer than that, nor outside of `roots`, if there are any.
+    `command_timeout_ms` is for calls that name no timeout of their own. A server calls it as a toolset:
+    `definitions`, `call`. No command of a server's call runs longer than that, nor outside of `roots`, if
+    there are any, and its result shows no secret of the environment.
     """
 
     __slots__ = ("_executor", "_roots", "_tool", "command_timeout_ms")
@@ -124,7 +128,7 @@ class ToolHandler:
             if self._roots is not None:
                 asked["cwd"] = self._roots.resolve(asked.get("cwd") or ".", "cwd")
             asked["timeout"] = min(asked.get("timeout") or longest, longest)
-            done = self.handle(name, asked, call, within)
+            done = _masked(self.handle(name, asked, call, within))
         except CommandExecutionError as error:
             return _refused(error.code or "", f"{error.message}{self._reason(error)}")
         except AgentExecError as error:
@@ -179,6 +183,15 @@ class ToolHandler:
         reason = details.get("reason") or details.get("error")
         programs = allowed(self._executor.config.policy)
         return f": {reason}; use a program that is on the list: {programs}" if reason else ""
+
+
+def _masked(done: "CommandExecutionResult") -> "CommandExecutionResult":
+    """Return a result in which each byte of a secret of the environment is `*`."""
+    secrets = secret_values(os.environ)
+    output, error = (
+        mask(text.encode(), secrets).decode(errors="replace") for text in (done.output, done.error)
+    )
+    return replace(done, output=output, error=error)
 
 
 def _text(done: "CommandExecutionResult") -> str:
