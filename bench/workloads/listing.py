@@ -10,7 +10,9 @@ from bench.home import Home
 from bench.stage import Stage
 from bench.table import Result, milli, ratio, times
 
-FEW, MANY = 50, 20_000
+FEW, MANY = 50, 100_000
+_EVERY = 20.0
+"""The seconds between two jobs."""
 # what is called in both, by a word for it; most of the many jobs ran in the folder `crowded`
 _CALLS = {
     "list": ["list", "--cwd", "crowded"],
@@ -82,12 +84,18 @@ def fill(home: Home, name: str, count: int) -> None:
     with open(os.path.join(job.folder, RECORD), encoding="utf-8") as file:
         record = file.read()
     indexes = os.path.join(home.store.root, CWD)
-    index = next(one for one in os.listdir(indexes) if job.id in os.listdir(os.path.join(indexes, one)))
-    for _ in range(count - 1):
-        job_id = new_id()
+    index = next(
+        one for one in os.listdir(indexes) if os.path.exists(os.path.join(indexes, one, job.id[:6], job.id))
+    )
+    letters = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+    for number in range(1, count):
+        moment = int((created(job.id) - number * _EVERY) * 1000)
+        job_id = "".join(letters[moment >> shift & 31] for shift in range(45, -1, -5)) + new_id()[10:]
+        bucket = os.path.join(index, job_id[:6])
+        os.makedirs(bucket, 0o700, exist_ok=True)
         os.mkdir(home.store.folder(job_id), 0o700)
         copy = record.replace(job.id, job_id).replace(job.facts["created_at"], stamp(created(job_id)))
         with open(os.path.join(home.store.folder(job_id), RECORD), "w", encoding="utf-8") as file:
             file.write(copy)
-        with open(os.path.join(indexes, index, job_id), "w", encoding="ascii"):
+        with open(os.path.join(bucket, job_id), "w", encoding="ascii"):
             pass

@@ -13,6 +13,8 @@ from agent_exec.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from agent_exec.jobs.record import Record
     from agent_exec.jobs.store import Store
 
@@ -55,7 +57,7 @@ def delete_all(store: "Store", cwd: str, *, dry_run: bool = False) -> tuple[list
     Return what became of each one there, and how many jobs there are elsewhere.
     """
     done: list[Removal] = []
-    known = len(store.ids())
+    known = sum(1 for _ in store.ids())
     for job in list_jobs(store, cwd=cwd, limit=0)[0]:
         if job.state in OVER:
             done.append(_remove(store, job, "terminal_in_cwd", dry_run=dry_run))
@@ -234,9 +236,11 @@ def _measure(folder: str) -> tuple[int, float]:
 
 
 def _is_debris(folder: str, now: float) -> bool:
-    """True if a folder is what a crash left of a job that was being made."""
+    """True if a folder is what a crash left of a job of ours that was being made."""
     from agent_exec.host import is_locked
 
+    if not is_id(os.path.basename(folder)):
+        return False
     try:
         old = now - os.lstat(folder).st_mtime > _UNFINISHED
     except OSError:
@@ -257,14 +261,22 @@ def _tidy(store: "Store", now: float) -> None:
         job = store.read(job_id)
         if _vanished(store, job_id, now) if job is None else job.ended:
             store.settle(job_id)
-    by_cwd = os.path.join(store.root, CWD)
-    for name in _names(by_cwd):
-        for job_id in filter(is_id, _names(os.path.join(by_cwd, name))):
-            if _vanished(store, job_id, now):
-                try:
-                    os.unlink(os.path.join(by_cwd, name, job_id))
-                except OSError:
-                    continue  # another process was faster
+    for entry in _entries(os.path.join(store.root, CWD)):
+        if _vanished(store, os.path.basename(entry), now):
+            try:
+                os.unlink(entry)
+            except OSError:
+                continue  # another process was faster
+
+
+def _entries(index: str) -> "Iterator[str]":
+    """Return the paths of all entries of an index, and of the folders in it."""
+    for name in _names(index):
+        path = os.path.join(index, name)
+        if is_id(name):
+            yield path
+        else:
+            yield from _entries(path)
 
 
 def _vanished(store: "Store", job_id: str, now: float) -> bool:

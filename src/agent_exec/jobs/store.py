@@ -1,7 +1,8 @@
 """The folder of all jobs: makes them, finds them by their ids, takes them away.
 
 Two small indexes stand beside the jobs: `.live` names those that may still
-run, and `.cwd` those of each working directory. A job is entered before it
+run, and `.cwd` those of each working directory, in a folder for each
+quarter of an hour, so that the newest are found without reading all. A job is entered before it
 exists and taken out after it is gone, so an index may name too many and
 never too few; the record has the last word. Jobs of the Rust agent-exec may
 be in the same folder (`foreign.py`); no index names them.
@@ -19,7 +20,7 @@ from agent_exec.places import here, jobs_root, make_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from agent_exec.jobs.record import Record
     from agent_exec.model import errors
@@ -33,6 +34,12 @@ LIVE = ".live"
 CWD = ".cwd"
 TRASH = ".trash-"
 _CANDIDATES = 20
+_BUCKET = 6
+"""So many letters of an id are the same for all jobs of a quarter of an hour (2**20 ms)."""
+_SORTED_AT_ONCE = 2000
+_SAMPLE = 256
+_SAMPLE_TOP = 4
+"""Of more names than are sorted at once, those above the fourth of a sample are sorted first."""
 _LOOKED_AT = 1000
 """So many entries of a store are looked at for folders that no index names."""
 _META = "meta.json"
@@ -116,7 +123,7 @@ class Store:
         """Make a job's folder, entered in the indexes, and return it; without a record it is invisible."""
         try:
             self._enter(job_id, os.path.join(self.root, LIVE))
-            self._enter(job_id, self._cwd_folder(cwd))
+            self._enter(job_id, os.path.join(self._cwd_folder(cwd), job_id[:_BUCKET]))
             folder = self.folder(job_id)
             os.mkdir(folder, 0o700)
         except OSError as error:
@@ -181,13 +188,11 @@ class Store:
 
         return is_name(text)
 
-    def ids(self) -> list[str]:
+    def ids(self) -> "Iterable[str]":
         """Return the names of all folders that may be jobs, those of other programs too, the newest first."""
         names = _names_in(self.root, self.root)
-        found = list(filter(is_id, names))
-        found.sort(reverse=True)
-        others = [name for name in set(names).difference(found) if name[0] != "."]
-        return self.with_others(found, others) if others else found
+        others = [name for name in names if len(name) != ID_LENGTH and name[0] != "."]
+        return self.with_others(_newest_first(names), others)
 
     def others(self) -> list[str]:
         """Return the names of the first folders in the store that are no ids of ours."""
@@ -202,7 +207,7 @@ class Store:
             return found  # the list of jobs says why
         return found
 
-    def with_others(self, ids: list[str], others: list[str]) -> list[str]:
+    def with_others(self, ids: "Iterable[str]", others: list[str]) -> "Iterable[str]":
         """Return ids of ours, the newest first, with these others among them by the age of their jobs."""
         if not others:
             return ids
@@ -210,15 +215,23 @@ class Store:
         for name in others:
             if (job := self.read(name)) is not None:
                 ages[name] = _letters(int(record.moment(job.facts["created_at"]) * 1000), _TIME)
-        return sorted([*ids, *others], key=lambda name: ages.get(name, name), reverse=True)
+        return sorted([*ids, *others], key=lambda name: (ages.get(name, name), name), reverse=True)
 
     def live_ids(self) -> list[str]:
         """Return the ids of all jobs that may not be over, the newest first."""
-        return _ids_in(os.path.join(self.root, LIVE), self.root)
+        return list(_newest_first(_names_in(os.path.join(self.root, LIVE), self.root)))
 
-    def ids_of(self, cwd: str) -> list[str]:
+    def ids_of(self, cwd: str) -> "Iterator[str]":
         """Return the ids of all jobs that may belong to a working directory, the newest first."""
-        return _ids_in(self._cwd_folder(cwd), self.root)
+        folder = self._cwd_folder(cwd)
+        loose: dict[str, list[str]] = {}  # entries of stores that are older than the folders for a time
+        for name in filter(is_part, _names_in(folder, self.root)):
+            ids = loose.setdefault(name[:_BUCKET], [])
+            if is_id(name):
+                ids.append(name)
+        for name in sorted(loose, reverse=True):
+            bucket = _names_in(os.path.join(folder, name), self.root)
+            yield from _newest_first(list({*bucket, *loose[name]}))
 
     def revive(self, job_id: str) -> None:
         """Note that a job may not be over; raise OSError if that cannot be noted."""
@@ -253,8 +266,11 @@ class Store:
         self.settle(job_id)
         if cwd is not None:
             folder = self._cwd_folder(cwd)
+            bucket = os.path.join(folder, job_id[:_BUCKET])
+            self._leave(bucket, job_id)
             self._leave(folder, job_id)
             try:
+                os.rmdir(bucket)
                 os.rmdir(folder)
             except OSError:
                 pass  # others are entered there
@@ -274,9 +290,7 @@ class Store:
                 _refuse_links(index, self.root)
                 os.close(os.open(os.path.join(index, job_id), os.O_WRONLY | os.O_CREAT | FLAGS, 0o600))
             except FileNotFoundError:
-                make_folder(self.root)
-                for folder in (os.path.join(self.root, CWD), index):
-                    make_folder(folder)
+                make_folder(index)
             else:
                 return
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), index)
@@ -345,16 +359,20 @@ def _check_owner(root: str) -> None:
 
 
 def _refuse_links(index: str, root: str) -> None:
-    """Raise if an index, or the folder of indexes that holds it, is a link: it would lead elsewhere."""
-    for path in (index, os.path.dirname(index)):
-        if len(path) > len(root) and os.path.islink(path):
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+    """Raise if an index, or a folder of indexes that holds it, is a link: it would lead elsewhere."""
+    while len(index) > len(root):
+        if os.path.islink(index):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), index)
+        index = os.path.dirname(index)
 
 
-def _ids_in(folder: str, root: str) -> list[str]:
-    found = list(filter(is_id, _names_in(folder, root)))
-    found.sort(reverse=True)
-    return found
+def _newest_first(names: list[str]) -> "Iterator[str]":
+    """Return those of the names that are ids, in falling order; only as many are sorted as are taken."""
+    while len(names) > _SORTED_AT_ONCE:
+        least = sorted(names[:: len(names) // _SAMPLE])[-_SAMPLE_TOP]
+        yield from sorted(filter(is_id, [name for name in names if name >= least]), reverse=True)
+        names = [name for name in names if name < least]
+    yield from sorted(filter(is_id, names), reverse=True)
 
 
 def _names_in(folder: str, root: str) -> list[str]:
