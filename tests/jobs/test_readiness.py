@@ -381,12 +381,50 @@ def test_a_file_in_a_box_is_seen(cli: Cli) -> None:
     assert not os.path.exists("/tmp/only-in-the-box")
 
 
-def test_no_check_leaves_a_sandbox(cli: Cli) -> None:
-    for words in (("--for", "exec=true"), ("--health", "true")):
-        told = cli("run", "--sandbox", "workspace-write", *words, "--", "sleep", "600")
-        assert told["error"]["code"] == "invalid_argument"
-    job_id = cli("run", "--sandbox", "workspace-write", "--no-wait", "--", "sleep", "600")["job_id"]
-    assert cli("wait", job_id, "--for", "exec=true")["error"]["code"] == "invalid_argument"
+CONNECT = (
+    f'{sys.executable} -c \'import socket; socket.create_connection(("127.0.0.1", 3000)); print("seen")\''
+)
+
+
+def test_a_check_of_a_confined_job_runs_in_its_network(cli: Cli) -> None:
+    """Both servers bind 3000, and each is seen by its own checks alone: at the start, later, and from outside."""
+    box = ("--sandbox", "workspace-write")
+    first = cli("run", *box, "--for", f"exec={CONNECT}", "--", *SERVER, "127.0.0.1", "3000")
+    assert first["met"][0]["output"] == "seen", first
+    words = ("--health", CONNECT, "--health-every", "100ms", "--for", "healthy")
+    second = cli("run", *box, *words, "--", *SERVER, "127.0.0.1", "3000")
+    assert second["ready"], second
+    for job_id in (first["job_id"], second["job_id"]):
+        assert wait_for(cli, job_id, f"exec={CONNECT}")["met"][0]["output"] == "seen"
+    silent = cli("run", *box, "--no-wait", "--health", "true", "--", "sleep", "600")["job_id"]
+    late = wait_for(cli, silent, f"exec={CONNECT}", until="2s")
+    assert not late["ready"], late
+    again = cli("restart", first["job_id"], "--no-wait")
+    assert cli("wait", again["job_id"], "--for", "ready")["ready"]
+
+
+def test_no_check_leaves_a_sandbox(cli: Cli, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    line = f"touch inside; touch {outside}; ls {cli.root} 2>/dev/null | grep . && exit 0; echo hidden; exit 1"
+    box = ("run", "--sandbox", "workspace-write")
+    told = cli(*box, "--for", f"exec={line}", "--until", "5s", "--health", line, "--", "sleep", "600")
+    assert not told["ready"], told
+    wait_until((cli.cwd / "inside").exists)
+    late = wait_for(cli, told["job_id"], f"exec={line}", until="3s")
+    assert "exited with 1: hidden" in late["unmet"][0]["message"]
+    assert not outside.exists()
+    alone = cli(*box, "--no-wait", "--", "sleep", "600")["job_id"]
+    refused = cli("wait", alone, "--for", "exec=true")
+    assert refused["error"]["code"] == "invalid_argument"
+    assert "--health COMMAND" in refused["error"]["message"]
+
+
+def test_the_rules_judge_the_checks_of_a_confined_job(cli: Cli, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.toml"
+    rules.write_text('[[rule]]\nprefix = ["touch"]\nverdict = "deny"\nreason = "no"\n')
+    for words in (("--for", "exec=touch made"), ("--health", "touch made")):
+        told = cli("run", "--sandbox", "workspace-write", "--rules", rules, *words, "--", "sleep", "600")
+        assert told["error"]["code"] == "command_denied"
 
 
 def test_python_callers_wait_for_conditions_too(tmp_path: Path, stranger: int) -> None:

@@ -1,5 +1,7 @@
 """Readiness in the contract of jobs: turns what is asked for into terms of a job, and facts into answers."""
 
+from os import urandom
+
 from agent_exec.host import shell
 from agent_exec.jobs.readiness.conditions import parse_all
 from agent_exec.jobs.store import place_of
@@ -25,10 +27,6 @@ AUTO = "auto"
 PORT = "PORT"
 HEALTH_EVERY, HEALTH_TIMEOUT, HEALTH_FAILURES = 10.0, 5.0, 3
 _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
-_CONFINED = (
-    "{} runs a command beside the job, outside of its sandbox, which is not offered; "
-    "use http=URL, listen or match=REGEX"
-)
 
 
 def add_terms(
@@ -48,7 +46,7 @@ def add_terms(
 
     `gate` judges the commands of checks, and raises if one is refused.
     """
-    terms, boxed = order.terms, order.sandbox is not None
+    terms = order.terms
 
     def admit(argv: list[str]) -> None:
         if gate is not None:
@@ -66,11 +64,9 @@ def add_terms(
             raise InvalidArgument("healthy needs a health check: give one with --health COMMAND")
         if any(one.kind == "ready" for one in parsed):
             raise InvalidArgument("a job cannot wait for its own readiness; name what makes it ready")
-        _admit(parsed, admit, boxed=boxed)
+        _admit(parsed, admit)
         terms["ready"] = {"for": [str(text) for text in conditions], "all": bool(every)}
     if health is not None:
-        if boxed:
-            raise InvalidArgument(_CONFINED.format("--health"))
         if not health.strip() or "\0" in health:
             raise InvalidArgument("a health check is a shell line, such as 'curl -fs localhost:$PORT'")
         if health_failures < 1:
@@ -82,6 +78,11 @@ def add_terms(
             "timeout": _positive("health_timeout", health_timeout),
             "failures": int(health_failures),
         }
+    checked = health is not None or any(text.startswith("exec=") for text in conditions)
+    if checked and order.sandbox is not None and not order.sandbox["loopback"]:
+        from agent_exec.jobs.confined_job import OWN_NETWORK
+
+        order.sandbox["loopback"] = OWN_NETWORK + urandom(8).hex()
     if stop_after_idle is not None:
         terms["stop_after"] = _positive("stop_after_idle", stop_after_idle)
 
@@ -92,12 +93,10 @@ def _positive(name: str, value: float) -> float:
     return float(value)
 
 
-def _admit(conditions: "Sequence[Condition]", admit: "Admit", *, boxed: bool) -> None:
-    """Have the commands of conditions judged; raise InvalidArgument for one that would leave a sandbox."""
+def _admit(conditions: "Sequence[Condition]", admit: "Admit") -> None:
+    """Have the commands of conditions judged."""
     for one in conditions:
         if one.kind == "exec":
-            if boxed:
-                raise InvalidArgument(_CONFINED.format("exec="))
             admit(shell(one.target))
 
 
@@ -144,13 +143,23 @@ def watching_of(
         if gate is not None:
             gate.admit(argv, cwd)
 
-    _admit(parsed, admit, boxed="sandbox" in facts)
+    _admit(parsed, admit)
+    boxed = "sandbox" in facts and any(one.kind == "exec" for one in parsed)
+    if boxed:
+        from agent_exec.jobs.readiness.joining import check_joinable
+
+        check_joinable(job)
     detach = None
     if not forks:
         from agent_exec.engine.engine import shared_spawner
 
         detach = shared_spawner().detach
-    return Watching(store, job, parsed, every=every, detach=detach)
+    watching = Watching(store, job, parsed, every=every, detach=detach)
+    if boxed:
+        from agent_exec.jobs.readiness.joining import join
+
+        watching.box = lambda: join(watching)
+    return watching
 
 
 def told(job: "Record") -> "Answer":

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
             ancestors,
             holders,
             is_listened_on,
+            network_of,
             signers,
         )
         from agent_exec.host.windows.lock import FileLock, holder, is_locked
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
             hide_arguments,
             tell,
         )
-        from agent_exec.host.posix.dialing import Exchange
+        from agent_exec.host.posix.dialing import Exchange, network_of
         from agent_exec.host.posix.listening import Listener, Listening, ancestors, holders, is_listened_on
         from agent_exec.host.posix.lock import FileLock, holder, is_locked, signers
         from agent_exec.host.posix.orphans import end_orphans
@@ -112,6 +113,7 @@ __all__ = [
     "is_locked",
     "keep_loopback",
     "moment_of_start",
+    "network_of",
     "on_path",
     "on_terminate",
     "own_environment",

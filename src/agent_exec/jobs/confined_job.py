@@ -26,11 +26,15 @@ if TYPE_CHECKING:
 
     from agent_exec.host import Process
     from agent_exec.host.ports import Loop, Sink
+    from agent_exec.jobs.readiness.checks import CheckBox
     from agent_exec.model.command import Command, Launch, Outcome
     from agent_exec.sandbox.report.guard import Guard
 
 ROOM = 1 << 15
 """Maximum size of a box's report, in bytes: so much is reserved for it in the record."""
+
+OWN_NETWORK = "checks-"
+"""Begins the name of a network that only the box of a job and those of its checks share."""
 
 _MORE = " (more was found than is listed here)"
 
@@ -142,6 +146,13 @@ class BoxedSpawner:
         """Return what the record says of the box when the command has ended, no longer than its room."""
         assert self.guard is not None
         return {"sandbox": bounded(block(self.guard.plan, outcome, self._cwd))}
+
+    def check_box(self) -> "CheckBox":
+        """Return what makes another box by the same profile, for a check, in the network of this one."""
+        assert self.guard is not None
+        order = {name: self._sandbox[name] for name in ("text", "own", "loopback")}
+        fds = self._spawner.loopback(shared_sandbox().box(self.guard.plan))
+        return (order, self._state, list(self._given)), fds
 
     def renew(self, stdin: int) -> "BoxedSpawner":
         """Return a spawner for another attempt, in a box of its own, once nothing of the last one is left."""

@@ -228,9 +228,10 @@ def _launcher(order: "Order", stdin: "Callable[[], int] | None", detach: "Detach
 
         detach = shared_spawner().detach
         if order.profile is not None and order.profile.loopback:
-            from agent_exec.jobs.confined_job import loopback
+            from agent_exec.jobs.confined_job import OWN_NETWORK, loopback
 
-            shared = loopback(order.profile)
+            if not order.profile.loopback.startswith(OWN_NETWORK):
+                shared = loopback(order.profile)
     fd = -1
     try:
         fd = -1 if stdin is None else stdin()

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from agent_exec.engine.run import Run
     from agent_exec.jobs.confined_job import BoxedSpawner
     from agent_exec.jobs.handoff import HandedSpawner
+    from agent_exec.jobs.readiness.checks import CheckBox
     from agent_exec.model.choices import Stream
     from agent_exec.model.command import Outcome
     from agent_exec.sandbox.report.guard import Guard
@@ -106,6 +107,9 @@ class OwnSpawner(LocalSpawner):
     def report(self, _outcome: "Outcome") -> "dict[str, Any]":
         """Return what the record says of the box when the command has ended."""
         return {}
+
+    def check_box(self) -> None:
+        """Return what makes a box for a check: no box."""
 
     def renew(self, stdin: int) -> "OwnSpawner":
         """Return a spawner for another attempt, once nothing of the last one is left."""
@@ -353,6 +357,10 @@ class Supervisor(OwnedJob):
         """Stop the command, by force after its grace."""
         if self._run is not None and not self._run.done:
             self._run.stop()
+
+    def check_box(self) -> "CheckBox | None":
+        """Return what makes a box for a check of this job; None if the command is not confined."""
+        return self._spawner.check_box()
 
     def tell(self, line: str) -> None:
         """Report a line to the caller, if it still listens."""

@@ -126,6 +126,18 @@ def _elsewhere(
             exit_code(child)
 
 
+def network_of(pid: int) -> list[int]:
+    """Return descriptors of the user namespace that owns the network of a process, and of that network."""
+    import fcntl
+
+    net = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return [fcntl.ioctl(net, _OWNER_OF), net]
+    except BaseException:
+        os.close(net)
+        raise
+
+
 def main(fds: "Sequence[int]") -> None:
     """Be the helper: enter a network, the second descriptor, and send a socket made there over the first."""
     import ctypes

@@ -72,6 +72,7 @@ class Term(Duty):
                 env=self.job.order["env"],
                 timeout=self.value["timeout"],
                 lock=f"{self.job.folder}/{_LOCK}",
+                box=self.job.check_box(),
             )
         except AgentExecError as error:
             self._judge(count, {"exit_code": None, "timed_out": False, "output": error.message})

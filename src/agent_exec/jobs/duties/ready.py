@@ -47,6 +47,7 @@ class Term(Duty):
             every=self.value["all"],
             env=self.job.order["env"],
             mark=f"{self.job.folder}/{_LOCK}",
+            box=self.job.check_box,
         )
         self._look(self._watching)
 

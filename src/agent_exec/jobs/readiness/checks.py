@@ -1,6 +1,7 @@
 """A command that says by its exit code whether a job is ready or healthy: run by a process of its own.
 
-That process is no part of the job's tree. It runs the command once, with a
+That process is no part of the job's tree. For a confined job it runs the
+command in a box of its own, by the same profile and in the same network. It runs the command once, with a
 time limit, kills all that is left of it, reports, and exits. It ends the
 command at once if the process that has started it is gone.
 """
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from agent_exec.jobs.start import Detach
+
+    CheckBox = tuple[tuple[dict[str, Any], str, list[str]], list[int]]
+    """Profile, store and names of variables, and descriptors of the network of the box, to be closed."""
 
 ENTRY = __name__
 _GRACE = 1.0
@@ -35,6 +39,7 @@ class Check:
         env: "Mapping[bytes, bytes]",
         timeout: float,
         lock: str = "",
+        box: "CheckBox | None" = None,
     ) -> None:
         from agent_exec.host import Report
         from agent_exec.jobs.start import send_order
@@ -42,14 +47,16 @@ class Check:
         reader, self._orders = os.pipe()
         self._report = Report()
         self._data = b""
+        order, network = (None, []) if box is None else box
         try:
-            detach(ENTRY, [reader, self._report.fd])
-            send_order(self._orders, (list(argv), cwd, dict(env), timeout, lock))
+            detach(ENTRY, [reader, self._report.fd, *network])
+            send_order(self._orders, (list(argv), cwd, dict(env), timeout, lock, order))
         except BaseException:
             self.close()
             raise
         finally:
-            os.close(reader)
+            for fd in (reader, *network):
+                os.close(fd)
             self._report.listen()
 
     def poll(self) -> "dict[str, Any] | None":
@@ -73,19 +80,29 @@ class Check:
 
 
 def main(fds: list[int]) -> None:
-    """Take the order from the first descriptor, run the command, and report to the second."""
+    """Take the order from the first descriptor, run the command, and report to the second.
+
+    The others are those of the network of its box, if it has one.
+    """
     from agent_exec.jobs.start import take_order
 
-    orders, report = fds
+    orders, report, *network = fds
     order = take_order(orders)
     if order is not None:
-        told = dumps(_run(orders, *order))
+        told = dumps(_run(orders, network, *order))
         while told:
             told = told[os.write(report, told) :]
 
 
 def _run(
-    orders: int, argv: list[str], cwd: str, env: dict[bytes, bytes], timeout: float, lock: str
+    orders: int,
+    network: list[int],
+    argv: list[str],
+    cwd: str,
+    env: dict[bytes, bytes],
+    timeout: float,
+    lock: str,
+    box: "tuple[dict[str, Any], str, list[str]] | None",
 ) -> "dict[str, Any]":
     from agent_exec.engine.loop import Loop
     from agent_exec.engine.run import Run
@@ -98,11 +115,18 @@ def _run(
     if held is not None:
         held.acquire(wait=True)
         held.sign()
-    spawner = LocalSpawner()
+    spawner: Any = LocalSpawner()
+    guard = None
     loop = Loop(many=False, wakeable=True)
     command = Command(argv, cwd=cwd, env=env, limits=Limits(timeout=timeout, grace=_GRACE), keep=Tail(4096))
     try:
-        run = Run(command, spawner.prepare(command), loop, spawner, lambda _run: None)
+        if box is not None:
+            from agent_exec.jobs.confined_job import BoxedSpawner
+
+            spawner = BoxedSpawner(-1, *box, network)
+            spawner.start(argv, cwd, env)
+            guard = spawner.guard
+        run = Run(command, spawner.prepare(command), loop, spawner, lambda _run: None, guard=guard)
         loop.watch(orders, _READ, lambda _events: _give_up(loop, orders, run))
         run.launch()
         while not run.done:
@@ -111,6 +135,8 @@ def _run(
     except AgentExecError as error:
         spawner.abandon()
         return {"exit_code": None, "timed_out": False, "output": error.message[:_SHOWN]}
+    if box is not None:
+        spawner.close()
     text = (outcome.stdout + outcome.stderr).decode("utf-8", "replace")
     return {
         "exit_code": outcome.exit_code if not outcome.signal else None,

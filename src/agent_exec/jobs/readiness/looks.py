@@ -4,7 +4,7 @@ import os
 from time import monotonic, time
 
 from agent_exec.logs.stream import STREAMS, Log, Moved
-from agent_exec.model.errors import Unsupported
+from agent_exec.model.errors import AgentExecError, Unsupported
 from agent_exec.model.patterns import compiled
 
 TYPE_CHECKING = False
@@ -299,7 +299,11 @@ class Exec(Look):
         self.pause = _OFTEN
         if self._check is None:
             if not final and monotonic() >= self._next:
-                self._check = self._begin()
+                try:
+                    self._check = self._begin()
+                except AgentExecError as error:
+                    self._last = {"exit_code": None, "timed_out": False, "output": error.message}
+                    self._next = monotonic() + _LONGEST_RETRY
             return None
         ended = self._check.poll()
         if ended is None:
@@ -324,6 +328,7 @@ class Exec(Look):
             env=own_environment() if watching.env is None else watching.env,
             timeout=_CHECK,
             lock=watching.mark,
+            box=None if watching.box is None else watching.box(),
         )
 
     def why(self) -> "Evidence":

@@ -8,10 +8,11 @@ from agent_exec.jobs.record import LOCK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from typing import Any
 
     from agent_exec.host import Listening
+    from agent_exec.jobs.readiness.checks import CheckBox
     from agent_exec.jobs.readiness.conditions import Condition
     from agent_exec.jobs.readiness.looks import Look
     from agent_exec.jobs.record import Record
@@ -26,8 +27,9 @@ class Watching:
 
     The first condition that holds ends it, or with `every` only all of them.
     `detach` starts helper processes; None if this process may fork them
-    itself. `env` is the environment of the commands of `exec=`, and `mark` a
-    file by which a supervisor knows their processes.
+    itself. `env` is the environment of the commands of `exec=`, `mark` a
+    file by which a supervisor knows their processes, and `box` returns what
+    confines them.
     """
 
     def __init__(
@@ -40,12 +42,14 @@ class Watching:
         detach: "Detach | None" = None,
         env: "Mapping[bytes, bytes] | None" = None,
         mark: str = "",
+        box: "Callable[[], CheckBox | None] | None" = None,
     ) -> None:
         self.store = store
         self.job = job
         self.detach = detach
         self.env = env
         self.mark = mark
+        self.box = box
         self.began = monotonic()
         self.met: list[dict[str, Any]] = []
         self._every = every
