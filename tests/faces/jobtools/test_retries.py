@@ -62,8 +62,9 @@ def test_a_silent_call_is_gone_on_with_after_a_while(
     cli: Cli, tools: JobTools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not every client says that it gave up; two calls at once are two."""
-    threads = [calling(tools, ASKED, Call()) for _ in range(2)]
-    wait_until(lambda: starts(cli) == 2)
+    first = [Call(), Call()]
+    threads = [calling(tools, ASKED, call) for call in first]
+    wait_until(lambda: starts(cli) == 2 and all(call.what for call in first))
     monkeypatch.setattr(tool, "PATIENCE", 0.0)
     call = Call()
     threads.append(calling(tools, ASKED, call))
