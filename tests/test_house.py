@@ -190,7 +190,7 @@ def test_gates_are_opened_in_one_place() -> None:
 
 
 def test_paths_are_compared_with_folders_in_one_place() -> None:
-    """A prefix of text is no folder, and names may differ in case alone: `model/paths.py` knows both."""
+    """A prefix of text is not a folder, and names may differ in case alone: `model/paths.py` knows both."""
     written = re.compile(
         r"""startswith\(([^)]*os\.sep|.*\}/"\)|.*\+ "/"|.*, ""\)\))|commonpath|is_relative_to|normcase\(.*startswith"""
     )

@@ -71,7 +71,7 @@ def test_a_pattern_that_takes_for_ever_is_given_up() -> None:
         looking.feed("stdout", b"a" * 5000 + b"!\nfine\n")
     assert looking.slow == [0]
     assert [one for one in found if one[0] == 1] == [(1, "fine", "stdout")] * 5
-    with pytest.raises(InvalidArgument, match="no regular expression"):
+    with pytest.raises(InvalidArgument, match="invalid regular expression"):
         matcher(rule("(", "regex"))
 
 

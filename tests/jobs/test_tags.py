@@ -15,6 +15,6 @@ def test_tags_are_kept_each_once_in_order() -> None:
     "tag", ["", ".", "a.", ".a", "a..b", "a b", "a_b", "ä", "a/b", "*", "a.*", "a\n", "a\0"]
 )
 def test_what_is_no_tag_is_refused(tag: str) -> None:
-    with pytest.raises(InvalidArgument, match="is no tag") as error:
+    with pytest.raises(InvalidArgument, match="is not a tag") as error:
         check_tags(["fine", tag])
     assert error.value.details == {"tag": tag}

@@ -38,7 +38,7 @@ ODD = ('a"b', "a\nb", "a)b", '") (allow default) ("', "a b", "a;b", "a\\", 'para
 
 
 class Text(str):
-    """A string of the profile, which is no name."""
+    """A string of the profile, which is not a name."""
 
     __slots__ = ()
 

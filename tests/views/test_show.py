@@ -163,7 +163,7 @@ def test_a_range_is_shown_by_its_offsets() -> None:
 )
 def test_a_view_that_is_none_is_refused_with_the_list_of_views(asked: str) -> None:
     with pytest.raises(
-        InvalidArgument, match=r"use auto, full, head|is no regular expression|at most 100 lines"
+        InvalidArgument, match=r"use auto, full, head|invalid regular expression|at most 100 lines"
     ):
         parse(asked)
 

@@ -263,7 +263,7 @@ VERBS: dict[str, Verb] = {
         ),
     ),
     "notify": Verb(
-        "say by which ways a job is to be told of; show what was delivered",
+        "choose how the end and the output of a job are notified; show what was delivered",
         "set JOB | show JOB | clear JOB",
         (("command", "text", "LINE", "the same as --notify-command"), *NOTIFY, RULES),
         (

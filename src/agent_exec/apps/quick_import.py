@@ -55,7 +55,7 @@ class _Finder:
     def find_spec(
         fullname: str, path: "Sequence[str] | None" = None, _target: "ModuleType | None" = None
     ) -> "ModuleSpec | None":
-        """Return how the module is loaded; None if it is none of ours, or not where it should be."""
+        """Return how the module is loaded; None if it is not ours, or not where it should be."""
         if path is None or not fullname.startswith(_PACKAGE):
             return None
         place = f"{path[0]}/{fullname.rpartition('.')[2]}"

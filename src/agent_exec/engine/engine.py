@@ -224,7 +224,7 @@ class Engine:
     def _fill(self) -> None:
         """Launch from the queue while there are slots; drop what was stopped while it waited."""
         if self._filling:
-            return  # a launch that fails at once frees its slot for whoever is filling already
+            return  # a launch that fails at once frees its slot for the call that is filling already
         self._filling = True
         try:
             while self._queue and len(self._active) < self._slots:

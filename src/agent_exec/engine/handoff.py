@@ -27,7 +27,7 @@ class HandOver:
     """A run that its engine has let go of: it is neither read nor written, and what is asked of it waits.
 
     `handed` is the host's, for the other process; `left` is what is left of
-    its timeout. Whoever makes one calls `finish` or `take_back`, once; any
+    its timeout. Its maker calls `finish` or `take_back`, once; any
     thread may, but not the engine's.
     """
 
@@ -59,7 +59,7 @@ class HandOver:
         self.left = None if timeout is None else max(_MOMENT, run._spawned + timeout - monotonic())
 
     def finish(self, error: Exception) -> None:
-        """Have done with it: another process has it. Whoever waits for its outcome gets the error."""
+        """Let it go: another process has it. A caller that waits for its outcome gets the error."""
         self._inside(lambda: self._finish(error))
 
     def take_back(self) -> None:
@@ -114,7 +114,7 @@ class HandOver:
             run._error = error
             run._step("handed")
         else:
-            run._fail(error)  # whoever listened to its output had failed
+            run._fail(error)  # the callback for its output had failed
 
     def _go_on(self) -> None:
         run = self._run
@@ -140,6 +140,6 @@ class HandOver:
         self._run._loop.post(act)
         while not done.acquire(timeout=_LOOK):
             if self._run.done and self._run._held is None:
-                raise InvalidState(_WHY_NOT["ended"])  # and nobody drives the loop any more
+                raise InvalidState(_WHY_NOT["ended"])  # and no thread drives the loop any more
         if errors:
             raise errors[0]

@@ -1,6 +1,6 @@
 """The loop: descriptors, clocks and calls from other threads, one after the other.
 
-It has no thread of its own. Whoever calls `turn` drives it: a one-shot call,
+It has no thread of its own. The caller of `turn` drives it: a one-shot call,
 a supervisor, or the one thread of an engine.
 """
 
@@ -92,7 +92,7 @@ class Loop:
         ready = self._ready
         batch = [(fd, events, ready.get(fd)) for fd, events in self._poller.wait(self._patience())]
         for fd, events, call in batch:
-            # Who comes before may close a descriptor, and another may take its number: that one is not meant.
+            # A callback before this one may close a descriptor, and a new one may get its number: skip that.
             if call is not None and ready.get(fd) is call:
                 call(events)
         timers = self._timers

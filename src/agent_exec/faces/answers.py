@@ -218,7 +218,7 @@ def timeout_moved(job: "Record", what: str, kind: str = "timeout") -> "Answer":
 
 
 def notifications(job: "Record") -> "Answer":
-    """Return by which ways a job is told of, if it is."""
+    """Return the notifications of a job, if it has any."""
     if not job.facts.get("notification"):
         return {}
     from agent_exec.jobs.events.notification import shown

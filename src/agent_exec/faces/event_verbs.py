@@ -27,7 +27,7 @@ KINDS = (
     "ended",
     "lost",
 )
-"""The kinds of events; `gap` is none: it is shown whatever is asked for."""
+"""The kinds of events that can be asked for; `gap` is always shown."""
 
 
 def events(
@@ -62,7 +62,7 @@ def follow_events(
     seconds: float | None = None,
     cancel: "Cancel | None" = None,
 ) -> "Iterator[Answer]":
-    """Return each event as it happens, from now on or since a cursor: so many, so long, or for ever.
+    """Return each event as it happens, from now on or since a cursor: so many, so long, or without limit.
 
     Each has `cursor`, the place to go on from after it.
     """

@@ -21,7 +21,7 @@ _SHOWN = 100
 
 
 def notify(self: "Jobs", job_id: str, changes: "Mapping[str, Any] | None" = None) -> "Answer":
-    """Change by which ways a job is told of; without changes return that, with none of them clear it."""
+    """Change the notifications of a job; without changes return them, with an empty one clear them."""
     if changes is None:
         return show(self.store, job_id)
     if not changes:
@@ -39,7 +39,7 @@ def set_(
     *,
     check: "Callable[[Config], object] | None" = None,
 ) -> "Answer":
-    """Change the notifications of a job; what has happened before is not told again.
+    """Change the notifications of a job; earlier events are not delivered again.
 
     `rules` replace the former ones; None keeps these. `check` may refuse the whole.
     """
@@ -57,7 +57,7 @@ def set_(
 
 
 def clear(store: "Store", job_id: str) -> "Answer":
-    """Have nothing told of a job any more."""
+    """Clear the notifications of a job."""
     from agent_exec.jobs.amend import amend
 
     return _answer("notify.clear", amend(store, store.find(job_id), lambda _: {FACT: {}}))

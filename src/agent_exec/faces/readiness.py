@@ -110,7 +110,9 @@ def ports_of(texts: "Sequence[str]") -> dict[str, int]:
         if not (port == AUTO or 0 < number < 1 << 16):
             raise InvalidArgument(f"invalid port {text!r}: use auto, auto:NAME, 3000 or 3000:NAME")
         if not name or not _LETTERS.issuperset(name) or name[0].isdecimal():
-            raise InvalidArgument(f"{text!r}: {name!r} is no name of a variable; use letters, digits and _")
+            raise InvalidArgument(
+                f"{text!r}: {name!r} is not a name of a variable; use letters, digits and _"
+            )
         if name in found:
             raise InvalidArgument(f"two ports are named {name}; give the second another name: auto:NAME")
         found[name] = max(0, number)

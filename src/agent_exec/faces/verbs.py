@@ -40,7 +40,7 @@ class Jobs:
 
     Every method returns an answer as a dict, the same object that the program
     prints; what is refused is raised as an AgentExecError. A job outlives
-    this process, however that ends. Seconds throughout; None waits for ever.
+    this process, however that ends. Seconds throughout; None waits without limit.
     `own` are files that no confined command may change.
     """
 
@@ -196,7 +196,7 @@ class Jobs:
         kind: str = "run",
         until_ready: bool = False,
     ) -> "Answer":
-        """Watch a job that was ordered just now: until its end, or for so many seconds; None is for ever.
+        """Watch a job that was ordered just now: until its end, or for so many seconds; None is no limit.
 
         `on_begin` is called with its id as soon as there is one. With
         `until_ready`, the watching ends once the job is ready.
@@ -345,7 +345,7 @@ class Jobs:
         forks: bool = False,
         cancel: "Cancel | None" = None,
     ) -> "Answer":
-        """Wait for the end of a job, for so many seconds or for ever, and return the end of its output.
+        """Wait for the end of a job, for so many seconds or without limit, and return the end of its output.
 
         The first of the `conditions` that holds ends the wait too, or with
         `every` all of them. `forks` is for a process without threads.

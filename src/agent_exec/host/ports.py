@@ -52,7 +52,7 @@ class Process(Protocol):
     """How many processes there were when it was ended, and how many could not be; 0 if that is not known."""
 
     def spawn(self) -> None:
-        """Have it started; what becomes of it is told to the sink."""
+        """Start it; the sink is called with what happens to it."""
 
     @property
     def takes_now(self) -> bool:

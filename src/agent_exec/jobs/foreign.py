@@ -155,7 +155,7 @@ def _texts(said: "dict[str, Any]", name: str) -> list[str]:
 
 
 def _moment(said: "dict[str, Any]", name: str) -> str | None:
-    """Return a time of theirs as we write times; None if it is none."""
+    """Return a time of theirs as we write times; None for an invalid one."""
     from datetime import UTC, datetime
 
     try:

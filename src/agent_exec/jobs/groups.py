@@ -72,7 +72,7 @@ class Place:
 def check_name(name: str) -> str:
     """Return the name of a group; raise InvalidArgument if it cannot be one."""
     if not (0 < len(name) <= 64 and _LETTERS.issuperset(name) and name != _NOTHING):
-        raise InvalidArgument(f"{name!r} is no name of a group; use letters, digits, -, _ and dots")
+        raise InvalidArgument(f"{name!r} is not a name of a group; use letters, digits, -, _ and dots")
     return name
 
 
@@ -274,7 +274,7 @@ def _ordered(places: "Iterable[Place]") -> list[Place]:
 
 
 def _parsed(text: str) -> "list[Place]":
-    """Return the places that the lines of a queue stand for; a line that makes no sense is none."""
+    """Return the places that the lines of a queue stand for; invalid lines are skipped."""
     places = []
     known: dict[str, dict[str, int]] = {}
     root = ""

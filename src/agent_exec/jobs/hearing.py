@@ -68,7 +68,7 @@ class Ear:
             self._watch = ExitWatch(job.identity)
             again = False
         if job is not None and job.supervisor is None:
-            return  # it was only created: its supervisor wakes us when it begins, or who deletes it
+            return  # it was only created: its start or its deletion wakes us
         if self._watch.hears and not again:
             self._watch.listen(loop, call)
         else:

@@ -149,7 +149,7 @@ def cursor_text(job_id: str, offsets: "Offsets", attempt: int = 1) -> str:
 
 
 def parse_cursor(text: str, job_id: str, attempt: int = 1) -> "Offsets":
-    """Return the place that a text names; raise InvalidArgument for what is no cursor of this attempt."""
+    """Return the place that a text names; raise InvalidArgument for what is not a cursor of this attempt."""
     try:
         owner, *offsets = text[:_LONGEST_CURSOR].split("-")
         stdout, stderr, of = (
@@ -165,7 +165,7 @@ def parse_cursor(text: str, job_id: str, attempt: int = 1) -> "Offsets":
         )
     if owner != job_id[-10:] or stdout < 0 or stderr < 0:
         raise InvalidArgument(
-            f"{text!r} is no cursor of job {job_id}; pass that of an earlier answer about it as it is",
+            f"{text!r} is not a cursor of job {job_id}; pass that of an earlier answer about it as it is",
             cursor=text,
         )
     return {"stdout": stdout, "stderr": stderr}

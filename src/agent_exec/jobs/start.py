@@ -156,7 +156,8 @@ def check_tags(tags: "Iterable[str]") -> list[str]:
     for tag in map(str, tags):
         if not all(part and _TAG_LETTERS.issuperset(part) for part in tag.split(".")):
             raise InvalidTag(
-                f"{tag!r} is no tag; use letters, digits and -, joined by dots, such as build.linux", tag=tag
+                f"{tag!r} is not a tag; use letters, digits and -, joined by dots, such as build.linux",
+                tag=tag,
             )
         if tag not in found:
             found.append(tag)

@@ -62,7 +62,7 @@ def from_file(
             f"{name} {path!r} is hidden by the sandbox; name another file", path=path
         ) from None
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no path"
+        why = error.strerror if isinstance(error, OSError) else "it is not a path"
         raise InvalidArgument(f"{name} {path!r} cannot be read: {why}", path=path) from None
     found = os.fstat(fd)
     mode = found.st_mode
@@ -70,14 +70,14 @@ def from_file(
         os.close(fd)
         if stat.S_ISREG(mode):
             raise too_large(f"{name} {path!r}", limit, "make it smaller, or raise the limit")
-        raise InvalidArgument(f"{name} {path!r} is no file, so its size cannot be limited", path=path)
+        raise InvalidArgument(f"{name} {path!r} is not a file, so its size cannot be limited", path=path)
     if stat.S_ISREG(mode) or (stat.S_ISCHR(mode) and not os.isatty(fd)):
         set_blocking = getattr(os, "set_blocking", None)
         if set_blocking is not None and stat.S_ISCHR(mode):
             set_blocking(fd, True)  # its reader expects that; to a file it makes no difference
         return fd
     os.close(fd)
-    raise InvalidArgument(f"{name} {path!r} is no file; pass a pipe with --stdin - instead", path=path)
+    raise InvalidArgument(f"{name} {path!r} is not a file; pass a pipe with --stdin - instead", path=path)
 
 
 def _spool(store: "Store", chunks: "Iterable[bytes]", limit: int) -> int:

@@ -105,7 +105,7 @@ def place_of(cwd: str) -> str:
 class Store:
     """A folder of jobs; nothing is made or changed by looking.
 
-    What its records say decides who is signalled and what is deleted: one
+    What its records say decides which processes are signalled and what is deleted: one
     that others own or may write to is refused.
     """
 
@@ -343,7 +343,7 @@ def _check_owner(root: str) -> None:
     try:
         found = os.stat(root)
     except OSError:
-        return  # not there yet, or whoever uses it hears why
+        return  # not there yet, or its user gets the error
     if found.st_uid not in (os.geteuid(), 0):
         problem = f"belongs to another user (uid {found.st_uid}); use one of your own"
     elif found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and found.st_gid != found.st_uid):

@@ -337,7 +337,7 @@ class Supervisor(OwnedJob):
     def _settle(self) -> None:
         """Get ready for a life that may be long, unlike the caller's; harmless when repeated."""
         if gc.isenabled():
-            return  # to freeze again would keep for ever what former attempts have left to be collected
+            return  # freezing again would keep the garbage of former attempts
         from agent_exec.host import hide_arguments
 
         # A command that kills by a word in command lines does not mean this process.

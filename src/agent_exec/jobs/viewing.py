@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from agent_exec.views.wanted import View
 
 _UNKNOWN = -1
-"""For a job that has ended without an exit code, which is no success."""
+"""For a job that has ended without an exit code, which is not a success."""
 
 
 def source_of(

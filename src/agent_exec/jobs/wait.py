@@ -22,7 +22,7 @@ _MOMENT = 0.002
 _SETTLING = 0.25
 """The Rust agent-exec writes how a command has ended within this time of its end."""
 _LONGEST = 1.0
-"""How long to trust in being told: a pipe opened between its owner's hang-up and end stays silent."""
+"""How long to trust in a notification: a pipe opened between its owner's hang-up and end stays silent."""
 
 
 def wait_for_end(

@@ -111,7 +111,7 @@ def moment(text: str, now: float | None = None) -> float:
             raise ValueError(text)
         named = today.replace(hour=hour, minute=minute, second=second, microsecond=0)
     except (ValueError, OverflowError):
-        raise InvalidArgument(f"{text!r} is no time to start at; {_AT}") from None
+        raise InvalidArgument(f"{text!r} is not a time to start at; {_AT}") from None
     return (named if named.timestamp() > now else named + timedelta(days=1)).timestamp()
 
 

@@ -3,7 +3,7 @@
 A path is made real before (links resolved) and compared with what is allowed;
 then it is opened name by name, and a name that became a link since then is an
 error. What was opened is compared by device and inode with what is hidden, and
-the descriptor is handed on: nobody opens the path again. Where the system has
+the descriptor is handed on: the path is not opened again. Where the system has
 no descriptors of folders, plain paths are used.
 """
 
@@ -54,14 +54,14 @@ def open_file(path: str, hidden: "Sequence[str]" = ()) -> int:
 def open_own_file(path: str, hidden: "Sequence[str] | None" = None) -> int:
     """Open a file that the user of this process names, for reading: links are followed.
 
-    For paths that come from nobody else. With `hidden`, for a command that
+    Only for paths that the user gave. With `hidden`, for a command that
     may not read these paths, it is none of them, as for `open_file`, or a
     pipe. Neither a pipe nor a terminal has us wait here.
     """
     fd = os.open(path, os.O_RDONLY | NONBLOCK | FLAGS & ~getattr(os, "O_NOFOLLOW", 0))
     if hidden is None or stat.S_ISFIFO(os.fstat(fd).st_mode):
         return fd
-    os.close(fd)  # it has told that it is no pipe, and nothing else
+    os.close(fd)  # it served to see that this is not a pipe
     return open_file(os.path.realpath(path), hidden)
 
 
@@ -222,7 +222,7 @@ class Folders:
         self.made.append(path)
         try:
             os.mkdir(name, dir_fd=above)
-        except FileExistsError:  # somebody was faster, and it is his
+        except FileExistsError:  # another process was faster, and owns it
             self.made.pop()
 
 

@@ -166,7 +166,7 @@ class Command(Value):
 class Launch(Value):
     """What will be spawned: everything resolved, nothing left to look up.
 
-    `program` is the file to execute; `argv[0]` is what it is told it is
+    `program` is the file to execute; `argv[0]` is the name that it gets
     called. Words are in the system's own form. `box` is where it is to be
     confined; None is nowhere.
     """
@@ -254,7 +254,7 @@ def _word(name: str, value: "Word") -> str | bytes:
 
 
 def _name(key: "Word") -> str | bytes:
-    """Return the name of an environment variable; refuse what is none."""
+    """Return the name of an environment variable; raise InvalidArgument for an invalid one."""
     word = _word("env", key)
     if not word or (b"=" in word if isinstance(word, bytes) else "=" in word):
         raise InvalidArgument(f"an environment variable's name must be non-empty, without '='; got {word!r}")
@@ -280,7 +280,7 @@ def seconds(text: str, *, bare: str) -> float:
     except ValueError:
         value = -1.0
     if value < 0 or unit not in _UNITS:
-        raise InvalidArgument(f"{text!r} is no span of time; write 250ms, 2s, 5m, 1h or 30d")
+        raise InvalidArgument(f"invalid duration {text!r}: use 250ms, 2s, 5m, 1h or 30d")
     span = value * _UNITS[unit]
     if span > LONGEST:
         raise InvalidArgument(f"{text!r} is longer than a year; write 250ms, 2s, 5m, 1h or 30d")

@@ -9,7 +9,7 @@ AgentExecError(code, message, retryable, details)
     InputRequired           the input was to be piped, and is a terminal
     Busy                    another is doing this now
     CommandDenied           the policy forbids this command
-    ApprovalRequired        the policy asks first, and nobody said yes
+    ApprovalRequired        the policy asks first, and there was no approval
     DependencyFailed        a job that this one was to start after has not ended well
     InvalidRules            a file of rules has a mistake
     InvalidSettings         a configuration or project file has a mistake

@@ -89,7 +89,7 @@ def _dump(value: object) -> str:
 
 
 def load(text: str) -> "Any":
-    """Return the value of a JSON text; raise ValueError if it is none."""
+    """Return the value of a JSON text; raise ValueError for an invalid one."""
     try:
         value, end = _scan(text, 0)
     except (StopIteration, SystemError):  # the latter is how it fails where the package is not loaded

@@ -32,5 +32,5 @@ def compiled(text: str, *, by_line: bool = False) -> "Pattern[str]":
     try:
         found: Pattern[str] = regex.compile(text, regex.MULTILINE if by_line else 0)
     except (regex.error, OverflowError, RecursionError) as error:
-        raise InvalidArgument(f"{text!r} is no regular expression: {error}", pattern=text) from None
+        raise InvalidArgument(f"invalid regular expression {text!r}: {error}", pattern=text) from None
     return found

@@ -173,7 +173,7 @@ _START, _END = b"\x1b]agent-exec;pipeline;", b"\x07"
 _LONGEST_REPORT = 300
 """How many bytes the sequence may have."""
 _BROKEN_PIPE = 141
-"""The status of a program that wrote to `head`, which is no failure."""
+"""The status of a program that wrote to `head`, which is not a failure."""
 
 
 def may_mask(line: str) -> bool:

@@ -57,7 +57,7 @@ _TRIES = 5
 class Sandbox:
     """Confines the commands of any profile; `only` are the names of the backends to try, all by default.
 
-    It remembers which backends work, who the roots were when they were first
+    It remembers which backends work, the identity of the roots when they were first
     used, and what was seen below them, which is checked again before each use.
     `broken` says why no backend worked when the last plan was made, "" if one did.
     """

@@ -37,7 +37,7 @@ _NETWORK_SERVICES = (
 )
 _NAME_LOOKUP = "/private/var/run/mDNSResponder"
 
-# What the machine is; not who else runs on it (kern.proc).
+# What the machine is; not what else runs on it (kern.proc).
 _FACTS = (
     *(
         f"kern.{name}"

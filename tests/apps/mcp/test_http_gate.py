@@ -358,7 +358,7 @@ class TestTokenFile:
     def test_what_is_no_file(self, tmp_path: Path) -> None:
         out = run("--http", "--port", "0", "--token-file", tmp_path)
         assert out.returncode == 2
-        assert "is no file" in out.stderr or "Is a directory" in out.stderr
+        assert "is not a file" in out.stderr or "Is a directory" in out.stderr
         out = run("--http", "--port", "0", "--token-file", tmp_path / "no" / "where")
         assert out.returncode == 2
         assert "cannot be made: No such file or directory; name a file in a folder of yours" in out.stderr

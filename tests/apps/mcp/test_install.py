@@ -361,7 +361,7 @@ def test_variables_mean_the_same_in_every_folder(home: Home) -> None:
         ({}, ["--root", os.fsdecode(b"\xff")], "is not in UTF-8"),
         ({"HOME": ""}, [], "let HOME be the whole path"),
         ({"HOME": "here"}, [], "let HOME be the whole path"),
-        ({"HOME": "/nowhere"}, [], "the home folder '/nowhere' is no folder"),
+        ({"HOME": "/nowhere"}, [], "the home folder '/nowhere' is not a folder"),
     ],
 )
 def test_what_would_not_work_is_not_entered(
@@ -436,7 +436,7 @@ def test_what_is_no_file(home: Home) -> None:
     (home.folder / ".claude.json").mkdir()
     assert home.install("claude-code", "--yes")["error"]["code"] == "invalid_config"
     os.mkfifo(home.folder / ".cursor.json")
-    with pytest.raises(InvalidConfig, match="is no file"):
+    with pytest.raises(InvalidConfig, match="is not a file"):
         find(str(home.folder / ".cursor.json"))
 
 

@@ -77,8 +77,8 @@ def test_a_comment_in_a_line_without_an_end() -> None:
         ('{"a": [1,,]}', 1, "value is missing"),
         ('{"a": [1, 2, ], "b": {"NaN": "NaN", "c":\n-Infinity}}', 2, "value is missing"),
         (f'{{"a": {"1" * 5000}}}', None, "digits"),
-        ('{"mcpServers": []}', 1, "mcpServers is no object"),
-        ("[]", 1, "the file is no object"),
+        ('{"mcpServers": []}', 1, "mcpServers is not an object"),
+        ("[]", 1, "the file is not an object"),
         ("[" * 100_000, None, "too deeply"),
     ],
 )

@@ -18,7 +18,7 @@ def test_without_a_terminal_it_says_so(cli: Cli) -> None:
     out = cli.raw("shell")
     assert out.returncode == 2
     assert out.stdout == b""
-    assert b"this is no terminal" in out.stderr
+    assert b"this is not a terminal" in out.stderr
     assert b"agent-exec run" in out.stderr
 
 

@@ -59,7 +59,7 @@ def test_e61_it_is_in_the_catalogue_and_in_the_definitions() -> None:
 
 
 def test_e24_e53_nothing_runs_in_the_background_and_nothing_patches(kit: Toolkit) -> None:
-    """E24: services are another family of tools. E53: a patch is no command."""
+    """E24: services are another family of tools. E53: a patch is not a command."""
     for name in ("spawn_service", "list_services", "get_service_logs", "stop_service", "apply_patch"):
         assert name not in TOOL_DEFINITIONS
         assert not hasattr(kit, name)

@@ -54,7 +54,7 @@ def test_huge_folders_are_bounded(folder: Path) -> None:
 def test_a_folder_that_is_gone_is_reported(folder: Path) -> None:
     gone = str(folder / "gone\x1b")
     assert listing(gone) == Listing(gone, problem=f"{folder}/gone␛: No such file or directory")
-    assert listing("a\0b").problem.endswith("this is no path")
+    assert listing("a\0b").problem.endswith("this is not a path")
     (folder / "file").touch()
     assert "Not a directory" in listing(str(folder / "file")).problem
 

@@ -192,4 +192,4 @@ _HOMES = {
 }
 """The modules of other verbs: each has a function of the verb's name, which returns the answer."""
 _FUNCTIONS = {"import": "import_procfile"}
-"""Verbs that are no names of Python."""
+"""Verbs that are not names in Python."""

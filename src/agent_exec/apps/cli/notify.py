@@ -1,4 +1,4 @@
-"""The verb `notify`, and the options of a job that say by which ways it is to be told of."""
+"""The verb `notify`, and the options of a job that choose its notifications."""
 
 from agent_exec.apps.parse import UsageError
 from agent_exec.requests.opening import IN_FORCE, gate_for

@@ -159,7 +159,7 @@ class Starting:
         """Return what a service comes to; raise what would keep it from being started."""
         if not os.path.isdir(service.cwd):
             raise WorkdirNotFound(
-                f"cwd {service.cwd!r} is no folder; make it, or write another", cwd=service.cwd
+                f"cwd {service.cwd!r} is not a folder; make it, or write another", cwd=service.cwd
             )
         asking = self._ask(service)
         order = asking.order

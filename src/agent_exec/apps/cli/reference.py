@@ -18,7 +18,7 @@ _NOT_IN_IDS = frozenset("/\\:\0")
 def referenced(asked: "Parsed", cancel: "Cancel") -> "tuple[Jobs, str]":
     """Return the jobs of the store that the answer in `--from-json` names, and the id of its job.
 
-    Raise InvalidArgument for a document that is no such answer, JobNotFound if
+    Raise InvalidArgument for a document that is not a such answer, JobNotFound if
     that store does not have that very job.
     """
     from agent_exec.faces.verbs import Jobs

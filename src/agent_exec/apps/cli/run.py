@@ -309,7 +309,7 @@ def _order(
 
 
 def observation(asked: "Parsed") -> float | None:
-    """Return how many seconds to watch: 0 for not at all, None for ever."""
+    """Return how many seconds to watch: 0 for not at all, None without limit."""
     options = asked.options
     ways: list[str] = [name for name in ("until", "forever", "no-wait") if name in options]
     if "wait" in options and "until" not in options:

@@ -42,7 +42,7 @@ class JobEvents:
         self._tick: Tick | None = None
 
     def look(self, request: "Request", answer: "Result") -> None:
-        """Take note of the jobs in an answer: of those that run, the client is told from now on."""
+        """Take note of the jobs in an answer: the client is notified of those that run from now on."""
         for part in () if request.modern else parts_of(answer.structured or {}):
             job_id, state = part.get("job_id"), part.get("state")
             if not isinstance(job_id, str) or state is None:
@@ -111,7 +111,7 @@ class JobEvents:
 
 
 def _said(event: "dict[str, Any]") -> str:
-    """Return what a person is told of an event; nothing for one that is not worth it."""
+    """Return the text of an event for a person; empty for one that is not shown."""
     from agent_exec.jobs.store import short
 
     job = f"job {short(event.get('job_id', ''))}"

@@ -31,7 +31,7 @@ class Notices:
     """The notices of one client's server; any thread adds to them, `deliver` has the client log them.
 
     `first` returns a warning about the start, once there is one. `changes` is what was seen of
-    changes to protected paths, for a person who is asked to approve something later.
+    changes to protected paths, for a person that is asked to approve something later.
     `hears_info` is whether the client wants to hear what is no warning, too.
     """
 
@@ -107,7 +107,7 @@ def on_stderr(text: str) -> None:
         if os.name != "posix" or select.select([], [2], [], 0)[1]:
             sys.stderr.write(f"agent-exec mcp: warning: {on_line(text)}\n")
             sys.stderr.flush()
-    except (OSError, ValueError, AttributeError):  # there is no stderr, or nobody has its other end
+    except (OSError, ValueError, AttributeError):  # there is no stderr, or its reader is gone
         return
 
 

@@ -42,7 +42,7 @@ def parse(data: bytes) -> "Message":
     """Return a message: a request, a notification, or an answer, whose shape is not checked.
 
     Raise RpcError for all else. A message with an id that is not valid is not
-    a notification: its sender would wait for an answer for ever.
+    a notification: its sender would wait for an answer without end.
     """
     try:
         found = load(data.decode("utf-8", "surrogatepass").strip())

@@ -131,7 +131,7 @@ class Server:
             self._calls -= 1
 
     def _work(self, request: "Request", name: str, arguments: "Message") -> None:
-        """Carry out a call in a thread of its own; nobody hears the answer of a cancelled one."""
+        """Carry out a call in a thread of its own; the answer of a cancelled one is dropped."""
         try:
             result = self._answer(request, name, arguments)
         except AgentExecError as error:

@@ -280,7 +280,7 @@ class Offer:
             for part in before:
                 part.close()
             close_loopback(former.sandbox.network or "")
-        self.wants_roots = False  # last: until now, who calls has to wait
+        self.wants_roots = False  # last: until now, calls have to wait
 
     def close(self) -> None:
         """End all that runs, and wait until it is gone."""

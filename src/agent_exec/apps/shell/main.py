@@ -28,7 +28,7 @@ def shell(asked: "Parsed") -> "NoReturn":
                 raise UsageError("--port goes with --web", "shell")
             if not (os.isatty(0) and os.isatty(2)) and "TEXTUAL_DRIVER" not in os.environ:
                 raise UsageError(
-                    "this is no terminal: start it where you can type, or run commands with `agent-exec run`",
+                    "this is not a terminal: start it in one, or run commands with `agent-exec run`",
                     "shell",
                 )
         try:

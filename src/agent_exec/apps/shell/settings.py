@@ -30,7 +30,7 @@ class Settings(Value):
     """The settings; `history` is its file, None keeps what was typed in memory.
 
     `folder` is what the first tab shows, `root` the folder of jobs, `timeout`
-    None lets commands run for ever; `own` are files that no confined command
+    None lets commands run without limit; `own` are files that no confined command
     may change.
     """
 

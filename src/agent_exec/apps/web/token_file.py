@@ -56,7 +56,7 @@ def _open(path: str, flags: int) -> int:
 
 def _check(path: str, found: os.stat_result) -> None:
     if not stat.S_ISREG(found.st_mode):
-        raise _unusable(f"{path!r} is no file; name another")
+        raise _unusable(f"{path!r} is not a file; name another")
     if sys.platform == "win32":
         return  # the rights of a file are those of its folder there
     if found.st_uid != os.geteuid():

@@ -83,7 +83,7 @@ class Visitors:
         return True
 
     async def discard(self, transport: asyncio.Transport, length: int | None) -> bool:
-        """Wait for the body of a stranger's request, unparsed; False if this is no stranger.
+        """Wait for the body of a stranger's request, unparsed; False if this is not a stranger.
 
         The length None is that of a body in chunks.
         """

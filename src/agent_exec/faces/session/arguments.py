@@ -272,7 +272,7 @@ def _view(given: "dict[str, Any]", terms: "Terms") -> "View | None":
     except InvalidArgument as error:
         raise _misread(f"`view`: {error.message}", "view") from None
     if view.kind == "since" and not view.cursor.isdecimal():
-        raise _misread(f"`view`: {view.cursor!r} is no cursor; use that of an earlier answer", "view")
+        raise _misread(f"`view`: {view.cursor!r} is not a cursor; use that of an earlier answer", "view")
     return view
 
 

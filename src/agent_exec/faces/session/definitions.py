@@ -38,7 +38,7 @@ LONGEST_MS = int(LONGEST * 1000)
 
 PERMISSIONS = ("use_default", "require_escalated")
 ASKING = ("sandbox_permissions", "justification", "prefix_rule")
-"""Fields that need a person who can be asked."""
+"""Fields that need an approver."""
 RENDERS = ("text", "screen", "raw")
 
 _EXEC = """\

@@ -132,7 +132,7 @@ def _folder(path: str, most: int) -> Preview:
 
 
 def _reason(error: "OSError | ValueError") -> "str | None":
-    return error.strerror if isinstance(error, OSError) else "this is no path"
+    return error.strerror if isinstance(error, OSError) else "this is not a path"
 
 
 class Candidate(Value):

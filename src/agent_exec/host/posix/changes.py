@@ -45,7 +45,7 @@ class Changes:
             os.read(self._fd, _LONGEST)
         gone = [owners[fd] for fd in ready if fd in owners]
         for pipe in gone:
-            self._pipes.pop(pipe).close()  # or it would wake us for ever
+            self._pipes.pop(pipe).close()  # or it would wake us again and again
         return bool(gone)
 
     def close(self) -> None:

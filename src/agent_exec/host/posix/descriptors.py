@@ -125,7 +125,7 @@ class Poller:
         self._set.unregister(fd)
 
     def wait(self, timeout: float | None) -> list[tuple[int, int]]:
-        """Return the descriptors that are ready, after at most `timeout` seconds; None waits for ever."""
+        """Return the descriptors that are ready, after at most `timeout` seconds; None is no limit."""
         if timeout is not None:
             timeout = min(timeout, LONGEST_WAIT)
             if not self._epoll:

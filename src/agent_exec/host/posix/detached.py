@@ -276,7 +276,7 @@ def descriptor_of(watch: Watch) -> int:
 
 
 class ExitWatch(Watch):
-    """Waits for the end of a process that is no child of ours, where the system tells (Linux)."""
+    """Waits for the end of a process that is not a child of ours, where the system tells (Linux)."""
 
     __slots__ = ()
 

@@ -185,7 +185,7 @@ def _locked(pid: int) -> "Iterator[str]":
 
 
 def _is_file(path: str, opened: str) -> bool:
-    """True if a path, which is no link, names the file behind a descriptor."""
+    """True if a path, which is not a link, names the file behind a descriptor."""
     try:
         return os.path.samestat(os.lstat(path), os.stat(opened))
     except OSError:

@@ -50,7 +50,7 @@ class ProcFiles:
         return self._use(path, act)
 
     def device(self, pid: int, number: int) -> int:
-        """Return the device that a process has open under a number; 0 if it is none."""
+        """Return the device that a process has open under a number; 0 if it is not a device."""
         try:
             return self._use(f"/proc/{pid}/fd", lambda fd: os.stat(str(number), dir_fd=fd).st_rdev)
         except OSError:

@@ -75,7 +75,7 @@ def exit_code(pid: int) -> int:
 
 def boot_id() -> str:
     """Return a name of this boot of the system; empty where the system has none."""
-    global _boot  # noqa: PLW0603 - read once, for ever true
+    global _boot  # noqa: PLW0603 - read once, and never changes
     if _boot is None:
         try:
             _boot = read("/proc/sys/kernel/random/boot_id").decode().strip()

@@ -1,7 +1,7 @@
 """Sends a break to the console of a command, which is not ours.
 
 A command has a console of its own, without a window, so that it cannot touch
-its owner's. Only who is attached to a console can send a break there, and a
+its owner's. Only a process that is attached to a console can send a break there, and a
 process can be attached to one alone: a helper does it, and is gone.
 """
 

@@ -149,7 +149,7 @@ class Watch:
     def wait(self, seconds: float | None, cancel: "Cancel | None" = None) -> bool:
         """Wait for the owner to hang up, or until `cancel` is set; False when the time is over."""
         if not self._over and wait_for(self._mutex, seconds, cancel):
-            _let_go(self._mutex)  # for the next who waits
+            _let_go(self._mutex)  # for the next waiting process
             self._over = True
         return self._over or (cancel is not None and cancel.is_set())
 
@@ -220,7 +220,7 @@ def _pipe_name(path: str) -> str:
 
 
 def _mutex_name(path: str) -> str:
-    # Global: who waits may be logged on in another way than the owner was.
+    # Global: the waiting process may be logged on in another way than the owner.
     return rf"Global\agent-exec-{_digest(path)}"
 
 

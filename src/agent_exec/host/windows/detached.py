@@ -1,4 +1,4 @@
-"""Starts a process that outlives this one: no console, in nobody's job if it may, nothing inherited."""
+"""Starts a process that outlives this one: no console, outside of all jobs if allowed, nothing inherited."""
 
 import os
 import sys
@@ -80,7 +80,7 @@ def _create(program: str, line: str, stdio: "Sequence[int]", inherited: "Sequenc
             )
         except PermissionError:
             if flags & _BREAKAWAY:
-                continue  # the job that we are in lets nobody go
+                continue  # the job that we are in lets no process leave
             raise
         kernel.close(thread)
         kernel.close(process)

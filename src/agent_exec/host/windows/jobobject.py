@@ -1,6 +1,6 @@
 """A Job Object: a tree of processes that no member can leave.
 
-Whoever is started by a member is a member. The job is killed when its last
+A process started by a member is a member. The job is killed when its last
 handle is closed, and its only handle is ours, unless someone opens it by its
 name: a tree dies with its owner, however the owner ends.
 """
@@ -113,7 +113,7 @@ class Job:
     def listen(self) -> None:
         """Have the system notify `wait_until_empty` of new and ended members; to be called once.
 
-        Not before it is needed: what nobody listens to would pile up. If the
+        Not before it is needed: notifications without a listener would pile up. If the
         system has nothing left for it, the wait looks by itself.
         """
         try:

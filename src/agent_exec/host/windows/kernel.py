@@ -67,7 +67,7 @@ class StartupInfo:
 
 def dll() -> "Any":
     """Return the system's library, with handles as wide as they are."""
-    global _dll  # noqa: PLW0603 - loaded once, for ever the same
+    global _dll  # noqa: PLW0603 - loaded once
     if _dll is None:
         library = WinDLL("kernel32", use_last_error=True)
         for name in _MAKERS:
@@ -235,7 +235,7 @@ def pipe(*, reading: bool) -> tuple[int, int]:
     """Make a pipe whose first end is ours, to read from or to write to, and whose other is a child's.
 
     Our end can be waited for together with other things, which an anonymous
-    pipe cannot; so the pipe has a name, that nobody can guess.
+    pipe cannot; so the pipe has a name that cannot be guessed.
     """
     name = rf"\\.\pipe\agent-exec-{os.getpid()}-{os.urandom(16).hex()}"
     direction = _winapi.PIPE_ACCESS_INBOUND if reading else _PIPE_ACCESS_OUTBOUND
@@ -266,7 +266,7 @@ def read(handle: int, size: int, stop: int, patience: float) -> bytes:
 def write(handle: int, data: bytes, stop: int) -> int:
     """Wait until something of this can be written, and write it; return how much.
 
-    BrokenPipeError says that nobody reads any more, TimeoutError that `stop`
+    BrokenPipeError says that the reader is gone, TimeoutError that `stop`
     was set first.
     """
     transfer, error = _winapi.WriteFile(handle, data, overlapped=True)

@@ -173,7 +173,7 @@ class Terminal:
         try:
             self._pty.set_size(columns, rows)
         except self._errors:
-            return  # it is gone, and so is who would care
+            return  # it is gone, and so is its reader
 
     def close(self) -> None:
         """Let the terminal go; harmless when repeated."""

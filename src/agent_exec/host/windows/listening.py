@@ -1,4 +1,4 @@
-"""Which sockets are listened on: only what a connection tells, for this system is not asked who listens."""
+"""Which sockets are listened on: known by connecting only; this system is not asked for the listener."""
 
 from agent_exec.model.errors import Unsupported
 from agent_exec.model.value import Value

@@ -61,7 +61,7 @@ def end_orphans(leader: "Identity", mark: str, number: int, grace: float) -> boo
 def _pin(leader: "Identity", found: dict[int, int]) -> int:
     """Add handles of the living leader and its descendants, parents first; return how many were added.
 
-    A handle keeps the pid from others: who has ended is still known as the parent of who lives.
+    A handle keeps the pid from others: an ended process is still known as the parent of those that live.
     """
     before = len(found)
     if leader.pid not in found and (handle := _open(leader.pid)) is not None:

@@ -54,7 +54,7 @@ class Poller:
         self.add(fd, 0)
 
     def wait(self, timeout: float | None) -> list[tuple[int, int]]:
-        """Wait for a call, at most `timeout` seconds; None waits for ever. Gives nobody.
+        """Wait for a call, at most `timeout` seconds; None waits without limit. Returns no descriptors.
 
         Ctrl-C ends the wait, which no lock of Python's does on this system.
         """

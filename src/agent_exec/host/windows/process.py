@@ -51,7 +51,7 @@ class Process:
         self._spawner = spawner
         self._launch = launch
         self._loop = loop
-        self._sink: Sink | None = sink  # who hears nothing more once everything is given back
+        self._sink: Sink | None = sink  # not called any more once everything is released
         self._job: Job | None = None
         self._spawned: Spawned | None = None
         self._terminal: Terminal | None = None
@@ -71,7 +71,7 @@ class Process:
         raise not_here()
 
     def spawn(self) -> None:
-        """Have it started; what becomes of it is told to the sink."""
+        """Start it; the sink is called with what happens to it."""
         self._spawner.check()
         try:
             self._start()
@@ -133,7 +133,7 @@ class Process:
                 handle = kernel.open_process(pid, kernel.LOOK)
                 if handle is not None:
                     members[pid] = handle
-            # Still members now that they are pinned: nobody else has taken a pid over.
+            # Still members now that they are pinned: no other process has taken a pid over.
             pinned = set(self._job.pids()).intersection(members)
             if pinned:
                 console.send_break({pid: members[pid] for pid in members if pid in pinned}, console.EVERYONE)

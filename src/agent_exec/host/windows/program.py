@@ -183,7 +183,7 @@ def _choose(
             if look(candidate) == "file":
                 return ntpath.normpath(candidate)
         found = look(place)
-        # In a PATH a folder of that name is nobody's program, but also nobody's mistake.
+        # In a PATH a folder of that name is not a program, and not an error either.
         if found is not None and (found == "file" or path is None):
             blocked = blocked or found
     if blocked == "directory":

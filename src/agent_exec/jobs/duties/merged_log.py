@@ -27,7 +27,7 @@ def writable(path: str) -> str:
     try:
         os.close(os.open(path, _FLAGS, 0o600))
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no path"
+        why = error.strerror if isinstance(error, OSError) else "it is not a path"
         raise InvalidArgument(f"--log {path!r} cannot be written: {why}", path=path) from None
     return os.path.abspath(path)
 

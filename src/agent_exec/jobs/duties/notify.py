@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from agent_exec.model.choices import Stream
 
 _LONGEST = 4000
-"""How much of a line is told."""
+"""How many characters of a line are delivered."""
 _AFTERWARDS = ("created", "ended", "output-match")
-"""Kinds of events that are told of in another way."""
+"""Kinds of events that are delivered in another way."""
 
 
 class Term(Duty):

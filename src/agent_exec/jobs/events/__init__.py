@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FOLDER = ".events"
 NOTIFY = ".notify"
-"""The index of jobs of which something is to be told."""
+"""The index of jobs with notifications to deliver."""
 SEGMENT = 1 << 20
 """A line that begins at this offset of a segment, or later, does not count."""
 KEPT = 8
@@ -128,7 +128,7 @@ def ending_fields(facts: "dict[str, Any]") -> "dict[str, Any]":
 
 
 def have_told(store: "Store", job_id: str) -> None:
-    """Have what is left to be told of jobs delivered: of this one, which is over, and of lost ones."""
+    """Have the undelivered notifications of jobs delivered: of this one, which is over, and of lost ones."""
     if os.path.exists(os.path.join(store.root, NOTIFY)):
         from agent_exec.jobs.events.outbox import sweep
 

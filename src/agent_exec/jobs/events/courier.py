@@ -1,4 +1,4 @@
-"""The courier of one job: a process that delivers what is to be told of it, again and again if need be."""
+"""The courier of one job: a process that delivers its notifications, with retries."""
 
 import os
 from time import monotonic, time
@@ -52,7 +52,7 @@ def main(fds: list[int]) -> None:
 
 
 class Courier:
-    """What is to be told of one job."""
+    """The notifications of one job."""
 
     def __init__(self, store: Store, job_id: str) -> None:
         self._store = store
@@ -161,7 +161,7 @@ class Courier:
         try:
             write_file(path, dump({**payload, "delivery_results": results}).encode() + b"\n")
         except OSError:
-            return  # a full disk: it is told all the same
+            return  # a full disk: it is delivered all the same
 
     def _attempt(
         self, payload: "Payload", number: int, kind: str, target: str, job: "Record", path: str, at: str
@@ -209,7 +209,7 @@ class Courier:
 
 
 def finished(job: "Record") -> "Payload":
-    """Return what is told of a job that is over: metadata, and no output."""
+    """Return the notification of a job that is over: metadata, and no output."""
     from agent_exec.jobs.events.reading import closing_event
     from agent_exec.logs.stream import STREAMS
     from agent_exec.logs.stream import path as log_path

@@ -1,4 +1,4 @@
-"""What is asked to be told of a job, and by which ways: checked before the job starts, kept in its record."""
+"""Parses which notifications a job has, and their sinks, before it starts; its record keeps them."""
 
 import os
 
@@ -22,7 +22,7 @@ _LONGEST = 4096
 _MOST_RULES = 32
 _LONGEST_TIMEOUT = 3_600_000
 ALWAYS = ("ended", "lost", "output-match")
-"""The kinds of events that are told of without being asked for."""
+"""The kinds of events that are delivered by default."""
 
 
 def checked(given: "Mapping[str, Any]") -> "Config":

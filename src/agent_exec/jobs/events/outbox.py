@@ -1,7 +1,7 @@
-"""What is to be told of jobs and was not yet: an index beside the jobs, and files in the folder of each.
+"""Notifications that were not delivered yet: an index beside the jobs, and files in the folder of each.
 
 A job with sinks is named in the index from before it exists until everything
-was delivered. Its supervisor appends what is to be told to the outbox; a
+was delivered. Its supervisor appends notifications to the outbox; a
 courier, a process of its own, delivers it, and notes each attempt. How a job
 has ended stands in the record, so no crash can lose that.
 """
@@ -52,7 +52,7 @@ def enter(store: "Store", job_id: str) -> None:
 
 
 def leave(store: "Store", job_id: str) -> None:
-    """Take a job out of the index: everything was told."""
+    """Take a job out of the index: all was delivered."""
     try:
         os.unlink(os.path.join(store.root, NOTIFY, job_id))
         os.rmdir(os.path.join(store.root, NOTIFY))

@@ -212,5 +212,6 @@ def _parse(text: str) -> tuple[int, int, list[str]]:
         return int(segment, 16), int(offset, 16), known
     except ValueError:
         raise InvalidArgument(
-            f"{text[:80]!r} is no cursor of events; use the one of an answer, {START} or {NOW}", cursor=text
+            f"{text[:80]!r} is not a cursor of events; use the one of an answer, {START} or {NOW}",
+            cursor=text,
         ) from None

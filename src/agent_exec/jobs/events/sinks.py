@@ -38,7 +38,7 @@ class Delivery:
         self._path = path
 
     def by(self, kind: str, target: str) -> "Result":
-        """Deliver it by a sink that is no command."""
+        """Deliver it by a sink that is not a command."""
         if kind == "file":
             return self._by_file(target)
         if kind == "webhook":
@@ -57,7 +57,7 @@ class Delivery:
             fd = os.open(path, flags, 0o600)
             try:
                 if not stat.S_ISREG(os.fstat(fd).st_mode):
-                    return f"{path} is no regular file", False
+                    return f"{path} is not a regular file", False
                 line = dump(self._payload).encode() + b"\n"
                 if os.write(fd, line) != len(line):
                     return f"the disk of {path} is full", True

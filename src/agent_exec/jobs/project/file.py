@@ -181,7 +181,7 @@ def _check_name(document: Document, path: "tuple[str, str]", known: "dict[str, S
     name = path[1]
     if not name or len(name) > _LONGEST or not _LETTERS.issuperset(name):
         better = "".join(letter if letter in _LETTERS else "-" for letter in name)[:_LONGEST] or "web"
-        document.wrong(path, f"{name!r} is no name; use letters, digits and -: write [{path[0]}.{better}]")
+        document.wrong(path, f"{name!r} is not a name; use letters, digits and -: write [{path[0]}.{better}]")
     if name in known:
         document.wrong(path, f"{name!r} is a service and a job; give one of them another name")
 

@@ -41,7 +41,7 @@ def last_job(store: "Store", folder: str, service: "Service") -> "Record | None"
 
 
 def project_lock(store: "Store", folder: str) -> "FileLock":
-    """Return the lock of those who start and stop services of a project."""
+    """Return the lock for starting and stopping services of a project."""
     return _lock(store, digest_of(folder))
 
 

@@ -78,7 +78,7 @@ def _listen(text: str, cwd: str) -> Condition:
 def _port(text: str, condition: str) -> int:
     if text.isascii() and text.isdecimal() and len(text) < 6 and 0 < int(text) < 1 << 16:
         return int(text)
-    raise InvalidArgument(f"{condition!r}: {text!r} is no port; use 1 to 65535")
+    raise InvalidArgument(f"{condition!r}: {text!r} is not a port; use 1 to 65535")
 
 
 def _http(text: str, value: str) -> Condition:

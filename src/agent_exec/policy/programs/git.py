@@ -73,7 +73,7 @@ _HARMLESS = re.compile(
 
 
 def git(words: Sequence[Word]) -> Effects:
-    """Inspect git: a rule must name what is configured on the way, and what is no command of git's own."""
+    """Inspect git: a rule must name what is configured on the way, and what is not a command of git's own."""
     effects = Effects()
     at = _globals(effects, words)
     if at >= len(words):

@@ -104,7 +104,7 @@ class Restricted:
 class Settled:
     """Folders that were as they should be, and need no look until they change.
 
-    A folder is known by who it is and when it last changed, which no command
+    A folder is known by its identity and its time of change, which no command
     can set back. It is kept only if its next change must bear another time.
     """
 

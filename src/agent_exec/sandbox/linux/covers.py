@@ -117,7 +117,7 @@ def entries(folder: int | str) -> list[str]:
 
 
 def read_text(name: str, source: int | None = None) -> bytes | None:
-    """Return a small configuration file without its secrets; None if it is none, or may not be read."""
+    """Return a small configuration file without its secrets; None if it is invalid or cannot be read."""
     with Closing(_open(name, _FILE, source)) as fd:
         if fd < 0 or not stat.S_ISREG((found := os.fstat(fd)).st_mode) or found.st_size > _LONGEST:
             return None

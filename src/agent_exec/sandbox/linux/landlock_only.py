@@ -92,7 +92,7 @@ def _guard(pid: int) -> "NoReturn":
         while True:
             doomed = _children()
             for child in doomed:
-                os.kill(child, _signal.SIGKILL)  # ours, and so nobody else's until it is reaped
+                os.kill(child, _signal.SIGKILL)  # our child, so its pid is not reused until it is reaped
             if not os.waitpid(-1, 0 if doomed else os.WNOHANG)[0]:
                 sleep(_PAUSE)  # the kernel may leave one out of its list while another exits
     except ChildProcessError:

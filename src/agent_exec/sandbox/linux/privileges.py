@@ -31,7 +31,7 @@ _ALWAYS = (
     (_NICE, 0),
     (_RTPRIO, 0),
 )
-"""Limits of every command. The kernel counts most of this for the user, who needs room outside."""
+"""Limits of every command. The kernel counts most of this for the user, whose other processes need room."""
 
 _FEWEST_FILES = 1024
 """A process may have so many descriptors even if those of the whole box could be too many for the machine."""
@@ -40,7 +40,7 @@ _FEWEST_FILES = 1024
 def die_with_parent(parent: int) -> None:
     """Be killed when the parent, or rather its thread that forked us, ends.
 
-    `parent` is who it should be: one that is gone already is never heard of
+    `parent` is its expected pid: one that is gone already is never heard of
     (ESRCH). In a new pid namespace, a parent outside has the pid 0. A change
     of user undoes this.
     """
@@ -84,7 +84,7 @@ def limit(
 ) -> None:
     """Set limits for this process and each below it, in seconds, bytes and numbers; some always hold.
 
-    Never above what is allowed already. Who has used up its time is told by
+    Never above what is allowed already. A process that has used up its time gets
     SIGXCPU, and killed a second later. Memory is what a process has for
     itself and may write: what programs only reserve, as all that compile
     while they run do, does not count.
@@ -100,8 +100,8 @@ def limit_files(most: int | None, processes: int | None) -> None:
     """Bound the descriptors of this process and each below it, of which there may be so many.
 
     A command may have as many descriptors under way in sockets as it may
-    have open, and they count for its user: whoever else may have no more
-    open cannot send any then. So it is never more than half of what our
+    have open, and they count for its user: another process that may have no
+    more open cannot send any then. So it is never more than half of what our
     owner, which can raise its own limit, may have; nor so many that all
     processes of a box could open all files that the machine allows.
     """

@@ -8,7 +8,7 @@
     set-user-id or set-group-id bits in a mode            EPERM
     typing into a terminal (TIOCSTI, TIOCLINUX), TIOCSETD EPERM
     personality, but to ask for it or for the plain one   EPERM
-    a lease, for which others who open a file must wait   EPERM
+    a lease, for which others that open a file must wait   EPERM
     signals that tell of changes in a folder              EPERM
     a device left behind by a rename                      EPERM
     pages from the machine's store of huge ones           ENOMEM
@@ -294,7 +294,7 @@ def _sockets(code: Assembler, *, net: str) -> None:
     code.label("socketpair")
     code.load(argument(0))
     code.equal(_UNIX, no="family")
-    # A datagram socket can be connected again, to any path; the others are connected for ever.
+    # A datagram socket can be connected again, to any path; the others stay connected.
     code.load(argument(1))
     code.mask(_TYPE)
     code.equal(_STREAM, yes="allowed")

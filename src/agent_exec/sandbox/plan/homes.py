@@ -217,7 +217,7 @@ def _coverable(home: str) -> bool:
 def _around(root: str, covers: "Sequence[str]", homes: "Sequence[str]") -> list[str]:
     """Return the working tree that holds a root, if one does: tools look for its settings upwards.
 
-    Nothing in it can be written to, and so nobody inside decides what it is.
+    Nothing in it can be written to, and so no command inside decides what it is.
     """
     for above in above_all(root):
         if above in covers or above in homes or os.path.dirname(above) in _HOMES:

@@ -142,7 +142,7 @@ def led(path: str) -> list[str]:
 
 
 def read_small(path: str, limit: int = 1 << 20) -> str:
-    """Return the text of a regular file; raise OSError if it is none or larger than the limit."""
+    """Return the text of a regular file; raise OSError for anything else or larger than the limit."""
     with Closing(os.open(path, _FILE)) as fd:
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode) or found.st_size > limit:
@@ -154,7 +154,7 @@ class Look:
     """What was seen of the file system during one plan.
 
     `stamps` are the folders in which names were looked up, and files whose
-    content counts, with who they are and their time of change: while those
+    content counts, with their identity and time of change: while those
     are the same, another look would find the same.
     """
 
@@ -206,7 +206,7 @@ class Look:
         real, found = "/", self.facts("/")
         for real, _, found in self.walk(path):  # noqa: B007 - the last one counts
             pass
-        if found is None and real == path and self._facts.get(path) is None:  # which is no link in circles
+        if found is None and real == path and self._facts.get(path) is None:  # which is not a link in circles
             self._missing.add(path)
         if found is not None and real == path and stat.S_ISDIR(found.st_mode):
             self._plain.add(path)

@@ -57,7 +57,7 @@ class Plan(Confining):
     are protected links and where they lead. `gits` is every `.git` that was
     found below the roots, `obeyed` every other name or folder that programs
     obey. `held` are protected or hidden by mounts of their own, which come off
-    when the host replaces them, with who they are; `loose` are folders that
+    when the host replaces them, with their identity; `loose` are folders that
     exist around those absent paths that a box made before them would show, and
     when they last changed. `unenforced` says in words what no backend will enforce.
     `own` and `state` are what it was planned with; `backend` is the name of who
@@ -283,7 +283,7 @@ def _open_root(path: str) -> Root:
         fd = os.open(path, FOLDER)
     except OSError as error:
         raise InvalidArgument(
-            f"the root {path!r} is no folder that can be opened: {error.strerror}", path=path
+            f"the root {path!r} is not a folder that can be opened: {error.strerror}", path=path
         ) from None
     with Closing(fd):
         found = os.fstat(fd)
@@ -292,7 +292,7 @@ def _open_root(path: str) -> Root:
         except OSError:  # no /proc, as on macOS
             real = os.path.realpath(path)
     if not stat.S_ISDIR(found.st_mode) or real != path:
-        raise InvalidArgument(f"the root {path!r} is no folder by its real path", path=path)
+        raise InvalidArgument(f"the root {path!r} is not a folder by its real path", path=path)
     return Root(path, found.st_dev, found.st_ino)
 
 

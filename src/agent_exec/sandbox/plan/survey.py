@@ -1,6 +1,6 @@
 """What lies below a root: every `.git`, names that programs obey; looked at anew where it has changed.
 
-A folder is known by who it is and when it last changed, which no command can
+A folder is known by its identity and its time of change, which no command can
 set back. What was found in one is kept, unless it had changed so shortly
 before that another change may bear the same time.
 """

@@ -121,7 +121,7 @@ class Chunked(Frame):
         if self._part == "size":
             size = line.partition(b";")[0].rstrip(b" \t")
             if not size or len(size) > 15 or not _HEX.issuperset(size):
-                raise Problem("bad", "the size of a chunk is no hexadecimal number")
+                raise Problem("bad", "the size of a chunk is not a hexadecimal number")
             self._left = int(size, 16)
             self._part = "data" if self._left else "trailers"
             return b"%x\r\n" % self._left

@@ -113,7 +113,7 @@ class Hello(Frame):
             return
         message = self._message + payload
         if message[0] != _HELLO:
-            raise _refused("it is none")
+            raise _refused("it is not a TLS greeting")
         length = 4 + int.from_bytes(message[1:4])
         if length > MAX_HELLO or len(message) > MAX_HELLO:
             raise _refused(f"it is longer than {MAX_HELLO} bytes")

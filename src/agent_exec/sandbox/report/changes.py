@@ -77,7 +77,7 @@ def snapshot(
     Files are known by inode, mode, size and times, not by their bytes: a
     command cannot set back the time of a file's last change. A plan that is
     `fresh` was made just now: what lies below its roots is known. `surveys`
-    are kept there for others who look at the same moment.
+    are kept there for others that look at the same moment.
     """
     digests: list[tuple[str, str]] = []
     partial: list[str] = []
@@ -151,7 +151,7 @@ def compare(
 def _watched(path: str) -> "Iterator[str]":
     """Return what is looked at of a protected path; of a repository's folder, what decides what git runs.
 
-    The rest of a repository is large, and others who use git change it all the time.
+    The rest of a repository is large, and other users of git change it all the time.
     """
     if os.path.isdir(path) and os.path.lexists(os.path.join(path, "HEAD")):
         yield from parts(path)

@@ -309,7 +309,7 @@ class Guard:
         return Change(path, change.what, moved, why)
 
     def _is_repository(self, path: str) -> bool:
-        """True if git takes it for a repository; one under another name is none without its HEAD."""
+        """True if git takes it for a repository; one under another name needs its HEAD."""
         if os.path.basename(path).lower() == ".git":
             return True
         named = is_name(path) or path in self.plan.missing

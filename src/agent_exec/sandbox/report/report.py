@@ -198,7 +198,7 @@ def _refused(plan: "Plan", line: str, refusal: str, cwd: str) -> "list[Denial]":
             unsure = refusal in _UNSURE and os.path.lexists(path)
             evidence = "likely" if unsure else "confirmed"
         except (OSError, ValueError):
-            continue  # a link that nobody may read, or no name for a file: a command may print anything
+            continue  # a link that cannot be read, or no name for a file: a command may print anything
         if counts:
             return [
                 {
@@ -218,7 +218,7 @@ def _reading(plan: "Plan", path: str) -> "Denial | None":
     from agent_exec.sandbox.plan.explain import hidden_by
 
     if os.path.lexists(path) and not os.access(path, os.R_OK):
-        return None  # whether it exists is not told: what is not there counts as what is hidden
+        return None  # whether it exists is not reported: what is not there counts as what is hidden
     home = os.path.realpath(os.path.expanduser("~"))
     for place in (path, os.path.realpath(path)):
         if (hidden := hidden_by(plan, place, home)) is not None:

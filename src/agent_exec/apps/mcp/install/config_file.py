@@ -19,7 +19,7 @@ if sys.platform != "win32":
 
 LARGEST = 64 << 20
 _MARK = "\ufeff"
-_NO_FILE = "is no file; move it away, and try again"
+_NO_FILE = "is not a file; move it away, and try again"
 
 
 class Found(NamedTuple):

@@ -25,7 +25,7 @@ def edited(text: str, client: "Client", name: str, entry: dict[str, Any]) -> tup
         before = _read(text, client)
         servers = before.get(client.key, {})
         if not isinstance(servers, dict):
-            raise Mistake(f"{client.key} is no table of servers")
+            raise Mistake(f"{client.key} is not a table of servers")
         old = servers.get(name)
         elsewhere = isinstance(old, dict) and any(key in old for key in _ELSEWHERE)
         kept = old if isinstance(old, dict) and not elsewhere else {}
@@ -56,7 +56,7 @@ def permitted(text: str, word: str) -> str:
         permissions = settings.get("permissions", {}) if isinstance(settings, dict) else None
         known = permissions.get("allow", []) if isinstance(permissions, dict) else None
         if not isinstance(known, list):
-            raise Mistake("permissions.allow is no list in an object")
+            raise Mistake("permissions.allow is not a list in an object")
         if word in known:
             return text
         return jsontext.put(text, ("permissions", "allow"), [*known, word], strict=True)
@@ -75,7 +75,7 @@ def _read(text: str, client: "Client") -> dict[str, Any]:
         return tomltext.read(text)
     found = jsontext.read(text, strict=client.strict) if text.strip() else {}
     if not isinstance(found, dict):
-        raise Mistake("it is no object", 1)
+        raise Mistake("it is not an object", 1)
     return found
 
 

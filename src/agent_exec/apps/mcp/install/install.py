@@ -159,7 +159,9 @@ def _home() -> str:
     """Return the home folder; raise UsageError if it does not exist, since no client would look there."""
     home = os.path.expanduser("~") if os.environ.get("HOME") != "" else ""
     if not (os.path.isabs(home) and os.path.isdir(home)):
-        raise UsageError(f"the home folder {home!r} is no folder: let HOME be the whole path of yours", "mcp")
+        raise UsageError(
+            f"the home folder {home!r} is not a folder: let HOME be the whole path of yours", "mcp"
+        )
     return home
 
 

@@ -23,7 +23,7 @@ _SAID = {
     "Expecting value": "a value is missing",
     "Extra data": "there is more after the end",
     "Invalid control character at": "a value is missing: a string ends on the line that it begins on",
-    "Invalid \\escape": "a string with an unknown escape is no value",
+    "Invalid \\escape": "a string with an unknown escape is not a value",
 }
 
 
@@ -51,7 +51,7 @@ def put(text: str, path: "Sequence[str]", value: Any, *, strict: bool = False) -
     unit = ""
     for depth, name in enumerate(path):
         if plain[start] != "{":
-            raise Mistake(f"{'.'.join(path[:depth]) or 'the file'} is no object", _line(text, start))
+            raise Mistake(f"{'.'.join(path[:depth]) or 'the file'} is not an object", _line(text, start))
         members, end = _members(plain, start)
         if not unit:  # one level, as the first member of the file has it
             first = next((begins for begins, _ in members.values()), start)
@@ -92,14 +92,14 @@ def _parsed(text: str, strict: bool) -> tuple[Any, str]:
         if error.pos >= len(plain.rstrip()):
             said = "it ends too early"
         elif plain[error.pos - 1 : error.pos + 1].isdigit():
-            said = "a number that begins with 0 is no value"
+            said = "a number that begins with 0 is not a value"
         raise Mistake(said, _line(text, error.pos)) from None
     except RecursionError:
         raise Mistake("it is nested too deeply") from None
     except ValueError as error:  # for a constant, or a number with too many digits
         for one in re.finditer(f"{_STRING}|({re.escape(str(error))})", plain):
             if one[1] is not None:
-                raise Mistake(f"a value is missing: {error} is none", _line(text, one.start())) from None
+                raise Mistake(f"a value is missing: {error} is not one", _line(text, one.start())) from None
         raise Mistake(str(error)) from None
 
 

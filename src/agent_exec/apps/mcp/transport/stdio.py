@@ -68,7 +68,7 @@ def _listen(
     send: "Callable[[Message | None], object]",
     hung_up: "Callable[[], object]",
 ) -> None:
-    """Pass on what the client says, until it hangs up; what is no message is answered here."""
+    """Pass on what the client says, until it hangs up; invalid messages are answered here."""
     lines = Lines()
     try:
         while chunk := wire.read():
@@ -85,7 +85,7 @@ def _listen(
 
 
 class Writer:
-    """Writes messages in a thread of its own, so that a client that does not read keeps nobody waiting.
+    """Writes messages in a thread of its own, so that a client that does not read blocks no other thread.
 
     Only when very much waits for the client, `send` waits too.
     """

@@ -9,7 +9,7 @@ _CHUNK = 1 << 16
 class Wire:
     """Where the client is heard and answered.
 
-    From now on, whoever reads stdin finds it empty, and what anybody prints,
+    From now on, any other reader of stdin finds it empty, and what is printed,
     a library or a child, goes to stderr. For the whole life of the process.
     """
 
@@ -28,7 +28,7 @@ class Wire:
         while True:
             try:
                 return os.read(self._reader, _CHUNK)
-            except BlockingIOError:  # whoever shares it with us wants it so
+            except BlockingIOError:  # another process that shares it has set that
                 select([self._reader], [], [])
             except OSError:  # a terminal that is gone
                 return b""

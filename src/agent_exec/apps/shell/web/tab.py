@@ -54,7 +54,7 @@ class Packets:
             before, prelude, rest = buffer.partition(_PRELUDE)
             if not prelude:
                 if len(before) > _LONGEST_PRELUDE:
-                    raise ValueError("what was started is no app that can be served")
+                    raise ValueError("what was started is not an app that can be served")
                 return []
             buffer[:] = rest
             self.started = True
@@ -63,7 +63,7 @@ class Packets:
         while len(buffer) - place >= _HEAD:
             size = int.from_bytes(buffer[place + 1 : place + _HEAD], "big")
             if size > _LONGEST_PACKET:
-                raise ValueError("the app sent something that is no packet")
+                raise ValueError("the app sent something that is not a packet")
             start, end = place + _HEAD, place + _HEAD + size
             if len(buffer) < end:
                 break

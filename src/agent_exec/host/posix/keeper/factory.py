@@ -1,7 +1,7 @@
 """The process that forks keepers: one for each engine, started when first needed.
 
 A keeper forked from here costs a MiB and a millisecond; an interpreter of its
-own would cost three MiB and fifteen. The factory is no child of the
+own would cost three MiB and fifteen. The factory is not a child of the
 owner, so that the owner's own waiting for children never meets it. It is the
 reaper above its keepers: when one is killed, its tree is ended here.
 """

@@ -118,7 +118,7 @@ class AdoptedProcess(Process):
         self._facts = facts
 
     def spawn(self) -> None:
-        """Go on with it; what becomes of it is told to the sink, as ever."""
+        """Continue it; the sink is called with what happens to it."""
         sock, factory, stdout, stderr, stdin = self._fds
         box = self._launch.box
         keeper = Keeper(

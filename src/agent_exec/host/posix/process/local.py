@@ -144,7 +144,7 @@ class LocalProcess(Streamed):
         self._left = False
 
     def spawn(self) -> None:
-        """Have it started, unless it was; what becomes of it is told to the sink."""
+        """Start it unless it was started; the sink is called with what happens to it."""
         launch = self._launch
         if launch.tty or launch.input:
             raise Unsupported("this process gives a command neither a terminal nor more input than it has")

@@ -44,7 +44,7 @@ class Process(Streamed):
         self._handed = False  # whether it is let go of
 
     def spawn(self) -> None:
-        """Have it started; what becomes of it is told to the sink."""
+        """Start it; the sink is called with what happens to it."""
         try:
             self._hand_over()
         except Exception:
