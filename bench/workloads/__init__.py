@@ -8,6 +8,7 @@ from bench.workloads import (
     boxes,
     calls,
     crowd,
+    duel,
     ending,
     exchange,
     faces,
@@ -68,4 +69,5 @@ WORKLOADS: dict[str, Callable[[Stage], Result]] = {
     "viewed": viewed.measure,
     "interface": interface.measure,
     "protocol": protocol.measure,
+    "duel": duel.measure,
 }
