@@ -67,3 +67,23 @@ def test_a_server_is_waited_for_until_it_is_ready(tools: JobTools) -> None:
         assert call(tools, "wait", job_id=job_id, wait_for=["x"])["error"]["code"] == "invalid_argument"
     finally:
         call(tools, "kill", job_id=job_id)
+
+
+def test_a_job_starts_after_another_and_is_run_again(tools: JobTools) -> None:
+    first = call(tools, "run", command=["sleep", "600"], until=0)["job_id"]
+    held = call(tools, "run", command=["echo", "after"], after=f"{first}:any", until=0)
+    assert (held["state"], held["waiting_for"][0]["job_id"]) == ("created", first)
+    call(tools, "kill", job_id=first)
+    assert call(tools, "wait", job_id=held["job_id"])["stdout"] == "after\n"
+    line = "test -e again && exit 0; touch again; exit 3"
+    for restart in ("1", "on-failure"):
+        told = call(tools, "run", command=["sh", "-c", f"{line} # {restart}"], restart=restart, until=50)
+        assert (told["exit_code"], told["attempt"]) == (0, 2)
+        call(tools, "run", command=["rm", "again"])
+    for wrong in ({"restart": "sometimes"}, {"after": "nothing-here"}, {"after": f"{first}:soon"}):
+        assert not call(tools, "run", command=["true"], **wrong)["ok"]
+
+
+def test_no_job_outside_of_the_workspace_is_waited_for(tools: JobTools, cli: Cli) -> None:
+    other = cli("run", "--cwd", "/", "--", "true")["job_id"]
+    assert call(tools, "run", command=["true"], after=other)["error"]["code"] == "job_not_found"

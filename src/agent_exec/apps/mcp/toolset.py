@@ -191,6 +191,8 @@ LEAN = "lean"
 """The default: the tools of `LEAN_PARTS` that nothing else can stand in for."""
 LEAN_PARTS = ("session", "jobs")
 _LEFT_OUT = ("status", "list_sessions", "resize", "close_stdin", "detach")
+_UNLISTED = ("after", "restart")
+"""Arguments that the lean `run` takes, and does not name."""
 
 SHARES = "jobs"
 """The one that may be there together with another."""
@@ -213,6 +215,13 @@ def check_names(names: "Sequence[str]") -> None:
             f"{others[0]} and {others[1]} cannot be served together, for tools of theirs share names; "
             f"{SHARES} may be joined by one of {', '.join(name for name in TOOLSETS if name != SHARES)}"
         )
+
+
+def _without_unlisted(tool: "dict[str, Any]") -> "dict[str, Any]":
+    """Return the definition of a tool without the arguments that few calls need."""
+    schema = tool["parameters"]
+    fields = {name: field for name, field in schema["properties"].items() if name not in _UNLISTED}
+    return {**tool, "parameters": {**schema, "properties": fields}}
 
 
 class Offer:
@@ -251,7 +260,7 @@ class Offer:
         """Return the definition of each tool, in order."""
         tools = [tool for part in self.parts for tool in part.definitions()]
         if self._lean:
-            tools = [tool for tool in tools if tool["name"] not in _LEFT_OUT]
+            tools = [_without_unlisted(tool) for tool in tools if tool["name"] not in _LEFT_OUT]
         return tools if self._settings.output_schemas else [listed(tool) for tool in tools]
 
     def call(self, name: str, arguments: "dict[str, Any]", call: "Call") -> "Result":

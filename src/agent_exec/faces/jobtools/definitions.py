@@ -57,6 +57,8 @@ _RUN_FIELDS: "Schema" = {
     "timeout": integer("Seconds to live.", 0),
     "until": {},  # depends on the server
     "wait_for": _wait_for(),
+    "after": string("Start after JOB[:any|ready]."),
+    "restart": string("on-failure, always, or N retries."),
     "stdin": string("Its input."),
     "stdin_file": string("Or a file of input."),
     "view": view(),

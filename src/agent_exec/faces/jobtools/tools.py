@@ -182,6 +182,8 @@ class JobTools:
                 stdin_fd=fd,
                 timeout=asked.get("timeout") or None,
                 conditions=_conditions(asked),
+                after=self._after(asked.get("after")),
+                **_repeated(asked.get("restart")),
                 observe=self._patience(asked, UNTIL, call),
                 sandbox=None if self._free else self._sandbox,
                 cancel=call,
@@ -297,6 +299,13 @@ class JobTools:
             )
         return whole
 
+    def _after(self, text: str | None) -> "Sequence[str]":
+        """Return what a job waits for, which must be a job of the workspace too."""
+        if not text:
+            return ()
+        job, colon, until = text.partition(":")
+        return (f"{self._reachable(job)}{colon}{until}",)
+
     def _input(self, file: str) -> tuple[str, int]:
         """Open a file of input, below the workspace; what a command could not read, we do not read for it.
 
@@ -315,6 +324,11 @@ def _remember(known: "dict[str, Any]", job_id: str, value: object) -> None:
     known[job_id] = value
     while len(known) > _REMEMBERED:
         del known[next(iter(known))]
+
+
+def _repeated(text: str | None) -> "dict[str, Any]":
+    """Return how often a command is run: a number of retries, or when it is started again."""
+    return {} if not text else {"retry" if text[0].isdecimal() else "restart": text}
 
 
 def _conditions(asked: "dict[str, Any]") -> "list[str]":
