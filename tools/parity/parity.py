@@ -20,6 +20,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 SUITES = ("integration", "mcp_integration", "serve_integration", "wait_observation", "opencode_integration")
 VERSIONS = {"0.1.": "0.1", "0.2.24": "0.1", "0.2.40": "0.5"}
+"""The schema versions of the answers of crates, by their names."""
 CATEGORIES = (
     ("deadlines (abandon)", "abandon"),
     ("create, start, restart", "^create_|^start_|^restart_|_start_"),
@@ -50,9 +51,10 @@ def main() -> int:
     parser.add_argument("--only", default="")
     parser.add_argument("--theirs", action="store_true")
     parser.add_argument("--jobs", default="2")
+    parser.add_argument("--suites", nargs="+", default=SUITES, choices=SUITES)
     asked = parser.parse_args()
     passed, failed = Counter[str](), Counter[str]()
-    for suite in SUITES:
+    for suite in asked.suites:
         program = built(asked.crate, suite)
         if program is None:
             continue
@@ -98,6 +100,7 @@ def results(crate: Path, program: Path, only: list[str], jobs: str, *, theirs: b
             **os.environ,
             "PARITY_PROGRAM": str(ours),
             "PARITY_SCHEMA": version,
+            "PARITY_DIALECT": "0.1" if "agent-exec-0.1." in crate.name else "0.2",
             "PARITY_SOURCE": str(HERE.parents[1] / "src"),
             "PATH": f"{ours.parent}:{os.environ['PATH']}",
         }

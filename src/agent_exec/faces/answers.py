@@ -200,6 +200,7 @@ def created(job: "Record", env_vars: "Sequence[str]" = ()) -> "Answer":
         fields[name] = job.facts[name]
     if env_vars:
         fields["env_vars"] = list(env_vars)
+    fields["root"] = os.path.dirname(job.folder)
     return answer("create", fields | confinement(job) | paths(job))
 
 
