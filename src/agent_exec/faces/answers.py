@@ -37,7 +37,8 @@ _UNKNOWN = {
     "record_damaged": "the record of this job is damaged, so nothing but its output is known",
 }
 FACTS = (
-    *("pid", "supervisor_pid", "timeout_ms", "kill_after_ms", "leftovers", "max_log_bytes"),
+    *("pid", "supervisor_pid", "timeout_ms", "timeout_revision", "kill_after_ms"),
+    *("leftovers", "max_log_bytes"),
     *("after", "at", "missed_by_ms", "needs", "priority"),
 )
 """What `status` shows of the record as it stands there."""
