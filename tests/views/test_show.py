@@ -244,6 +244,10 @@ def test_an_expression_that_never_ends_is_refused(monkeypatch: pytest.MonkeyPatc
         '    (file "shop.tcl" line 4)',
         "tar: This does not look like a tar archive",
         "Could not read certificate from shop.pem",
+        "Expecting property name enclosed in double quotes: line 1 column 13 (char 12)",
+        "  shop.json::$.price: 'three' is not of type 'integer'",
+        ">> Issue: [B404:blacklist] Consider possible security implications",
+        "zsh:1: x: the price is empty",
     ],
 )
 def test_a_failure_among_lines_of_which_none_is_like_another_is_shown(line: str) -> None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from agent_exec.views.reader import Source
 
 _UNLIKE = b"0123456789abcdef \t#=>.-*~+_"
+_LETTERS = bytes([*range(ord("A"), ord("Z") + 1), *range(ord("a"), ord("z") + 1), *range(0x80, 0x100)])
 _LINES = bytes.maketrans(b"\r", b"\n")
 _MOST_KINDS = 20_000
 _ENOUGH_KINDS = 4_000
@@ -125,6 +126,16 @@ class Scan:
     def is_counted(self) -> bool:
         """True if the counts of kinds are those of all lines."""
         return self._counted == self.lines
+
+    def odd(self) -> "list[Span]":
+        """Return lines of rare punctuation, in order, if that of nearly all lines is of a few forms."""
+        forms = b"\n".join(self.kinds).translate(None, _LETTERS).split(b"\n")
+        counts = Counter(forms)
+        most = len(forms) // 20
+        rare = [place for form, place in zip(forms, self.kinds.values(), strict=True) if counts[form] <= most]
+        if len(rare) > 2 * most:
+            return []
+        return [Span(number, number + 1, start, end) for number, start, end in sorted(rare)]
 
     def _take(self, place: int, data: bytes, *, final: bool) -> int:
         """Take whole lines, and return how many bytes that were."""

@@ -85,7 +85,7 @@ def _auto(page: "_Page", exit_code: int | None) -> Shown:
     red = exit_code not in (0, None) or any(mark.weight == VERDICT for mark in marks)
     if page.tool == CONTENT or not (page.tool or scan.foldable):  # its reader may want any line of it
         weak = [mark for mark in marks if mark.weight == WEAK]
-        found = [*_by_importance(marks), *_ends_first(weak)] if red else ()
+        found = [*_by_importance(marks), *_ends_first(weak), *scan.odd()] if red else ()
         return page.whole() if len(source) <= limit else page.ends(0.5, found)
     in_order = sorted(scan.kinds, key=lambda kind: (scan.counts[kind], scan.kinds[kind]))
     firsts = (scan.kinds[kind] for kind in in_order[:_MOST])
