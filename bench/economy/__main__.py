@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from bench import machine
 from bench.economy import ours, peers
 from bench.economy.agent import Agent
 from bench.economy.ours import Task
@@ -38,6 +39,8 @@ def main() -> int:
         "# What an agent pays",
         "",
         f"Written by `python -m bench.economy` on {when}; tokens by {name}; {server}.",
+        "",
+        "; ".join(f"{what}: {value}" for what, value in machine.describe()),
     ]
     wrong = definitions = 0
     for title, tasks in (("Expert", ours.EXPERT), ("Plain", ours.PLAIN)):
