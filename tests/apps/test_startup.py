@@ -196,3 +196,14 @@ def test_without_rules_a_run_loads_no_judge(cli: Cli, tmp_path: Path) -> None:
     judge = ("agent_exec.policy", "agent_exec.requests.gate", "agent_exec.requests.rulefile")
     assert not {name for name in loaded_by(cli, "run", "--", "true") if name.startswith(judge)}
     assert {name for name in loaded_by(cli, "run", "--", "echo", "kill") if name.startswith(judge)}
+
+
+def test_a_supervisor_that_gets_ready_loads_no_errors() -> None:
+    """Their classes are the most expensive of all that it could load before it starts the command."""
+    code = (
+        f"import sys; sys.path.append({str(SOURCE)!r})\nimport agent_exec.jobs.supervise\nprint(*sys.modules)"
+    )
+    out = subprocess.run([sys.executable, "-IS", "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(out.stdout.split())
+    assert "agent_exec.jobs.supervise" in loaded
+    assert not loaded & ({"agent_exec.model.errors", "agent_exec.engine.run"} | HEAVY)

@@ -9,7 +9,6 @@ from agent_exec.jobs.record_writer import RecordWriter
 from agent_exec.jobs.store import broken, created, place_of
 from agent_exec.logs.stream import STREAMS
 from agent_exec.logs.writing import ArrivalWriter, LogWriter
-from agent_exec.model.errors import AgentExecError, DependencyFailed, KeeperLost, SandboxUnavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,10 +17,15 @@ if TYPE_CHECKING:
 
     from agent_exec.jobs.duties import Duty
     from agent_exec.jobs.store import Store
+    from agent_exec.model import errors
     from agent_exec.model.choices import Stream
     from agent_exec.model.command import Outcome
 
     Facts = dict[str, Any]
+else:
+    from agent_exec.model.lazy import Later
+
+    errors = Later("agent_exec.model.errors")  # a start that succeeds needs none
 
 VARIABLES, INPUT = "variables", "input"
 """Files of a job that was created and not started: values of variables, and input."""
@@ -245,19 +249,30 @@ def never_started(*, terminated: bool) -> "Facts":
     }
 
 
-def failure(error: AgentExecError, *, began: bool, boxed: bool) -> "Facts":
+def failure(error: "errors.AgentExecError", *, began: bool, boxed: bool) -> "Facts":
     """Return the end of a job whose command never ran, or was lost with its box or keeper."""
-    lost = isinstance(error, KeeperLost)
+    lost = isinstance(error, errors.KeeperLost)
     gone = lost and boxed
-    never = error.code if isinstance(error, DependencyFailed) else "spawn_failed"
+    never = error.code if isinstance(error, errors.DependencyFailed) else "spawn_failed"
     reason = "sandbox_lost" if gone else "supervisor_lost" if lost else never
     return {
         "state": "failed",
         "exit_code": None,
         "signal": None,
         "reason": reason if began else never,
-        "code": SandboxUnavailable.code if gone else error.code,
+        "code": errors.SandboxUnavailable.code if gone else error.code,
         "message": error.message,
         "timed_out": False,
         "leaked": False,
     }
+
+
+def rewound(fd: int) -> int:
+    """Return a copy of a descriptor, at the beginning of its file; -1 if there is none."""
+    if fd < 0:
+        return -1
+    try:
+        os.lseek(fd, 0, os.SEEK_SET)
+    except OSError:
+        pass  # a device, which has no beginning
+    return os.dup(fd)

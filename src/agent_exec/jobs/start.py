@@ -8,18 +8,6 @@ import os
 from marshal import dumps, loads
 from time import monotonic
 
-from agent_exec.model.errors import (
-    AgentExecError,
-    Busy,
-    Interrupted,
-    InvalidArgument,
-    InvalidState,
-    InvalidTag,
-    JobNotFound,
-    LaunchFailed,
-    StoreFailed,
-)
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,11 +15,16 @@ if TYPE_CHECKING:
 
     from agent_exec.host import Report
     from agent_exec.jobs.store import Store
+    from agent_exec.model import errors
     from agent_exec.model.cancel import Cancel
     from agent_exec.requests.gate import Gate
     from agent_exec.sandbox.profile import Profile
 
     Detach = Callable[[str, Sequence[int]], None]
+else:
+    from agent_exec.model.lazy import Later
+
+    errors = Later("agent_exec.model.errors")  # a start that succeeds needs none
 
 SUPERVISOR = "agent_exec.jobs.supervise"
 BOXED = "agent_exec.jobs.confined_job"
@@ -131,7 +124,7 @@ class Order:
 
     def _confine(self, profile: "Profile") -> None:
         if self.leftovers != "kill":
-            raise InvalidArgument(
+            raise errors.InvalidArgument(
                 "nothing that a confined command leaves behind lives on; leave out leftovers, or the sandbox"
             )
         wall = profile.limits.wall
@@ -155,7 +148,7 @@ def check_tags(tags: "Iterable[str]") -> list[str]:
     found: list[str] = []
     for tag in map(str, tags):
         if not all(part and _TAG_LETTERS.issuperset(part) for part in tag.split(".")):
-            raise InvalidTag(
+            raise errors.InvalidTag(
                 f"{tag!r} is not a tag; use letters, digits and -, joined by dots, such as build.linux",
                 tag=tag,
             )
@@ -194,7 +187,7 @@ def start(
 
             order.sandbox |= ahead(order.profile, order.own, store.root)  # while the supervisor gets ready
         if cancel is not None and cancel.is_set():
-            raise Interrupted("interrupted before a job was started; nothing was done")
+            raise errors.Interrupted("interrupted before a job was started; nothing was done")
         return launcher.start(store.root, order)
     finally:
         launcher.close()
@@ -334,11 +327,11 @@ class Started:
         if not self.id:
             self._report.close()
             if not self.hung_up:
-                raise LaunchFailed(
+                raise errors.LaunchFailed(
                     f"the supervisor has made no job within {_PATIENCE:g} s, and may yet; "
                     "`agent-exec list --all` shows it if it does"
                 )
-            raise LaunchFailed("the supervisor of the job went away before there was a job; try again")
+            raise errors.LaunchFailed("the supervisor of the job went away before there was a job; try again")
 
     def hear_of(self, known: "Callable[[], object]") -> None:
         """Listen until something is known or the end has come, for as long as a supervisor may take."""
@@ -398,7 +391,7 @@ class Started:
                 raise _error(rest)
 
 
-def refuse(report: int, error: AgentExecError) -> None:
+def refuse(report: int, error: "errors.AgentExecError") -> None:
     """Report why there is no job."""
     from agent_exec.host import tell
     from agent_exec.model.jsonline import dump
@@ -407,11 +400,11 @@ def refuse(report: int, error: AgentExecError) -> None:
     tell(report, f"{REFUSED} {dump(told)}\n".encode())
 
 
-def _error(text: str) -> "AgentExecError":
+def _error(text: str) -> "errors.AgentExecError":
     """Return the error that a supervisor has sent."""
     from agent_exec.model.jsonline import load
 
     told = load(text)
-    kinds = (StoreFailed, InvalidState, JobNotFound, Busy)
-    kind = next((kind for kind in kinds if kind.code == told["code"]), LaunchFailed)
+    kinds = (errors.StoreFailed, errors.InvalidState, errors.JobNotFound, errors.Busy)
+    kind = next((kind for kind in kinds if kind.code == told["code"]), errors.LaunchFailed)
     return kind(told["message"], **told["details"])

@@ -12,7 +12,7 @@ from time import monotonic, time
 
 from agent_exec.host import LocalSpawner, boot_id, signal_number, tell
 from agent_exec.jobs.events import ending_fields, have_told
-from agent_exec.jobs.owned import OwnedJob, ending, failure, never_started
+from agent_exec.jobs.owned import OwnedJob, ending, failure, never_started, rewound
 from agent_exec.jobs.record import LOCK, stamp
 from agent_exec.jobs.start import (
     AMEND,
@@ -28,7 +28,6 @@ from agent_exec.jobs.start import (
     take_order,
 )
 from agent_exec.jobs.store import Store, new_id, place_of
-from agent_exec.model.errors import AgentExecError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,9 +38,14 @@ if TYPE_CHECKING:
     from agent_exec.jobs.confined_job import BoxedSpawner
     from agent_exec.jobs.handoff import HandedSpawner
     from agent_exec.jobs.readiness.checks import CheckBox
+    from agent_exec.model import errors
     from agent_exec.model.choices import Stream
     from agent_exec.model.command import Outcome
     from agent_exec.sandbox.report.guard import Guard
+else:
+    from agent_exec.model.lazy import Later
+
+    errors = Later("agent_exec.model.errors")  # a start that succeeds needs none
 
 _LOOK_SECONDS, _LOOK_SHARE = 2.0, 50
 """How often the roots of a confined command are looked at, and how many times as long as a look takes."""
@@ -68,7 +72,7 @@ def main(fds: list[int]) -> None:
         spawner = BoxedSpawner(stdin, order["sandbox"], root, given=order["env_keys"], loopback=loopback)
     try:
         job = Supervisor(Store(root), job_id, order, spawner, report)
-    except AgentExecError as error:
+    except errors.AgentExecError as error:
         refuse(report, error)
         return
     if stdin >= 0 and order["terms"]:
@@ -184,7 +188,7 @@ class Supervisor(OwnedJob):
         except NeverStarted:
             self._spawner.abandon()
             facts = never_started(terminated=self._terminated)
-        except AgentExecError as error:
+        except errors.AgentExecError as error:
             self._spawner.abandon()
             if self._spawner.ran and not self._began:
                 self._note_start()  # before us, and it was gone before it could be identified
@@ -487,14 +491,3 @@ class Supervisor(OwnedJob):
             self._discard = any(log.abandoned for log in self._logs.values())
             self.loop.turn()
         self._control.close()
-
-
-def rewound(fd: int) -> int:
-    """Return a copy of a descriptor, at the beginning of its file; -1 if there is none."""
-    if fd < 0:
-        return -1
-    try:
-        os.lseek(fd, 0, os.SEEK_SET)
-    except OSError:
-        pass  # a device, which has no beginning
-    return os.dup(fd)

@@ -6,22 +6,17 @@ import stat
 
 from agent_exec.host.posix.keeper.launch import STEP_BOX, STEP_CWD, STEP_KEEPER, STEP_PROGRAM, STEP_TERMINAL
 from agent_exec.host.posix.system import own_environment
-from agent_exec.model.errors import (
-    AgentExecError,
-    CommandNotExecutable,
-    CommandNotFound,
-    LaunchFailed,
-    NotADirectory,
-    PlanFailed,
-    WorkdirForbidden,
-    WorkdirNotFound,
-)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from agent_exec.model import errors
     from agent_exec.model.command import Command, Launch, Variables
+else:
+    from agent_exec.model.lazy import Later
+
+    errors = Later("agent_exec.model.errors")  # a start that succeeds needs none
 
 DEFAULT_PATH = b"/usr/local/bin:/usr/bin:/bin"
 
@@ -67,71 +62,75 @@ def on_path(name: str, path: str) -> str | None:
     folders = b":".join(folder for folder in os.fsencode(path).split(b":") if folder.startswith(b"/"))
     try:
         return os.fsdecode(find_program(os.fsencode(name), b"/", folders)) if folders else None
-    except AgentExecError:
+    except errors.AgentExecError:
         return None
 
 
 def program_error(
     error: int, name: bytes, cwd: bytes, *, path: bytes | None = None, file: bytes | None = None
-) -> AgentExecError:
+) -> "errors.AgentExecError":
     """Return the typed error for a program looked for in `path`, or found as `file` and not executed."""
     shown = os.fsdecode(name)
     file = os.path.join(cwd, file or name)
     if error in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG):
         if os.path.exists(file) and (b"/" in name or path is None):
-            return CommandNotExecutable(
+            return errors.CommandNotExecutable(
                 f"{shown!r} cannot be executed: the interpreter named in its first line, or its loader, "
                 "does not exist",
                 program=shown,
             )
         if b"/" not in name:
-            return CommandNotFound(
+            return errors.CommandNotFound(
                 f"no program {shown!r} in the folders of PATH; install it, or give its path", program=shown
             )
-        return CommandNotFound(
+        return errors.CommandNotFound(
             f"no program {shown!r} (seen from {os.fsdecode(cwd)!r}). Check the path", program=shown
         )
     if error == errno.EISDIR or (error == errno.EACCES and os.path.isdir(file)):
-        return CommandNotExecutable(f"{shown!r} is a directory, not a program", program=shown)
+        return errors.CommandNotExecutable(f"{shown!r} is a directory, not a program", program=shown)
     if error == errno.EACCES:
-        return CommandNotExecutable(
+        return errors.CommandNotExecutable(
             f"{shown!r} is not executable. Make it so (chmod +x), or run it with its interpreter",
             program=shown,
         )
     if error == errno.ENOEXEC:
-        return CommandNotExecutable(
+        return errors.CommandNotExecutable(
             f"{shown!r} is in no format this system executes. A script needs a first line such as #!/bin/sh",
             program=shown,
         )
     if error == errno.E2BIG:
-        return LaunchFailed(
+        return errors.LaunchFailed(
             f"the arguments and environment of {shown!r} are too long for this system. "
             "Pass them by a file or by stdin",
             program=shown,
             errno=error,
         )
-    return LaunchFailed(f"{shown!r} could not be started: {os.strerror(error)}", program=shown, errno=error)
+    return errors.LaunchFailed(
+        f"{shown!r} could not be started: {os.strerror(error)}", program=shown, errno=error
+    )
 
 
-def directory_error(error: int, cwd: bytes) -> AgentExecError:
+def directory_error(error: int, cwd: bytes) -> "errors.AgentExecError":
     """Return the typed error for a working directory that could not be entered."""
     shown = os.fsdecode(cwd)
     if error == errno.ENOENT:
-        return WorkdirNotFound(f"no working directory {shown!r}. Create it or choose another", cwd=shown)
+        return errors.WorkdirNotFound(
+            f"no working directory {shown!r}. Create it or choose another", cwd=shown
+        )
     if error == errno.ENOTDIR:
-        return NotADirectory(f"the working directory {shown!r} is not a directory", cwd=shown)
+        return errors.NotADirectory(f"the working directory {shown!r} is not a directory", cwd=shown)
     if error == errno.EACCES:
-        return WorkdirForbidden(
+        return errors.WorkdirForbidden(
             f"the working directory {shown!r} may not be entered: permission denied", cwd=shown
         )
-    return LaunchFailed(
+    return errors.LaunchFailed(
         f"the working directory {shown!r} cannot be used: {os.strerror(error)}", cwd=shown, errno=error
     )
 
 
 def launch_error(
     step: int, error: int, program: bytes, name: bytes, cwd: bytes, steps: "Sequence[str]" = ()
-) -> AgentExecError:
+) -> "errors.AgentExecError":
     """Return the typed error for a step of a launch that the system refused; `steps` are those of its box."""
     if step == STEP_KEEPER or step >= STEP_BOX:
         return box_error(step, error, steps)
@@ -140,18 +139,18 @@ def launch_error(
     if step == STEP_CWD:
         return directory_error(error, cwd)
     if step == STEP_TERMINAL:
-        return LaunchFailed(f"no terminal for the command: {os.strerror(error)}", errno=error)
+        return errors.LaunchFailed(f"no terminal for the command: {os.strerror(error)}", errno=error)
     return program_error(error, name, cwd, file=program)
 
 
-def box_error(step: int, error: int, steps: "Sequence[str]") -> AgentExecError:
+def box_error(step: int, error: int, steps: "Sequence[str]") -> "errors.AgentExecError":
     """Return the typed error for a helper process, or its box, that could not be made or holds no longer."""
     number = step - STEP_BOX
     if number < 0:
-        return LaunchFailed(f"no helper process for the command: {os.strerror(error)}", errno=error)
+        return errors.LaunchFailed(f"no helper process for the command: {os.strerror(error)}", errno=error)
     what = steps[number] if number < len(steps) else "an unknown step"
     changed = error in (errno.ENOENT, errno.ESTALE)  # what was there when the box was planned
-    return PlanFailed(
+    return errors.PlanFailed(
         f"the sandbox could not be set up, and so nothing was run: {what}: {os.strerror(error)}; "
         + ("try again; if that does not help, " if changed else "")
         + "`agent-exec sandbox doctor` tells more",
@@ -160,23 +159,23 @@ def box_error(step: int, error: int, steps: "Sequence[str]") -> AgentExecError:
     )
 
 
-def box_ended() -> AgentExecError:
+def box_ended() -> "errors.AgentExecError":
     """Return the typed error for a box that was gone before it could serve."""
-    return PlanFailed(
+    return errors.PlanFailed(
         "the sandbox ended while it was set up, and so nothing was run; "
         "`agent-exec sandbox doctor` tells more"
     )
 
 
-def _hidden(step: int, name: str, cwd: str) -> AgentExecError:
+def _hidden(step: int, name: str, cwd: str) -> "errors.AgentExecError":
     """Return the typed error for what was there when it was looked for, and is not there for a box."""
     if step == STEP_CWD:
-        return WorkdirNotFound(
+        return errors.WorkdirNotFound(
             f"the working directory {cwd!r} cannot be seen in the sandbox, which hides /tmp and home folders."
             " Choose a root or a folder in one; `agent-exec sandbox explain` tells what would show it",
             cwd=cwd,
         )
-    return CommandNotExecutable(
+    return errors.CommandNotExecutable(
         f"{name!r} cannot be executed in the sandbox, which hides /tmp and home folders: it cannot be seen "
         "there, or the interpreter named in its first line cannot, or its loader; "
         "`agent-exec sandbox explain` tells what would show it",
@@ -192,7 +191,7 @@ def directory(cwd: str | bytes | None) -> bytes:
         try:
             here = os.getcwdb()
         except FileNotFoundError:
-            raise WorkdirNotFound(
+            raise errors.WorkdirNotFound(
                 "the caller's own working directory no longer exists; name one with cwd"
             ) from None
         if cwd is None:

@@ -17,7 +17,6 @@ from agent_exec.host.posix.keeper.launch import LaunchError, spawn
 from agent_exec.host.posix.process.streams import Streamed
 from agent_exec.host.posix.program import DEFAULT_PATH, directory, find_program, launch_error, prepare
 from agent_exec.host.posix.system import start_of
-from agent_exec.model.errors import LaunchFailed, Unsupported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,8 +24,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from agent_exec.host.ports import Loop, Sink
+    from agent_exec.model import errors
     from agent_exec.model.command import Command, Launch
 else:
+    from agent_exec.model.lazy import Later
+
+    errors = Later("agent_exec.model.errors")  # a start that succeeds needs none
     import _signal
 
 
@@ -87,7 +90,9 @@ class LocalSpawner:
                 os.close(fd)
             if isinstance(error, LaunchError):
                 raise launch_error(error.step, error.error, program, words[0], folder) from None
-            raise LaunchFailed(f"no pipes for the command: {error.strerror}", errno=error.errno) from error
+            raise errors.LaunchFailed(
+                f"no pipes for the command: {error.strerror}", errno=error.errno
+            ) from error
         finally:
             for fd in theirs[-len(ours) :] if ours else []:
                 os.close(fd)
@@ -147,7 +152,9 @@ class LocalProcess(Streamed):
         """Start it unless it was started; the sink is called with what happens to it."""
         launch = self._launch
         if launch.tty or launch.input:
-            raise Unsupported("this process gives a command neither a terminal nor more input than it has")
+            raise errors.Unsupported(
+                "this process gives a command neither a terminal nor more input than it has"
+            )
         if self._spawner.ahead is None:
             self._spawner.start(launch.argv, launch.cwd, launch.env)
         assert self._spawner.ahead is not None

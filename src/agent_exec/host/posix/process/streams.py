@@ -8,7 +8,6 @@ from _thread import RLock
 from agent_exec.host.posix import descriptors, signals
 from agent_exec.host.posix.descriptors import READ, WRITE
 from agent_exec.host.posix.keeper.launch import resize
-from agent_exec.model.errors import InputClosed, InvalidState, Unsupported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,9 +15,13 @@ if TYPE_CHECKING:
 
     from agent_exec.host.ports import Handed, Loop, Sink
     from agent_exec.host.posix.input_wait import Gaze, Peer
+    from agent_exec.model import errors
     from agent_exec.model.choices import Stream
     from agent_exec.model.command import Launch
 else:
+    from agent_exec.model.lazy import Later
+
+    errors = Later("agent_exec.model.errors")  # a start that succeeds needs none
     import _signal
 
 # A reader starts small, because most commands print little, and grows with
@@ -376,7 +379,7 @@ class Streamed:
                 self._queued += data
                 return
         elif self._input is None or self._input.closed:
-            raise InputClosed(
+            raise errors.InputClosed(
                 "this command takes no input: start it with interactive=True or a tty to write to it"
             )
         self._input.write(data)
@@ -392,7 +395,7 @@ class Streamed:
     def resize(self, rows: int, columns: int) -> None:
         """Give the terminal another size."""
         if not self._launch.tty:
-            raise InvalidState("this command has no terminal: start it with tty=True to resize it")
+            raise errors.InvalidState("this command has no terminal: start it with tty=True to resize it")
         if self._readers and self._readers[0].fd >= 0:
             resize(self._readers[0].fd, rows, columns)
         else:
@@ -409,7 +412,7 @@ class Streamed:
 
     def release(self) -> "Handed | None":
         """Refuse to let go of it: only this process can go on with it."""
-        raise Unsupported(
+        raise errors.Unsupported(
             "this command belongs to the very process that started it, and cannot be handed over"
         )
 
