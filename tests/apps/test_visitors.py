@@ -116,10 +116,9 @@ def test_known_clients_have_so_many_places(tmp_path: Path) -> None:
 
 
 def mcp_listener() -> socket.socket:
-    from agent_exec.apps.mcp.main import Where
-    from agent_exec.apps.mcp.transport.http import _bind
+    from agent_exec.apps.web.listening import Where, listen
 
-    return _bind(Where("", port=0))
+    return listen(Where("", port=0), "mcp")
 
 
 def web_listener() -> socket.socket:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from agent_exec.apps.mcp.main import Where, serve
+from agent_exec.apps.mcp.main import serve
+from agent_exec.apps.web.listening import Where
 from agent_exec.places import token_place
 from apps.mcp.fake import Fake
 

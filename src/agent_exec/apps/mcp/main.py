@@ -3,8 +3,7 @@
 import os
 
 from agent_exec.apps.parse import UsageError, end_after
-from agent_exec.model.value import Value
-from agent_exec.places import here, token_place
+from agent_exec.places import here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
 
     from agent_exec.apps.mcp.toolset import Settings
     from agent_exec.apps.parse import Parsed
+    from agent_exec.apps.web.listening import Where
     from agent_exec.tools.tool import Toolset
 
 MISSING = "the parser of HTTP is missing: install agent-exec[mcp], in a clone with pip install '.[mcp]'"
@@ -29,18 +29,6 @@ INSTALL_OPTIONS = ("client", "scope", "name", "allow", "dry-run", "yes")
 
 _DESCRIPTORS = 16
 """How many descriptors a server must be able to open at its start."""
-
-
-class Where(Value):
-    """An address of this machine, and which clients may connect."""
-
-    token_file: str
-    host: str = "127.0.0.1"
-    port: int = 8765
-    remote: bool = False
-    """True if other machines may connect."""
-    idle: float = 1800.0
-    """Seconds after which the toolset of an idle client is closed."""
 
 
 def mcp(asked: "Parsed") -> "dict[str, Any]":
@@ -103,16 +91,12 @@ def serve(
         from agent_exec.apps.mcp.transport import stdio
 
         return stdio.run(open_toolset, wire)
-    try:
-        from agent_exec.apps.mcp.transport import http as over_http
-    except ImportError as error:
-        if (error.name or "").startswith("agent_exec"):
-            raise
-        raise UsageError(f"{MISSING} ({error})", "mcp") from None
+    from agent_exec.apps.mcp.transport import http as over_http
+
     return over_http.run(open_toolset, http)
 
 
-def _where(asked: "Parsed") -> Where | None:
+def _where(asked: "Parsed") -> "Where | None":
     """Return where to serve over HTTP; None without --http."""
     options = asked.options
     if "http" not in options:
@@ -120,20 +104,13 @@ def _where(asked: "Parsed") -> Where | None:
             if name in options:
                 raise UsageError(f"--{name} is for --http", "mcp")
         return None
-    for name in ("host", "token-file"):
-        if options.get(name) == "":
-            raise UsageError(f"--{name} is empty; give it a value, or leave it out", "mcp")
-    if "allow-remote" in options and "host" not in options:
-        raise UsageError("--allow-remote needs --host, such as --host 0.0.0.0", "mcp")
-    fields = {"host": "host", "port": "port", "idle": "idle-timeout"}
-    given = {field: options[name] for field, name in fields.items() if name in options}
-    token_file = os.path.abspath(options.get("token-file") or token_place())
-    where = Where(token_file, remote="allow-remote" in options, **given)
-    if where.port > 65535:
-        raise UsageError(f"--port takes a number from 0 to 65535; got {where.port}", "mcp")
-    if not where.idle > 0:
-        raise UsageError("--idle-timeout takes a time greater than 0", "mcp")
-    return where
+    try:
+        from agent_exec.apps.web.listening import where_of
+    except ImportError as error:
+        if (error.name or "").startswith("agent_exec"):
+            raise
+        raise UsageError(f"{MISSING} ({error})", "mcp") from None
+    return where_of(asked)
 
 
 def toolsets(asked: "Parsed") -> list[str]:
