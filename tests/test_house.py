@@ -42,6 +42,7 @@ OPENERS = {  # who opens files, and why no path of a model, a client or a comman
     "apps/quick_import.py": "the cached code of this package",
     "apps/cli/skills.py": "a file of this package, and the skill of ours that it was written to",
     "places.py": "a path that one of the others here has passed: files of ours, rules, configurations",
+    "apps/serve/keys.py": "names of ours, in a folder of ours",
     "apps/web/token_file.py": "the operator's option",
     "apps/mcp/install/config_file.py": "the configuration of a client, which the user has us write",
     "apps/mcp/transport/stdio_fds.py": "the null device",

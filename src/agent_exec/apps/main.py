@@ -110,6 +110,10 @@ def _act(
 
         told = mcp(asked)
         return told, 0 if told["ok"] else 1
+    if asked.verb == "serve":
+        from agent_exec.apps.serve.main import serve
+
+        return serve(asked), 0
     from agent_exec.apps.cli.act import act
 
     return act(asked)

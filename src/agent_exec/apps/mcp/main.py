@@ -49,7 +49,7 @@ def mcp(asked: "Parsed") -> "dict[str, Any]":
     def work() -> int:
         from agent_exec.apps.mcp.toolset import Offer
 
-        _require_descriptors()
+        require_descriptors("mcp")
         names = toolsets(asked)
         http = _where(asked)
         settings, prepare = settings_of(asked, hidden=() if http is None else (http.token_file,))
@@ -58,7 +58,7 @@ def mcp(asked: "Parsed") -> "dict[str, Any]":
     return end_after("mcp", work)
 
 
-def _require_descriptors() -> None:
+def require_descriptors(verb: str) -> None:
     """Raise a UsageError if a server could not open what it needs: the libraries below it would break off."""
     found: list[int] = []
     try:
@@ -66,7 +66,7 @@ def _require_descriptors() -> None:
             found += os.pipe()
     except OSError as error:
         raise UsageError(
-            f"this process may open too few files for a server ({error.strerror}): raise `ulimit -n`", "mcp"
+            f"this process may open too few files for a server ({error.strerror}): raise `ulimit -n`", verb
         ) from None
     finally:
         for fd in found:
@@ -137,7 +137,7 @@ def settings_of(
     folders = options.get("workspace", [])
     for folder in folders:
         if not os.path.isdir(folder):
-            raise UsageError(f"--workspace takes a folder that exists; got {folder!r}", "mcp")
+            raise UsageError(f"--workspace takes a folder that exists; got {folder!r}", asked.verb)
     rules = options.get("rules", IN_FORCE)
     wide = [folder for folder in folders or [here()] if is_wide(folder)]
     profile = make(asked, "sandbox", "workspace", rootless=bool(wide))
@@ -148,7 +148,7 @@ def settings_of(
         raise UsageError(
             f"--workspace {wide[0]!r} is or holds your home folder, which no sandbox gives away:"
             " name a folder below it, or say --sandbox read-only or full-access",
-            "mcp",
+            asked.verb,
         )
     max_wait, until = _patience(asked)
     settings = Settings(

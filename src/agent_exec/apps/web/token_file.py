@@ -13,7 +13,7 @@ _BYTES = 24  # 192 bits
 _LEAST, _MOST = 32, 1024
 
 
-def token_of_file(path: str) -> str:
+def token_of_file(path: str, verb: str = "mcp") -> str:
     """Return the secret in a private file, which is made if it is missing.
 
     Raise UsageError for a link, a file that others may read or write, a file
@@ -32,19 +32,20 @@ def token_of_file(path: str) -> str:
                 pass  # another server was faster
         doing = "read"
         with open(path, "rb", opener=_open) as file:
-            _check(path, os.fstat(file.fileno()))
+            _check(verb, path, os.fstat(file.fileno()))
             text = file.read(_MOST + 1)
     except OSError as error:
         if error.errno == ELOOP:
-            raise _unusable(f"{path!r} is a link; name the file itself") from None
+            raise _unusable(verb, f"{path!r} is a link; name the file itself") from None
         raise _unusable(
-            f"{path!r} cannot be {doing}: {error.strerror}; name a file in a folder of yours"
+            verb, f"{path!r} cannot be {doing}: {error.strerror}; name a file in a folder of yours"
         ) from None
     secret = text.strip()
     if not (_LEAST <= len(secret) <= _MOST and all(33 <= byte < 127 for byte in secret)):
         raise _unusable(
+            verb,
             f"{path!r} must hold one word of {_LEAST} to {_MOST} letters, digits and signs;"
-            " remove it, and a new one is made"
+            " remove it, and a new one is made",
         )
     return secret.decode()
 
@@ -54,16 +55,16 @@ def _open(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
 
 
-def _check(path: str, found: os.stat_result) -> None:
+def _check(verb: str, path: str, found: os.stat_result) -> None:
     if not stat.S_ISREG(found.st_mode):
-        raise _unusable(f"{path!r} is not a file; name another")
+        raise _unusable(verb, f"{path!r} is not a file; name another")
     if sys.platform == "win32":
         return  # the rights of a file are those of its folder there
     if found.st_uid != os.geteuid():
-        raise _unusable(f"{path!r} belongs to another user; name a file of your own")
+        raise _unusable(verb, f"{path!r} belongs to another user; name a file of your own")
     if found.st_mode & 0o077:
-        raise _unusable(f"others may read or write {path!r}; remove it, and a private one is made")
+        raise _unusable(verb, f"others may read or write {path!r}; remove it, and a private one is made")
 
 
-def _unusable(problem: str) -> UsageError:
-    return UsageError(f"--token-file: {problem}", "mcp")
+def _unusable(verb: str, problem: str) -> UsageError:
+    return UsageError(f"--token-file: {problem}", verb)

@@ -101,6 +101,17 @@ class Toolkit:
         }
         return EXEC_COMMAND.call(self._context, asked | unknown if unknown else asked)
 
+    def perform(
+        self, name: str, arguments: "Mapping[str, Any]", cancelled: "Cancel | None" = None
+    ) -> "dict[str, Any]":
+        """Call a tool as a server's own client does: return its data, and raise what goes wrong.
+
+        Secrets of this process are masked. A kit that was called so must be closed.
+        """
+        context = self._context.replace(secrets=secret_values(os.environ), cancelled=cancelled)
+        found: dict[str, Any] = self._tools[name].perform(context, arguments)
+        return found
+
     def git_status_summary(self, cwd: str = ".") -> "Answer":
         """Return the root of a repository, its branch and its status."""
         return GIT_STATUS_SUMMARY.call(self._context, {"cwd": cwd})

@@ -154,7 +154,7 @@ class Tool:
     def call(self, context: Context, arguments: object) -> "Answer":
         """Go through the steps, and answer."""
         try:
-            return {"status": "success", "data": self._perform(context, arguments)}
+            return {"status": "success", "data": self.perform(context, arguments)}
         except ToolError as error:
             return refusal(error.code, error.message, error.details, retriable=error.retriable)
         except AgentExecError as error:
@@ -162,7 +162,8 @@ class Tool:
         except Exception as error:
             return refusal("INTERNAL", f"{self.name} failed: {type(error).__name__}: {error}")
 
-    def _perform(self, context: Context, arguments: object) -> "Any":
+    def perform(self, context: Context, arguments: object) -> "Any":
+        """Go through the steps, and return the data; raise ToolError or AgentExecError for an error."""
         if not context.allows(self.name):
             raise ToolError(
                 "POLICY_DENIED", f"[Security Policy] Access denied for tool: {self.name}", tool=self.name

@@ -33,14 +33,20 @@ _TEXTS = {
 
 
 class ToolFailure(AgentExecError):
-    """A tool did not do what was asked; the message is, word for word, what the model sees."""
+    """A tool did not do what was asked; the message is, word for word, what the model sees.
+
+    `kind` is the key of its text; empty if it has a text of its own.
+    """
 
     code = "tool_failed"
+    kind = ""
 
 
 def failure(kind: str, **details: object) -> ToolFailure:
     """Return a failure of the contract; its details fill its text."""
-    return ToolFailure(_TEXTS[kind].format_map(details), **details)
+    made = ToolFailure(_TEXTS[kind].format_map(details), **details)
+    made.kind = kind
+    return made
 
 
 def not_run(kind: str, argv: "Sequence[str]", problem: str) -> ToolFailure:

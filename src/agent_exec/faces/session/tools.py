@@ -85,16 +85,20 @@ class SessionTools:
 
     def call(self, name: str, given: object, cancelled: "Cancel | None" = None) -> Result:
         """Call a tool; errors are results too. Once `cancelled` is set, a call that waits returns."""
-        check_cancel(cancelled)
-        tool = self._tools.get(name)
-        if tool is None:
-            return Result(f"there is no tool {name!r}; there are {', '.join(self._tools)}", is_error=True)
         try:
-            return tool(given, cancelled)
+            return self.perform(name, given, cancelled)
         except ToolFailure as error:
             return Result(error.message, is_error=True)
         except AgentExecError as error:
             return Result(f"{name} failed: {error.message}", is_error=True)
+
+    def perform(self, name: str, given: object, cancelled: "Cancel | None" = None) -> Result:
+        """Call a tool as `call` does; raise an AgentExecError for what goes wrong."""
+        check_cancel(cancelled)
+        tool = self._tools.get(name)
+        if tool is None:
+            raise ToolFailure(f"there is no tool {name!r}; there are {', '.join(self._tools)}")
+        return tool(given, cancelled)
 
     async def acall(self, name: str, given: object) -> Result:
         """Call a tool as `call` does, and await its answer, under asyncio or trio.

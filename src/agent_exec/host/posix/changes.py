@@ -19,12 +19,15 @@ _LOOK = 0.1
 
 
 class Changes:
-    """The changes of a folder's files, and the ends of some pipes' owners; to be closed."""
+    """The changes of a folder's files, and the ends of some pipes' owners; to be closed.
 
-    __slots__ = ("_fd", "_pipes")
+    The descriptor `fd` becomes readable when a file changes; -1 where the system does not report that.
+    """
+
+    __slots__ = ("_pipes", "fd")
 
     def __init__(self, folder: str) -> None:
-        self._fd = inotify(os.fsencode(folder), _WRITTEN | _MOVED_TO | _CREATED)
+        self.fd = inotify(os.fsencode(folder), _WRITTEN | _MOVED_TO | _CREATED)
         self._pipes: dict[str, Watch] = {}
 
     def watch(self, pipes: "Collection[str]") -> None:
@@ -37,20 +40,24 @@ class Changes:
 
     def wait(self, seconds: float | None, cancel: "Cancel | None" = None) -> bool:
         """Wait for a change, at most so long, or until `cancel` is set; True if an owner has gone."""
-        if self._fd < 0:
+        if self.fd < 0:
             seconds = _LOOK if seconds is None else min(seconds, _LOOK)
         owners = {descriptor_of(watch): pipe for pipe, watch in self._pipes.items() if watch.hears}
-        ready = wait_for([(self._fd, READ), *((fd, 0) for fd in owners)], seconds, cancel)
-        if self._fd in ready:
-            os.read(self._fd, _LONGEST)
+        ready = wait_for([(self.fd, READ), *((fd, 0) for fd in owners)], seconds, cancel)
+        if self.fd in ready:
+            self.read()
         gone = [owners[fd] for fd in ready if fd in owners]
         for pipe in gone:
             self._pipes.pop(pipe).close()  # or it would wake us again and again
         return bool(gone)
 
+    def read(self) -> None:
+        """Take note of the changes, for a caller that has waited for the descriptor `fd` itself."""
+        os.read(self.fd, _LONGEST)
+
     def close(self) -> None:
         """Wait no more; harmless when repeated."""
         self.watch(())
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1

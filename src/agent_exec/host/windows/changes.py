@@ -15,9 +15,13 @@ class Changes:
     """The changes of a folder's files: every wait is short, and the caller looks."""
 
     __slots__ = ()
+    fd = -1
 
     def __init__(self, folder: str) -> None:
         pass
+
+    def read(self) -> None:
+        """Do nothing: there is no descriptor."""
 
     def watch(self, pipes: "Collection[str]") -> None:
         """Do nothing: the caller looks anyway."""

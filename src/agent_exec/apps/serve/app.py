@@ -1,0 +1,189 @@
+"""The application: each request is admitted, matched with an operation, carried out, and answered."""
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from agent_exec.apps.serve import job_operations, session_operations
+from agent_exec.apps.serve.openapi import document
+from agent_exec.apps.serve.operation import Request, find
+from agent_exec.apps.serve.problems import KIND, HttpError, of_answer, of_error, problem
+from agent_exec.apps.serve.streams import job_events, job_output, send_events
+from agent_exec.apps.serve.tokens import scope_of
+from agent_exec.apps.web.guard import fields
+from agent_exec.apps.web.listening import bearer
+from agent_exec.engine.awaiting import in_thread
+from agent_exec.faces.answers import of_the_system
+from agent_exec.model.errors import AgentExecError
+from agent_exec.model.jsonline import dump
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from agent_exec.apps.serve.keys import Keys
+    from agent_exec.apps.serve.operation import Operation
+    from agent_exec.apps.serve.service import Service
+    from agent_exec.apps.serve.streams import Event
+    from agent_exec.apps.web.guard import Guard
+
+OPERATIONS = (*job_operations.OPERATIONS, *session_operations.OPERATIONS)
+WITHOUT = "send the header `Authorization: Bearer TOKEN` with the server's token, or one that it made"
+DOCUMENT = "/openapi.json"
+
+_JSON = "application/json"
+_EVENTS = "text/event-stream"
+_CODES = {400: "invalid_argument", 401: "unauthorized", 403: "forbidden", 408: "timed_out", 413: "too_large"}
+_HEADERS = [
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+]
+
+
+class Api:
+    """The HTTP interface of a service, behind a guard; `token` is the server's own."""
+
+    def __init__(self, service: "Service", keys: "Keys", guard: "Guard", token: str) -> None:
+        self._service = service
+        self._keys = keys
+        self._guard = guard
+        self._token = token
+        self._document: dict[str, Any] | None = None
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Serve one request."""
+        allowed = scope_of(self._token, bearer(scope))
+        if not await self._guard.admit(scope, receive, send, token=allowed is not None, without=WITHOUT):
+            return
+        assert allowed is not None
+        body = await self._guard.body(scope, receive, send)
+        if body is None:
+            return
+        try:
+            if scope["path"] == DOCUMENT and scope["method"] == "GET":
+                await _answer(send, 200, self._openapi())
+                return
+            operation, variables = _match(scope)
+            if body and (kind := _kind(scope)) != _JSON:
+                raise HttpError("not_json", f"the body must be sent as {_JSON}; got {kind or 'nothing'}")
+            given = operation.given(variables, scope["query_string"].decode("latin-1"), body)
+            if why := allowed.refusal(operation, self._job_of(given)):
+                raise HttpError("forbidden", why)
+            if operation.streams and _EVENTS in "".join(fields(scope, "accept")):
+                await send_events(self._events(operation, given, scope), receive, send)
+                return
+            status, answer, again = await self._perform(operation, given, scope, receive)
+        except AgentExecError as error:
+            status, answer = of_error(error)
+            again = False
+        except OSError as error:
+            status, answer = of_error(of_the_system(error))
+            again = False
+        await _answer(send, status, answer, again=again)
+
+    def _job_of(self, given: "dict[str, Any]") -> str:
+        """Return the whole id of the job that a request is about; empty if it is about none."""
+        named = given.get("job")
+        return self._service.jobs.locate(named)[0] if named else ""
+
+    def _openapi(self) -> "dict[str, Any]":
+        if self._document is None:
+            self._document = document(OPERATIONS)
+        return self._document
+
+    def _events(
+        self, operation: "Operation", given: "dict[str, Any]", scope: "Scope"
+    ) -> "AsyncIterator[Event | None]":
+        seen = "".join(fields(scope, "last-event-id")[-1:])
+        if operation.streams == "events":
+            return job_events(self._service, {**given, **({"since": seen} if seen else {})})
+        job, _ = self._service.jobs.locate(given["job"])  # now, so that what is wrong is an answer
+        return job_output(self._service, job, seen or given.get("cursor"), given.get("attempt"))
+
+    async def _perform(
+        self, operation: "Operation", given: "dict[str, Any]", scope: "Scope", receive: "Receive"
+    ) -> "tuple[int, dict[str, Any], bool]":
+        """Carry a request out in a thread; return status and answer, and whether it had been before.
+
+        A client that hangs up ends the waiting, never what it has started.
+        """
+        keys = fields(scope, "idempotency-key")
+        if len(keys) > 1:
+            raise HttpError("invalid_argument", "the header Idempotency-Key is there twice; send it once")
+        request = Request(lambda _job: None)
+
+        def act() -> "tuple[dict[str, Any], bool]":
+            if not (keys and operation.starts):
+                return operation.act(self._service, given, request), False
+
+            def begin(asked: "dict[str, Any]", begun: "Any") -> "dict[str, Any]":
+                request.on_begin = begun
+                return operation.act(self._service, asked, request)
+
+            return self._keys.once(keys[0], operation.name, given, begin)
+
+        watching = asyncio.ensure_future(_hang_up(receive, request))
+        try:
+            answer, again = await in_thread(act, request.set)
+        finally:
+            watching.cancel()
+        if not answer["ok"]:
+            return *of_answer(answer), again
+        return 200, answer, again
+
+
+async def _hang_up(receive: "Receive", request: Request) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    request.set()
+
+
+def _match(scope: "Scope") -> "tuple[Operation, dict[str, str]]":
+    """Return the operation that a request is for, and the fields in its path."""
+    found = find(OPERATIONS, scope["path"])
+    if not found:
+        raise HttpError("no_such_path", f"there is nothing at {scope['path']!r}; {DOCUMENT} lists all paths")
+    method = scope["method"]
+    if method not in found:
+        allowed = ", ".join(sorted(found))
+        raise HttpError("method_not_allowed", f"{scope['path']} takes {allowed}; got {method}", allow=allowed)
+    return found[method]
+
+
+def _kind(scope: "Scope") -> str:
+    """Return the type of a request's body, without its parameters."""
+    return "".join(fields(scope, "content-type")).partition(";")[0].strip().lower()
+
+
+async def _answer(send: "Send", status: int, answer: "dict[str, Any]", *, again: bool = False) -> None:
+    body = f"{dump(answer)}\n".encode("utf-8", "surrogateescape")
+    kind = _JSON if status == 200 else KIND
+    head = [
+        (b"content-type", kind.encode()),
+        (b"content-length", str(len(body)).encode()),
+        *_HEADERS,
+        *([(b"idempotent-replayed", b"true")] if again else []),
+        *([(b"allow", str(answer["details"]["allow"]).encode())] if status == 405 else []),
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": head})
+    await send({"type": "http.response.body", "body": body})
+
+
+def refusal(status: int, message: str) -> "ASGIApp":
+    """Return an application that refuses a request before it is read."""
+
+    async def refuse(_scope: "Scope", _receive: "Receive", send: "Send") -> None:
+        _, told = problem(_CODES.get(status, "full"), message, retryable=status in (408, 503))
+        body = f"{dump(told)}\n".encode()
+        head = [
+            (b"content-type", KIND.encode()),
+            (b"content-length", str(len(body)).encode()),
+            (b"connection", b"close"),
+            *([(b"www-authenticate", b"Bearer")] if status == 401 else []),
+            *_HEADERS,
+        ]
+        await send({"type": "http.response.start", "status": status, "headers": head})
+        await send({"type": "http.response.body", "body": body})
+
+    return refuse

@@ -1,0 +1,124 @@
+"""One operation of the HTTP interface: its method and path, its fields, and how a request becomes them."""
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+from agent_exec.model.errors import InvalidArgument
+from agent_exec.model.jsonline import load
+from agent_exec.model.value import Value
+from agent_exec.tools.define import record
+from agent_exec.tools.schema import check
+from agent_exec.tools.tool import Call
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from agent_exec.apps.serve.service import Service
+    from agent_exec.tools.define import Schema
+
+    Answer = dict[str, Any]
+    Act = Callable[[Service, dict[str, Any], "Request"], Answer]
+
+NONE: "Schema" = {}
+_TRUE, _FALSE = ("true", "1", "yes", ""), ("false", "0", "no")
+
+
+class Request(Call):
+    """A request that is carried out: set when its client has hung up; it can learn which job it started."""
+
+    __slots__ = ("on_begin",)
+
+    def __init__(self, on_begin: "Callable[[str], object]") -> None:
+        super().__init__()
+        self.on_begin = on_begin
+
+
+class Operation(Value):
+    """What one method does at one path; parts of the path in braces are fields too."""
+
+    method: str
+    path: str
+    name: str
+    about: str
+    act: "Act"
+    fields: "Schema" = NONE
+    required: tuple[str, ...] = ()
+    reads: bool = False
+    """True if a read-only token allows it."""
+    starts: bool = False
+    """True if a key makes it idempotent: a request that is repeated starts nothing again."""
+    streams: str = ""
+    """What a client that accepts text/event-stream gets instead of an answer; empty for nothing."""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts of the path."""
+        return tuple(self.path.split("/")[1:])
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The fields in the path."""
+        return tuple(part[1:-1] for part in self.parts if part.startswith("{"))
+
+    @property
+    def schema(self) -> "Schema":
+        """The schema of all fields."""
+        variables: Schema = {name: {"type": "string", "minLength": 1} for name in self.variables}
+        return record({**variables, **self.fields}, (*self.variables, *self.required))
+
+    def given(self, variables: "dict[str, str]", query: str, body: bytes) -> "dict[str, Any]":
+        """Return the fields of a request, valid by the schema; raise InvalidArgument for what is not.
+
+        They are in the query, or in an object of JSON, which is the body.
+        """
+        fields = _object(body) if body else {}
+        for name, texts in parse_qs(query, keep_blank_values=True, max_num_fields=1000).items():
+            if name in fields:
+                raise InvalidArgument(f"{name} is both in the query and in the body; give it once")
+            fields[name] = _value(name, self.fields.get(name, {}), texts)
+        for name in self.variables:
+            if name in fields:
+                raise InvalidArgument(f"{name} is a part of the path; leave it out elsewhere")
+        return check(self.name, self.schema, {**fields, **variables})
+
+
+def find(operations: "Iterable[Operation]", path: str) -> "dict[str, tuple[Operation, dict[str, str]]]":
+    """Return the operations at a path by their methods, each with the fields that are in the path."""
+    parts = path.split("/")[1:]
+    found: dict[str, tuple[Operation, dict[str, str]]] = {}
+    for one in operations:
+        if len(one.parts) == len(parts):
+            pairs = list(zip(one.parts, parts, strict=True))
+            if all(wanted == part or (wanted[:1] == "{" and part) for wanted, part in pairs):
+                found[one.method] = one, {wanted[1:-1]: part for wanted, part in pairs if wanted[:1] == "{"}
+    return found
+
+
+def _object(body: bytes) -> "dict[str, Any]":
+    try:
+        found = load(body.decode().strip())
+    except (ValueError, RecursionError) as error:
+        raise InvalidArgument(f"the body must be an object of JSON; {error}") from None
+    if not isinstance(found, dict):
+        raise InvalidArgument('the body must be an object of JSON, such as {"argv": ["make"]}')
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _value(name: str, schema: "Schema", texts: "list[str]") -> "Any":
+    """Return the value that a field of the query stands for, as its schema has it."""
+    kind = schema.get("type", "string")
+    if kind == "array":
+        return texts
+    if len(texts) > 1:
+        raise InvalidArgument(f"{name} is in the query {len(texts)} times; give it once")
+    text = texts[0]
+    try:
+        if kind == "integer":
+            return int(text)
+        if kind == "number":
+            return float(text)
+    except ValueError:
+        return text  # which the schema refuses, and says what it should be
+    if kind == "boolean":
+        return True if text.lower() in _TRUE else False if text.lower() in _FALSE else text
+    return text

@@ -1,0 +1,134 @@
+"""The operations on sessions, one-shot commands and rules; and what the server says of itself."""
+
+from typing import TYPE_CHECKING, Any
+
+from agent_exec.apps.serve.operation import Operation
+from agent_exec.apps.serve.problems import HttpError
+from agent_exec.faces.answers import answer
+from agent_exec.faces.oneshot.definitions import TOOL_DEFINITIONS
+from agent_exec.faces.oneshot.secure import ToolError
+from agent_exec.faces.session.definitions import USUAL, definitions
+from agent_exec.faces.session.failures import ToolFailure
+from agent_exec.model.errors import AgentExecError, InvalidArgument
+from agent_exec.tools.define import string, strings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_exec.apps.serve.operation import Request
+    from agent_exec.apps.serve.service import Service
+    from agent_exec.tools.define import Schema
+
+    Given = dict[str, Any]
+    Answer = dict[str, Any]
+
+_TOOLS = definitions(USUAL, sandbox=None, detaches=True)
+SESSION = "/v1/sessions/{session}"
+
+
+def _fields(tool: str) -> "tuple[Schema, tuple[str, ...]]":
+    """Return the fields of a tool without the session, which is in the path; and those that it requires."""
+    schema = _TOOLS[tool]["parameters"]
+    fields = {name: field for name, field in schema["properties"].items() if name != "session_id"}
+    return fields, tuple(name for name in schema["required"] if name != "session_id")
+
+
+def _calls(tool: str) -> "Callable[[Service, Given, Request], Answer]":
+    """Return the function that calls a tool of sessions; the session is a part of the path."""
+
+    def act(service: "Service", given: "Given", call: "Request") -> "Answer":
+        asked = dict(given)
+        if "session" in asked:
+            number = asked.pop("session")
+            asked["session_id"] = int(number) if number.isdecimal() and len(number) < 16 else number
+        try:
+            told = service.sessions.perform(tool, asked, call)
+        except ToolFailure as error:
+            if error.kind != "unknown_session":
+                raise
+            raise HttpError("missing", error.message, **error.details) from None
+        return answer(tool, told.structured or {})
+
+    return act
+
+
+def _exec(service: "Service", given: "Given", call: "Request") -> "Answer":
+    """Run a command to its end."""
+    try:
+        return answer("exec", service.kit.perform("exec_command", {"cwd": ".", **given}, call))
+    except ToolError as error:
+        if isinstance(error.__cause__, AgentExecError):
+            raise error.__cause__ from None
+        raise HttpError(error.code, error.message, **error.details) from None
+
+
+def _explain(service: "Service", given: "Given", _call: "Request") -> "Answer":
+    from agent_exec.faces.policy_verbs import explain
+
+    argv, line = given.get("argv"), given.get("line")
+    if (argv is None) == (line is None):
+        raise InvalidArgument("give argv, the words of a command, or line, a line for the shell")
+    return explain(argv or line or "", rules=service.settings.rules, cwd=service.folder(given))
+
+
+def _operation(
+    method: str,
+    path: str,
+    tool: str,
+    about: str,
+    *,
+    reads: bool = False,
+    starts: bool = False,
+    streams: str = "",
+) -> Operation:
+    fields, required = _fields(tool)
+    return Operation(
+        method, path, tool, about, _calls(tool), fields, required, reads=reads, starts=starts, streams=streams
+    )
+
+
+_EXEC = TOOL_DEFINITIONS["exec_command"]["parameters"]
+
+OPERATIONS = (
+    Operation(
+        "GET",
+        "/v1/info",
+        "info",
+        "Show what the server is.",
+        lambda service, _given, _call: service.about(),
+        reads=True,
+    ),
+    Operation(
+        "POST",
+        "/v1/exec",
+        "exec",
+        "Run a command once to its end.",
+        _exec,
+        _EXEC["properties"],
+        tuple(name for name in _EXEC["required"] if name != "cwd"),
+        starts=True,
+    ),
+    _operation("GET", "/v1/sessions", "list_sessions", "List sessions.", reads=True),
+    _operation("POST", "/v1/sessions", "exec_command", "Start a command in a session.", starts=True),
+    _operation(
+        "POST", f"{SESSION}/write", "write_stdin", "Type into a session, and wait for what it prints."
+    ),
+    _operation("GET", f"{SESSION}/output", "read_output", "Read what a session has printed.", reads=True),
+    _operation("POST", f"{SESSION}/resize", "resize", "Give a session's terminal another size."),
+    _operation("POST", f"{SESSION}/close-stdin", "close_stdin", "End the input of a session."),
+    _operation("POST", f"{SESSION}/detach", "detach", "Make a session a job, which outlives the server."),
+    _operation("DELETE", SESSION, "kill_session", "End a session."),
+    Operation(
+        "POST",
+        "/v1/policy/explain",
+        "explain",
+        "Say what the rules make of a command, and why.",
+        _explain,
+        {
+            "argv": strings("The words of a command."),
+            "line": string("Or a line for the shell."),
+            "cwd": string("Its folder, in a workspace."),
+        },
+        reads=True,
+    ),
+)

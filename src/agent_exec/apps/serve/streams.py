@@ -1,0 +1,187 @@
+"""Streams of events over HTTP: a job's output, and what happens to jobs; each event has a cursor.
+
+A client that was cut off sends the last cursor it has seen as Last-Event-ID,
+and goes on right behind it.
+"""
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from agent_exec.engine.awaiting import in_thread
+from agent_exec.host import Changes
+from agent_exec.jobs import output
+from agent_exec.logs.stream import STREAMS
+from agent_exec.model.cancel import Cancel
+from agent_exec.model.jsonline import dump
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from starlette.types import Receive, Send
+
+    from agent_exec.apps.serve.service import Service
+    from agent_exec.jobs.record import Record
+
+    Event = tuple[str, dict[str, Any], str]
+    """Its name, its data, and the cursor behind it."""
+
+PING_EVERY = 15.0
+"""Seconds of silence before a comment is sent, so that no proxy takes the stream for dead."""
+
+_PIECE = 64 << 10
+_LOOK = 1.0
+"""Seconds between looks at a job that prints nothing: its supervisor may have been killed."""
+
+_HEAD = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),
+]
+
+
+async def send_events(events: "AsyncIterator[Event | None]", receive: "Receive", send: "Send") -> None:
+    """Send events until there are no more, or the client hangs up; None is a moment without any."""
+    await send({"type": "http.response.start", "status": 200, "headers": _HEAD})
+    gone = asyncio.ensure_future(_gone(receive))
+    loop = asyncio.get_running_loop()
+    quiet_since = loop.time()
+    try:
+        while not gone.done():
+            following = asyncio.ensure_future(anext(events, False))
+            await asyncio.wait((following, gone), return_when=asyncio.FIRST_COMPLETED)
+            if not following.done():
+                following.cancel()
+                await asyncio.wait((following,))
+                return
+            event = following.result()
+            if event is False:
+                await send({"type": "http.response.body", "body": b""})
+                return
+            if event is not None:
+                assert isinstance(event, tuple)
+                await send({"type": "http.response.body", "body": _text(event), "more_body": True})
+                quiet_since = loop.time()
+            elif loop.time() - quiet_since >= PING_EVERY:
+                await send({"type": "http.response.body", "body": b": ping\n\n", "more_body": True})
+                quiet_since = loop.time()
+    finally:
+        gone.cancel()
+        close = getattr(events, "aclose", None)
+        if close is not None:
+            await close()
+
+
+def _text(event: "Event") -> bytes:
+    name, data, cursor = event
+    head = f"id: {cursor}\n" if cursor else ""
+    return f"event: {name}\n{head}data: {dump(data)}\n\n".encode("utf-8", "replace")
+
+
+async def _gone(receive: "Receive") -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def job_output(
+    service: "Service", job_id: str, cursor: str | None, attempt: int | None = None
+) -> "AsyncIterator[Event | None]":
+    """Return a job's output in the order in which it came, from a cursor or the beginning on, and its end."""
+    job = _found(service, job_id, attempt)
+    offsets = output.parse_cursor(cursor, job.id, job.attempt) if cursor else dict.fromkeys(STREAMS, 0)
+    return _output(service, job, offsets, attempt)
+
+
+async def _output(
+    service: "Service", job: "Record", offsets: output.Offsets, attempt: int | None
+) -> "AsyncIterator[Event | None]":
+    job_id = job.id
+    watching = Watching(job.home)
+    try:
+        while True:
+            job = _found(service, job_id, attempt)  # before the output: what came before its end is read
+            if job.home != watching.folder:
+                watching.close()
+                watching = Watching(job.home)
+                offsets = dict.fromkeys(STREAMS, 0)
+                yield "attempt", {"job_id": job.id, "attempt": job.attempt}, ""
+            more = True
+            while more:
+                more = False
+                excerpts = output.since(job, offsets, lines=0, size=_PIECE)
+                for stream in STREAMS:
+                    if skipped := excerpts[stream].skipped:
+                        yield "gap", {"stream": stream, "bytes": skipped}, ""
+                    offsets[stream] = excerpts[stream].start
+                    more |= excerpts[stream].more
+                for piece in output.merged(job, excerpts, lines=0):
+                    begin = offsets[piece.stream]
+                    offsets[piece.stream] = end = begin + len(piece.data)
+                    data = {
+                        "stream": piece.stream,
+                        "from": begin,
+                        "to": end,
+                        "text": piece.data.decode("utf-8", "replace"),
+                    }
+                    yield "output", data, output.cursor_text(job.id, offsets, job.attempt)
+            if job.ended:
+                yield "end", service.jobs.status(job.id), output.cursor_text(job.id, offsets, job.attempt)
+                return
+            await watching.wait(_LOOK)
+            yield None
+    finally:
+        watching.close()
+
+
+def _found(service: "Service", job_id: str, attempt: int | None) -> "Record":
+    job = service.jobs.store.find(job_id)
+    if attempt is None or attempt == job.attempt:
+        return job
+    from agent_exec.jobs.attempts import attempt_of
+
+    return attempt_of(job, attempt)
+
+
+def job_events(service: "Service", given: "dict[str, Any]") -> "AsyncIterator[Event | None]":
+    """Return what happens to jobs, from a cursor or from now on, for ever."""
+    cancel = Cancel()
+    asked = {name: value for name, value in given.items() if name != "limit"}
+    return _followed(service.jobs.follow_events(**asked, cancel=cancel), cancel)
+
+
+async def _followed(found: "Iterator[dict[str, Any]]", cancel: Cancel) -> "AsyncIterator[Event | None]":
+    try:
+        while (event := await in_thread(lambda: next(found, None), cancel.set)) is not None:
+            yield event["kind"], event, event["cursor"]
+    finally:
+        cancel.set()
+
+
+class Watching:
+    """Waits for changes in a folder, in the event loop; to be closed."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self._changes = Changes(folder)
+        self._changed = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        if self._changes.fd >= 0:
+            self._loop.add_reader(self._changes.fd, self._note)
+
+    def _note(self) -> None:
+        self._changes.read()
+        self._changed.set()
+
+    async def wait(self, seconds: float) -> None:
+        """Wait until something has changed since the last time, at most so long."""
+        try:
+            async with asyncio.timeout(seconds if self._changes.fd >= 0 else min(seconds, 0.1)):
+                await self._changed.wait()
+        except TimeoutError:
+            pass
+        self._changed.clear()
+
+    def close(self) -> None:
+        """Wait no more; harmless when repeated."""
+        if self._changes.fd >= 0:
+            self._loop.remove_reader(self._changes.fd)
+        self._changes.close()

@@ -1,0 +1,70 @@
+"""Tokens with a scope: read-only, for one job, until a moment; signed with the server's own token.
+
+Nothing of them is kept: whoever has the server's token can make one, and
+another token in that file ends them all.
+"""
+
+import hmac
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error
+from time import time
+
+from agent_exec.apps.web.guard import same
+from agent_exec.model.jsonline import dump, load
+from agent_exec.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_exec.apps.serve.operation import Operation
+
+_KIND = "aex1"
+_LONGEST = 1024
+
+
+class Scope(Value):
+    """What a token allows: all, unless it says less."""
+
+    read_only: bool = False
+    job: str = ""
+    """The id of the one job that it is for; empty for all that there is."""
+    expires: int = 0
+    """Seconds since 1970; 0 is never."""
+
+    def refusal(self, operation: "Operation", job: str) -> str:
+        """Return why it does not allow an operation, on a job if that is about one; empty if it does."""
+        if self.read_only and not operation.reads:
+            return f"this token is read-only, and {operation.name} changes something; use another"
+        if self.job and job != self.job:
+            return f"this token is for job {self.job} alone; use another"
+        return ""
+
+
+def issue(secret: str, scope: Scope) -> str:
+    """Return a token with a scope."""
+    fields = {"r": scope.read_only, "j": scope.job, "e": scope.expires}
+    payload = _coded(dump({name: value for name, value in fields.items() if value}).encode())
+    return f"{_KIND}.{payload}.{_signature(secret, payload)}"
+
+
+def scope_of(secret: str, token: str) -> Scope | None:
+    """Return what a token allows; None if it is not valid, or not any more."""
+    if same(token, secret):
+        return Scope()
+    kind, _, rest = token[:_LONGEST].partition(".")
+    payload, _, signature = rest.partition(".")
+    if kind != _KIND or not same(signature, _signature(secret, payload)):
+        return None
+    try:
+        fields = load(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)).decode())
+    except (ValueError, Error):  # signed by us, and by another version
+        return None
+    scope = Scope(bool(fields.get("r")), str(fields.get("j", "")), int(fields.get("e", 0)))
+    return None if scope.expires and scope.expires <= time() else scope
+
+
+def _signature(secret: str, payload: str) -> str:
+    return _coded(hmac.digest(secret.encode(), f"{_KIND}.{payload}".encode(), "sha256"))
+
+
+def _coded(data: bytes) -> str:
+    return urlsafe_b64encode(data).decode().rstrip("=")
