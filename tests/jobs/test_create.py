@@ -26,6 +26,7 @@ def test_a_created_job_runs_when_it_is_started(cli: Cli, tmp_path: Path) -> None
     )
     job = made["job_id"]
     assert (made["type"], made["state"], made["supervisor"]) == ("create", "created", "none")
+    assert made["root"] == str(cli.root)
     status = cli("status", job)
     assert (status["state"], status["supervisor"], status["timeout_ms"]) == ("created", "none", 300_000)
     assert [one["state"] for one in cli("list", "--state", "created")["jobs"]] == ["created"]

@@ -244,6 +244,20 @@ def test_they_are_deleted_and_collected_like_ours(cli: Cli) -> None:
     assert cli("list", "--all")["jobs"] == []
 
 
+def test_a_folder_of_another_kind_is_left_alone(cli: Cli) -> None:
+    """However old it is, and however large."""
+    ended(cli)
+    notes = cli.root / "notes"
+    notes.mkdir()
+    (notes / "precious").write_bytes(bytes(9000))
+    os.utime(notes, (0, 0))
+    assert cli("gc", "--older-than", "1s", "--max-bytes", 8000)["scanned_dirs"] == 1
+    cli("run", "--auto-gc-max-jobs", 0, "--", "true")
+    assert (cli("list", "--all")["skipped"], cli("delete", "--all")["out_of_scope"]) == (1, 0)
+    assert (notes / "precious").exists()
+    assert cli("status", "notes")["error"]["code"] == "job_not_found"
+
+
 def test_automatic_collection_takes_them_too(cli: Cli) -> None:
     write(cli, "a" * 32, "exited", finished_at="2020-01-01T00:00:00Z")
     cli("run", "--auto-gc-older-than", "365d", "--", "true")

@@ -189,10 +189,14 @@ class Store:
         return is_name(text)
 
     def ids(self) -> "Iterable[str]":
-        """Return the names of all folders that may be jobs, those of other programs too, the newest first."""
+        """Return the ids of all jobs, those of the Rust agent-exec too, the newest first."""
         names = _names_in(self.root, self.root)
         others = [name for name in names if len(name) != ID_LENGTH and name[0] != "."]
-        return self.with_others(_newest_first(names), others)
+        return self.with_others(_newest_first(names), list(filter(self.is_foreign, others)))
+
+    def is_foreign(self, name: str) -> bool:
+        """True if a folder with a name that is no id of ours may be a job of the Rust agent-exec."""
+        return os.path.lexists(os.path.join(self.root, name, _META))
 
     def others(self) -> list[str]:
         """Return the names of the first folders in the store that are no ids of ours."""
@@ -419,11 +423,13 @@ def list_jobs(
     there are more, and how many folders have no record.
     """
     found: list[Record] = []
-    skipped = 0
+    others = store.others()
+    foreign = list(filter(store.is_foreign, others))
+    skipped = len(others) - len(foreign)
     if states and _LIVE_STATES.issuperset(states):
-        candidates = store.with_others(store.live_ids(), store.others())
+        candidates = store.with_others(store.live_ids(), foreign)
     elif cwd is not None:
-        candidates = store.with_others(store.ids_of(cwd), store.others())
+        candidates = store.with_others(store.ids_of(cwd), foreign)
     else:
         candidates = store.ids()
     for job_id in candidates:
