@@ -196,7 +196,7 @@ def _current(folder: str) -> "dict[str, Any] | None":
 def _facts(folder: str) -> "dict[str, Any] | None":
     """Return what all whole lines say together; None unless the first one is whole."""
     try:
-        fd = open_to_read(os.path.join(folder, RECORD))
+        fd = open_to_read(f"{folder}{os.sep}{RECORD}")
     except OSError:
         return None
     try:

@@ -117,7 +117,7 @@ class Store:
 
     def folder(self, job_id: str) -> str:
         """Return the folder of a job."""
-        return os.path.join(self.root, job_id)
+        return f"{self.root}{os.sep}{job_id}"
 
     def make(self, job_id: str, cwd: str) -> str:
         """Make a job's folder, entered in the indexes, and return it; without a record it is invisible."""
@@ -441,7 +441,7 @@ def list_jobs(
             (cwd is not None and job.facts.get("cwd", "" if "written_by" in job.facts else cwd) != cwd)
             or (states and job.state not in states)
             or (within is not None and not within(str(job.facts.get("cwd"))))
-            or not all(_has(job.facts.get("tags", ()), pattern) for pattern in tags)
+            or (tags and not all(_has(job.facts.get("tags", ()), pattern) for pattern in tags))
         ):
             continue
         if limit and len(found) == limit:
