@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import agent_exec
+from agent_exec.jobs import open_jobs
 from cli import Cli, check
 from jobs.seen import Gate, at_once, below, printed, stat
 from support import exists, wait_until
@@ -268,3 +269,55 @@ def test_a_supervisor_loads_nothing_that_its_factory_has_not_loaded_before(tmp_p
     words = [sys.executable, "-c", PRELOADED, str(tmp_path / "jobs")]
     out = subprocess.run(words, capture_output=True, text=True, check=True)
     assert out.stdout.split() == []
+
+
+def test_what_run_takes_create_takes_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of it is lost until the job is started, and each part holds then."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("AGENT_EXEC_UNSEEN", "inherited")
+    jobs = open_jobs(str(tmp_path / "jobs"))
+    jobs.set_group("build", 1)
+    (tmp_path / "some.env").write_text("GIVEN=by a file\n")
+    told = tmp_path / "told"
+    line = 'echo "$GIVEN ${AGENT_EXEC_UNSEEN-nothing} ${API_PORT:+a port}"; read _ < "$0"; exit 0'
+    gate = Gate(tmp_path / "gate")
+    first = jobs.run(["sleep", "600"], observe=0)["job_id"]
+    asked: dict[str, Any] = {
+        "cwd": str(tmp_path),
+        "env_files": [str(tmp_path / "some.env")],
+        "env": {"PATH": os.environ["PATH"]},
+        "inherit_env": False,
+        "log": str(tmp_path / "both.log"),
+        "tags": ["asked"],
+        "notify": {"notify_file": str(told)},
+        "conditions": ["match=by a file"],
+        "ports": ["auto:API_PORT"],
+        "health": "exit 3",
+        "health_every": 0.1,
+        "health_timeout": 5.0,
+        "health_failures": 1,
+        "retry": 1,
+        "after": f"{first}:any",
+        "needs": "build",
+        "priority": 3,
+    }
+    job_id = jobs.create(["/bin/sh", "-c", line, str(gate.path)], **asked)["job_id"]
+    waiting = jobs.start(job_id, observe=0)
+    assert [one["kind"] for one in waiting["waiting_for"]] == ["after", "needs"]
+    jobs.kill(first)
+    assert jobs.wait(job_id, conditions=["ready"], seconds=60)["ready"]
+    wait_until(lambda: jobs.status(job_id)["health"] == "unhealthy")
+    status = jobs.status(job_id)
+    assert (status["tags"], status["priority"], list(status["ports"])) == (["asked"], 3, ["API_PORT"])
+    gate.open()
+    ended = jobs.wait(job_id, seconds=60)
+    assert (ended["exit_code"], ended["stdout"]) == (0, "by a file nothing a port\n")
+    assert "[STDOUT] by a file nothing a port" in (tmp_path / "both.log").read_text()
+    wait_until(lambda: told.exists() and "job.finished" in told.read_text())
+
+
+def test_an_argument_of_another_name_is_no_argument(tmp_path: Path) -> None:
+    jobs = open_jobs(str(tmp_path / "jobs"))
+    for verb in (jobs.run, jobs.create):
+        with pytest.raises(TypeError, match="tag"):
+            verb(["true"], tag=["x"])  # type: ignore[call-arg]

@@ -13,6 +13,7 @@ from agent_exec.requests.opening import IN_FORCE, open_gate, rule_files
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from agent_exec.jobs.start import Order
     from agent_exec.jobs.store import Store
@@ -43,18 +44,37 @@ def open_jobs(
 
 
 def order_of(
+    jobs: "Jobs",
     argv: "Sequence[str]",
-    cwd: str | None,
-    env: "Mapping[str, str] | None",
-    stdin: bytes | None,
-    timeout: float | None,
-    grace: float,
-    tags: "Sequence[str]",
-    leftovers: "Leftovers",
-    quota: int,
-    sandbox: "Profile | None",
-    own: "Sequence[str]",
-    again: "dict[str, object] | None" = None,
+    *,
+    cwd: str | None = None,
+    env: "Mapping[str, str] | None" = None,
+    env_files: "Sequence[str]" = (),
+    inherit_env: bool = True,
+    stdin: bytes | None = None,
+    timeout: float | None = None,
+    grace: float = defaults.GRACE,
+    tags: "Sequence[str]" = (),
+    leftovers: "Leftovers" = "kill",
+    max_log_bytes: int = defaults.QUOTA,
+    log: str | None = None,
+    sandbox: "Profile | None" = None,
+    notify: "Mapping[str, Any] | None" = None,
+    conditions: "Sequence[str]" = (),
+    every: bool = False,
+    ports: "Sequence[str]" = (),
+    health: str | None = None,
+    health_every: float | None = None,
+    health_timeout: float | None = None,
+    health_failures: int | None = None,
+    stop_after_idle: float | None = None,
+    retry: "str | int | None" = None,
+    restart: str | None = None,
+    interval: "str | float | None" = None,
+    after: "str | Sequence[str]" = (),
+    needs: "str | Sequence[str] | Mapping[str, int]" = (),
+    priority: int | None = None,
+    at: "str | float | None" = None,
 ) -> "Order":
     """Return the order of a job; raise InvalidArgument for what is wrong, so that no supervisor meets it."""
     from agent_exec.jobs.start import Order
@@ -67,16 +87,27 @@ def order_of(
         limits=Limits(timeout=timeout, grace=grace),
         leftovers=leftovers,
     )
-    environment = environment_of(command)
+    again = None
+    if not (retry is restart is interval is None):
+        from agent_exec.faces.repeating import repeats
+
+        again = repeats(retry, restart, interval)
     if again is not None and leftovers != "kill":
         raise InvalidArgument("a command that is run again leaves nothing behind; leave out leftovers")
-    if quota and quota < defaults.SMALLEST_QUOTA:
-        raise InvalidArgument(f"max_log_bytes must be 0 or {defaults.SMALLEST_QUOTA} at least; got {quota!r}")
+    if max_log_bytes and max_log_bytes < defaults.SMALLEST_QUOTA:
+        least = defaults.SMALLEST_QUOTA
+        raise InvalidArgument(f"max_log_bytes must be 0 or {least} at least; got {max_log_bytes!r}")
+    hidden = None
     if sandbox is not None:
         from agent_exec.requests.dispatch import check_profile
 
         check_profile(sandbox)
-    return Order(
+        if env_files:
+            from agent_exec.faces.sandbox import hidden_by
+
+            hidden = hidden_by(sandbox, [jobs.root])
+    environment = environment_of(command, env_files, hidden, inherit=inherit_env)
+    order = Order(
         command.argv,
         cwd=here() if command.cwd is None else command.cwd,
         env=environment.values,
@@ -85,19 +116,56 @@ def order_of(
         timeout=timeout,
         grace=grace,
         leftovers=leftovers,
-        quota=quota,
+        quota=max_log_bytes,
+        mark=inherit_env,
+        inherit=inherit_env,
         sandbox=sandbox,
-        own=own,
+        own=jobs.own,
         terms=None if again is None else {"again": again},
     )
+    if log is not None:
+        from agent_exec.jobs.duties.merged_log import writable
+
+        order.terms["log"] = log and writable(log)
+    if notify is not None:
+        from agent_exec.faces.notify_verbs import wanted
+        from agent_exec.jobs.store import place_of
+
+        order.terms["notify"] = wanted(notify, jobs.gate, place_of(order.cwd))
+    if conditions or ports or health is not None or stop_after_idle is not None:
+        from agent_exec.faces.readiness import HEALTH_EVERY, HEALTH_FAILURES, HEALTH_TIMEOUT, add_terms
+
+        add_terms(
+            order,
+            jobs.gate,
+            conditions=conditions,
+            every=every,
+            ports=ports,
+            health=health,
+            health_every=HEALTH_EVERY if health_every is None else health_every,
+            health_timeout=HEALTH_TIMEOUT if health_timeout is None else health_timeout,
+            health_failures=HEALTH_FAILURES if health_failures is None else health_failures,
+            stop_after_idle=stop_after_idle,
+        )
+    if after or needs or priority is not None or at is not None:
+        from agent_exec.jobs.waiting import waiting_terms
+
+        order.terms |= waiting_terms(jobs.store, after=after, needs=needs, priority=priority, at=at)
+    return order
 
 
-def environment_of(command: "Command") -> "Environment":
-    """Return the variables of a command: ours, and those that are given for it."""
+def environment_of(
+    command: "Command",
+    files: "Sequence[str]" = (),
+    hidden: "Sequence[str] | None" = None,
+    *,
+    inherit: bool = True,
+) -> "Environment":
+    """Return the variables of a command: ours, and those that files and the caller give for it."""
     from agent_exec.host import own_environment
 
     given = [f"{os.fsdecode(name)}={os.fsdecode(value)}" for name, value in (command.env or {}).items()]
-    return Environment(own_environment(), given=given)
+    return Environment(own_environment(), inherit=inherit, files=files, given=given, hidden=hidden)
 
 
 def input_of(

@@ -8,14 +8,13 @@ from agent_exec.model.errors import InvalidArgument
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
+    from typing import Any, Unpack
 
+    from agent_exec.faces.asked import Asked
     from agent_exec.faces.verbs import Answer, Jobs
     from agent_exec.jobs.record import Record
     from agent_exec.jobs.restart import Surroundings
     from agent_exec.model.cancel import Cancel
-    from agent_exec.model.choices import Leftovers
-    from agent_exec.sandbox.profile import Profile
 
 
 def restart(
@@ -98,36 +97,25 @@ def create(
     self: "Jobs",
     argv: "Sequence[str]",
     *,
-    cwd: str | None = None,
-    env: "Mapping[str, str] | None" = None,
     stdin: bytes | None = None,
     stdin_file: str | None = None,
-    timeout: float | None = None,
-    grace: float = defaults.GRACE,
-    tags: "Sequence[str]" = (),
-    leftovers: "Leftovers" = "kill",
-    max_log_bytes: int = defaults.QUOTA,
-    sandbox: "Profile | None" = None,
-    retry: "str | int | None" = None,
-    restart: str | None = None,
-    interval: "str | float | None" = None,
+    **asked: "Unpack[Asked]",
 ) -> "Answer":
-    """Create a job that `start` starts; until then the values of `env`, and the input, are kept on disk."""
+    """Create a job that `start` starts, with all that may be asked of `run`.
+
+    Until then the values of `env`, and the input, are kept on disk.
+    """
     from agent_exec.faces.jobs import input_of, order_of
-    from agent_exec.faces.repeating import repeats
     from agent_exec.jobs.create import create as make
 
     _refuse_two_inputs(stdin, stdin_file)
-    again = repeats(retry, restart, interval)
-    order = order_of(
-        argv, cwd, env, stdin, timeout, grace, tags, leftovers, max_log_bytes, sandbox, self.own, again
-    )
+    order = order_of(self, argv, stdin=stdin, **asked)
     given = stdin is not None or stdin_file is not None
     job = make(
         self.store,
         order,
         gate=self.gate,
-        stdin=(lambda: input_of(self.store, stdin, stdin_file, -1, sandbox)) if given else None,
+        stdin=(lambda: input_of(self.store, stdin, stdin_file, -1, order.profile)) if given else None,
         shown=stdin or os.fsencode(f"the file {stdin_file}" if stdin_file else ""),
     )
     return answers.created(job)

@@ -9,15 +9,14 @@ from agent_exec.logs.stream import STREAMS, Log, names_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
+    from collections.abc import Callable, Sequence
+    from typing import Any, Unpack
 
+    from agent_exec.faces.asked import Asked
     from agent_exec.jobs.start import Started
     from agent_exec.jobs.store import Store
     from agent_exec.model.cancel import Cancel
-    from agent_exec.model.choices import Leftovers
     from agent_exec.requests.gate import Gate
-    from agent_exec.sandbox.profile import Profile
 
     Answer = dict[str, Any]
 
@@ -82,51 +81,40 @@ class Jobs:
         self,
         argv: "Sequence[str]",
         *,
-        cwd: str | None = None,
-        env: "Mapping[str, str] | None" = None,
         stdin: bytes | None = None,
         stdin_file: str | None = None,
         stdin_fd: int = -1,
-        timeout: float | None = None,
-        grace: float = defaults.GRACE,
-        tags: "Sequence[str]" = (),
-        leftovers: "Leftovers" = "kill",
-        max_log_bytes: int = defaults.QUOTA,
         observe: float | None = defaults.SNAPSHOT_CAP,
         tail_lines: int = defaults.TAIL_LINES,
         max_bytes: int = defaults.MAX_BYTES,
-        sandbox: "Profile | None" = None,
-        notify: "Mapping[str, Any] | None" = None,
-        conditions: "Sequence[str]" = (),
-        every: bool = False,
-        ports: "Sequence[str]" = (),
-        health: str | None = None,
-        stop_after_idle: float | None = None,
-        retry: "str | int | None" = None,
-        restart: str | None = None,
-        interval: "str | float | None" = None,
-        after: "str | Sequence[str]" = (),
-        needs: "str | Sequence[str] | Mapping[str, int]" = (),
-        priority: int | None = None,
-        at: "str | float | None" = None,
         cancel: "Cancel | None" = None,
         on_begin: "Callable[[str], object] | None" = None,
+        **asked: "Unpack[Asked]",
     ) -> "Answer":
-        """Start a job and watch it until its end, or for `observe` seconds; `env` is added to ours.
+        """Start a job and watch it until its end, or for `observe` seconds.
+
+        What else is asked of it has the names of the command line: `cwd`,
+        `env` (added to ours, unless `inherit_env` is False), `env_files`,
+        `timeout`, `grace`, `tags`, `leftovers`, `max_log_bytes`, and `log`, a
+        file that gets both streams too ("": one in the job's folder).
 
         The first of the `conditions` that holds makes it ready, or with `every`
         all of them: that is recorded, and ends the watching. `ports` are given
-        to it as variables; `health` is a shell line that checks it.
+        to it as variables; `health` is a shell line that checks it, every
+        `health_every` seconds, for at most `health_timeout`; `health_failures`
+        in a row make it unhealthy. It is stopped after `stop_after_idle`
+        seconds without output.
 
-        With a profile it is confined. A box that cannot be made is the job's
-        failure: nothing has run. What it may not read is no `stdin_file`
-        either; `stdin_fd` is that file if it has been opened already, and
-        stays the caller's. It waits `after` jobs (JOB, JOB:any or JOB:ready), for a
-        moment (`at`: seconds since 1970, or a text) and for slots of groups (`needs`,
-        by `priority`). `notify` says by which ways to tell of it. `retry`,
-        `restart` and `interval` run it more than once, and are `--retry`,
-        `--restart` and `--every` of the command line. `cancel` ends the watching, never the
-        job; `on_begin` is called with its id as soon as there is one.
+        With a profile as `sandbox` it is confined. A box that cannot be made is
+        the job's failure: nothing has run. What it may not read is no
+        `stdin_file` either; `stdin_fd` is that file if it has been opened
+        already, and stays the caller's. It waits `after` jobs (JOB, JOB:any or
+        JOB:ready), for a moment (`at`: seconds since 1970, or a text) and for
+        slots of groups (`needs`, by `priority`). `notify` says by which ways to
+        tell of it. `retry`, `restart` and `interval` run it more than once, and
+        are `--retry`, `--restart` and `--every` of the command line. `cancel`
+        ends the watching, never the job; `on_begin` is called with its id as
+        soon as there is one.
         """
         from agent_exec.faces.jobs import input_of, order_of
         from agent_exec.jobs.start import start
@@ -134,41 +122,18 @@ class Jobs:
         if stdin is not None and stdin_file is not None:
             raise errors.InvalidArgument("stdin and stdin_file contradict each other; give one of them")
         if observe is not None and not (isinstance(observe, int | float) and observe >= 0):
-            raise errors.InvalidArgument(f"observe must be 0 seconds or more, or None; got {observe!r}")
-        again = None
-        if not (retry is restart is interval is None):
-            from agent_exec.faces.repeating import repeats
-
-            again = repeats(retry, restart, interval)
-        order = order_of(
-            argv, cwd, env, stdin, timeout, grace, tags, leftovers, max_log_bytes, sandbox, self.own, again
-        )
-        if notify is not None:
-            from agent_exec.faces.notify_verbs import wanted
-
-            order.terms["notify"] = wanted(notify, self.gate, place_of(order.cwd))
-        if conditions or ports or health is not None or stop_after_idle is not None:
-            from agent_exec.faces.readiness import add_terms
-
-            add_terms(
-                order,
-                self.gate,
-                conditions=conditions,
-                every=every,
-                ports=ports,
-                health=health,
-                stop_after_idle=stop_after_idle,
+            raise errors.InvalidArgument(
+                f"observe must be 0 seconds or more, or None for no limit; got {observe!r}"
             )
-        if after or needs or priority is not None or at is not None:
-            from agent_exec.jobs.waiting import waiting_terms
-
-            order.terms |= waiting_terms(self.store, after=after, needs=needs, priority=priority, at=at)
+        order = order_of(self, argv, stdin=stdin, **asked)
         given = stdin is not None or stdin_file is not None or stdin_fd >= 0
         job = start(
             self.store,
             order,
             gate=self.gate,
-            stdin=(lambda: input_of(self.store, stdin, stdin_file, stdin_fd, sandbox)) if given else None,
+            stdin=(lambda: input_of(self.store, stdin, stdin_file, stdin_fd, order.profile))
+            if given
+            else None,
             shown=stdin or os.fsencode(f"the file {stdin_file}" if stdin_file else ""),
             cancel=cancel,
         )
@@ -179,7 +144,7 @@ class Jobs:
             max_bytes=max_bytes,
             cancel=cancel,
             on_begin=on_begin,
-            until_ready=bool(conditions),
+            until_ready=bool(asked.get("conditions")),
         )
 
     def watch(

@@ -7,6 +7,7 @@ imports them from here. See docs/jobs.md.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from agent_exec.faces.asked import Asked as Asked
     from agent_exec.faces.jobs import open_jobs as open_jobs
     from agent_exec.faces.verbs import Jobs as Jobs
     from agent_exec.jobs.output import Excerpt as Excerpt
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from agent_exec.model.choices import JobState as JobState
 
 _HOMES = {
+    "faces.asked": "Asked",
     "faces.jobs": "open_jobs",
     "faces.verbs": "Jobs",
     "jobs.output": "Excerpt",
