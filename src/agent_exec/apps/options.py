@@ -392,6 +392,7 @@ VERBS: dict[str, Verb] = {
             ),
             UNPROTECT,
             RULES,
+            ("all-jobs", "flag", "", "reach jobs of all folders, not only of the workspaces"),
             ("socket", "text", "PATH", "listen at a Unix socket, for this user alone"),
             ("port", "count", "N", "the port (8700; 0: any)"),
             ("host", "text", "ADDRESS", "the address to listen on (127.0.0.1)"),

@@ -96,6 +96,48 @@ def test_a_token_for_one_job_shows_that_job_alone(cli: Cli) -> None:
         assert server("POST", "/v1/exec", {"command": ["true"]}, token=token).status == 403
 
 
+def test_jobs_of_other_folders_are_out_of_reach_unless_all_are_asked_for(cli: Cli) -> None:
+    other = cli.root.with_name("other")
+    other.mkdir()
+    job = cli("run", "--no-wait", "--", "sleep", "600", cwd=other)["job_id"]
+    with served(cli) as server:
+        for method, path in (
+            ("GET", f"/v1/jobs/{job}"),
+            ("GET", f"/v1/jobs/{job}/tail"),
+            ("GET", f"/v1/events?job={job}"),
+            ("POST", f"/v1/jobs/{job}/kill"),
+            ("DELETE", f"/v1/jobs/{job}"),
+        ):
+            reply = server(method, path)
+            assert (reply.status, reply.body["code"]) == (404, "job_not_found"), path
+        assert server("GET", "/v1/jobs").body["jobs"] == []
+        assert server("GET", "/v1/events").body["events"] == []
+        assert server("POST", "/v1/gc").status == 400
+    with served(cli, "--all-jobs") as server:
+        assert [one["job_id"] for one in server("GET", "/v1/jobs").body["jobs"]] == [job]
+        assert {one["job_id"] for one in server("GET", "/v1/events").body["events"]} == {job}
+        assert server("POST", "/v1/gc", {"dry_run": True}).status == 200
+
+
+def test_a_confining_server_has_no_way_out_of_its_sandbox(cli: Cli) -> None:
+    free = cli("run", "--wait", "--", "sh", "-c", "echo $GIVEN > made")["job_id"]
+    (cli.cwd / "made").unlink()
+    with served(cli, sandbox="workspace-write") as server:
+        for path, body in (
+            ("/v1/jobs", {"argv": ["true"], "notify": {"command": "touch made"}}),
+            ("/v1/jobs", {"argv": ["true"], "sandbox": "full-access"}),
+            (f"/v1/jobs/{free}/restart", {"env": {"GIVEN": "x"}}),
+        ):
+            assert server("POST", path, body).status in (400, 409), path
+        mine = server.run("sleep", "600", observe=0)["job_id"]
+        assert server("GET", f"/v1/jobs/{mine}/wait?conditions=exec%3Dtouch%20made&seconds=1").status == 400
+        assert server("POST", f"/v1/jobs/{mine}/restart", {"observe": 0}).body["attempt"] == 2
+        read_only = issue(server.token, Scope(read_only=True))
+        told = server("GET", f"/v1/jobs/{mine}/wait?conditions=http%3Dhttp://127.0.0.1/", token=read_only)
+        assert told.status == 403
+    assert not (cli.cwd / "made").exists()
+
+
 def test_scopes_survive_signing_and_no_change_of_them_does() -> None:
     secret = "s" * 40
     scope = Scope(read_only=True, job="01X", expires=int(time.time()) + 60)

@@ -68,7 +68,9 @@ class Api:
             if body and (kind := _kind(scope)) != _JSON:
                 raise HttpError("not_json", f"the body must be sent as {_JSON}; got {kind or 'nothing'}")
             given = operation.given(variables, scope["query_string"].decode("latin-1"), body)
-            if why := allowed.refusal(operation, self._job_of(given)):
+            if "job" in given:
+                given["job"] = self._service.job(given["job"])
+            if why := allowed.refusal(operation, given):
                 raise HttpError("forbidden", why)
             if operation.streams and _EVENTS in "".join(fields(scope, "accept")):
                 await send_events(self._events(operation, given, scope), receive, send)
@@ -82,11 +84,6 @@ class Api:
             again = False
         await _answer(send, status, answer, again=again)
 
-    def _job_of(self, given: "dict[str, Any]") -> str:
-        """Return the whole id of the job that a request is about; empty if it is about none."""
-        named = given.get("job")
-        return self._service.jobs.locate(named)[0] if named else ""
-
     def _openapi(self) -> "dict[str, Any]":
         if self._document is None:
             self._document = document(OPERATIONS)
@@ -98,8 +95,7 @@ class Api:
         seen = "".join(fields(scope, "last-event-id")[-1:])
         if operation.streams == "events":
             return job_events(self._service, {**given, **({"since": seen} if seen else {})})
-        job, _ = self._service.jobs.locate(given["job"])  # now, so that what is wrong is an answer
-        return job_output(self._service, job, seen or given.get("cursor"), given.get("attempt"))
+        return job_output(self._service, given["job"], seen or given.get("cursor"), given.get("attempt"))
 
     async def _perform(
         self, operation: "Operation", given: "dict[str, Any]", scope: "Scope", receive: "Receive"

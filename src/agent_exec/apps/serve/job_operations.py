@@ -6,6 +6,7 @@ from agent_exec.apps.serve.operation import Operation
 from agent_exec.faces import defaults
 from agent_exec.faces.event_verbs import KINDS
 from agent_exec.jobs.record import STATES
+from agent_exec.model.errors import InvalidArgument
 from agent_exec.sandbox.profile import NAMES
 from agent_exec.tools.define import boolean, choice, integer, string, strings
 
@@ -78,9 +79,12 @@ _RUN: "Schema" = {
 
 def _ordered(service: "Service", given: "Given") -> "tuple[list[str], Given]":
     """Return the words of a command and what else is asked, as `Jobs.run` takes it."""
-    from agent_exec.model.errors import InvalidArgument
-
     asked = dict(given)
+    if "notify" in asked and service.confines:
+        raise InvalidArgument(
+            "notify has the server itself run commands, write files and send data; it needs a server "
+            "that was started with --sandbox full-access"
+        )
     argv, line = asked.pop("argv", None), asked.pop("line", None)
     if (argv is None) == (line is None):
         raise InvalidArgument("give argv, the program and its arguments, or line, a line for the shell")
@@ -110,6 +114,7 @@ def _begin(name: str) -> "Any":
 
     def begin(service: "Service", given: "Given", call: "Request") -> "Answer":
         asked = dict(given)
+        service.check_attempt(asked["job"])
         if "stdin" in asked:
             asked["stdin"] = asked["stdin"].encode("utf-8", "surrogateescape")
         verb = getattr(service.jobs, name)
@@ -134,6 +139,11 @@ def _named(name: str, *positional: str) -> "Any":
 def _wait(service: "Service", given: "Given", call: "Request") -> "Answer":
     asked = dict(given)
     job = asked.pop("job")
+    if service.confines and any(text.startswith("exec=") for text in asked.get("conditions", ())):
+        raise InvalidArgument(
+            "exec= has the server run a command; ask for it when the job is started, or start the server "
+            "with --sandbox full-access"
+        )
     if asked.pop("forever", False):
         asked["seconds"] = None
     return service.jobs.wait(job, **asked, cancel=call)
@@ -142,6 +152,28 @@ def _wait(service: "Service", given: "Given", call: "Request") -> "Answer":
 def _kill(service: "Service", given: "Given", call: "Request") -> "Answer":
     asked = dict(given)
     return service.jobs.kill(asked.pop("job"), **asked, cancel=call)
+
+
+def _list(service: "Service", given: "Given", _call: "Request") -> "Answer":
+    return service.jobs.list(**given, within=None if service.all_jobs else service.within)
+
+
+def _plan(service: "Service", given: "Given", _call: "Request") -> "Answer":
+    told = service.jobs.plan(**given)
+    return {**told, "jobs": [job for job in told["jobs"] if service.within(str(job.get("cwd", "")))]}
+
+
+def _events(service: "Service", given: "Given", _call: "Request") -> "Answer":
+    told = service.jobs.events(**given)
+    return {**told, "events": [one for one in told["events"] if service.reaches(str(one.get("job_id", "")))]}
+
+
+def _gc(service: "Service", given: "Given", _call: "Request") -> "Answer":
+    if not service.all_jobs:
+        raise InvalidArgument(
+            "gc deletes jobs of all folders; start the server with --all-jobs, or delete jobs one by one"
+        )
+    return service.jobs.gc(**given)
 
 
 def _deadline(service: "Service", given: "Given", _call: "Request") -> "Answer":
@@ -158,7 +190,7 @@ OPERATIONS = (
         JOBS,
         "list",
         "List jobs, the newest first.",
-        _named("list"),
+        _list,
         {
             "cwd": string("Only of this folder."),
             "states": {"type": "array", "items": choice("", STATES), "description": "Only in these states."},
@@ -211,6 +243,7 @@ OPERATIONS = (
             **_TAIL,
         },
         reads=True,
+        acting=("conditions",),
     ),
     Operation(
         "POST",
@@ -261,7 +294,7 @@ OPERATIONS = (
         "/v1/gc",
         "gc",
         "Delete ended jobs that are too old or too many.",
-        _named("gc"),
+        _gc,
         {
             "older_than": _seconds("Seconds."),
             "max_jobs": integer("Most jobs to keep.", 0),
@@ -274,7 +307,7 @@ OPERATIONS = (
         "/v1/plan",
         "plan",
         "Show the jobs that wait before they start.",
-        _named("plan"),
+        _plan,
         {"limit": integer("Most jobs (0: all).", 0)},
         reads=True,
     ),
@@ -302,7 +335,7 @@ OPERATIONS = (
         "/v1/events",
         "events",
         "Show what has happened to jobs, since a cursor.",
-        _named("events"),
+        _events,
         {
             "since": string("A cursor of an earlier answer."),
             "job": string("Only of this job."),

@@ -52,7 +52,7 @@ def serve(asked: "Parsed") -> "dict[str, Any]":
         settings, prepare = settings_of(asked, hidden=(where.token_file,))
         if prepare is not None:
             prepare()
-        return _run(settings(), where)
+        return _run(settings(), where, all_jobs="all-jobs" in asked.options)
 
     return end_after("serve", work)
 
@@ -77,7 +77,7 @@ def _token(asked: "Parsed", file: str) -> "dict[str, Any]":
     return answer("serve_token", {name: value for name, value in told.items() if value is not None})
 
 
-def _run(settings: "Settings", where: "Where") -> int:
+def _run(settings: "Settings", where: "Where", *, all_jobs: bool) -> int:
     import asyncio
 
     from agent_exec.apps.web.listening import listen
@@ -86,13 +86,15 @@ def _run(settings: "Settings", where: "Where") -> int:
     token = token_of_file(where.token_file, "serve")
     with listen(where, "serve") as listener:
         try:
-            return asyncio.run(_serve(settings, where, listener, token))
+            return asyncio.run(_serve(settings, where, listener, token, all_jobs=all_jobs))
         finally:
             if where.path:
                 os.unlink(where.path)
 
 
-async def _serve(settings: "Settings", where: "Where", listener: "socket.socket", token: str) -> int:
+async def _serve(
+    settings: "Settings", where: "Where", listener: "socket.socket", token: str, *, all_jobs: bool
+) -> int:
     import asyncio
     import faulthandler
     import gc
@@ -110,7 +112,7 @@ async def _serve(settings: "Settings", where: "Where", listener: "socket.socket"
     asked = first_signal(asyncio.get_running_loop())
     # Ends a process that hangs after that, with a traceback: it needs neither our loop nor Python.
     asked.add_done_callback(lambda _: faulthandler.dump_traceback_later(END_PATIENCE, exit=True, file=2))
-    service = Service(settings)
+    service = Service(settings, all_jobs=all_jobs)
     keys = Keys(service.jobs)
     keys.clean_up()
     gc.freeze()  # what is loaded stays; collections need not look at it

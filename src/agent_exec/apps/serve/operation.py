@@ -45,6 +45,8 @@ class Operation(Value):
     required: tuple[str, ...] = ()
     reads: bool = False
     """True if a read-only token allows it."""
+    acting: tuple[str, ...] = ()
+    """Fields that have the server do something, which a read-only token does not allow."""
     starts: bool = False
     """True if a key makes it idempotent: a request that is repeated starts nothing again."""
     streams: str = ""

@@ -8,7 +8,7 @@ from agent_exec.faces.session.tools import open_tools
 from agent_exec.faces.verbs import Jobs
 from agent_exec.host import close_loopback
 from agent_exec.jobs.store import jobs_store
-from agent_exec.model.errors import InvalidArgument
+from agent_exec.model.errors import InvalidArgument, InvalidState, JobNotFound
 from agent_exec.requests.folders import Workspace
 from agent_exec.requests.opening import open_gate
 from agent_exec.sandbox.profile import NAMES
@@ -23,8 +23,12 @@ if TYPE_CHECKING:
 class Service:
     """All that requests act on; any thread may use it."""
 
-    def __init__(self, settings: "Settings", approver: "Approver | None" = None) -> None:
+    def __init__(
+        self, settings: "Settings", *, all_jobs: bool = False, approver: "Approver | None" = None
+    ) -> None:
         self.settings = settings
+        self.all_jobs = all_jobs
+        """True if jobs are in reach whose folders lie outside of the workspaces."""
         self.workspace = Workspace(*settings.roots)
         gate = open_gate(settings.rules, approver=approver)
         self.jobs = Jobs(jobs_store(settings.jobs), gate, own=settings.own)
@@ -51,6 +55,58 @@ class Service:
         """Return the real folder that a request names, by default the workspace's; it lies in a workspace."""
         return self.workspace.resolve(given.get("cwd") or ".", "cwd")
 
+    @property
+    def confines(self) -> bool:
+        """True if what requests start is confined."""
+        return self.settings.sandbox.name != "full-access"
+
+    def within(self, folder: str) -> bool:
+        """True if jobs that run in a folder are in reach."""
+        return self.all_jobs or self.workspace.holds(folder)
+
+    def job(self, named: str) -> str:
+        """Return the whole id of a job; raise JobNotFound if there is none in reach."""
+        whole, cwd = self.jobs.locate(named)
+        if not self.within(cwd):
+            raise JobNotFound(
+                f"job {named} runs in {cwd}, outside of the workspaces {', '.join(self.workspace.roots)}; "
+                "have the server started with --workspace for that folder, or with --all-jobs",
+                job_id=named,
+            )
+        return whole
+
+    def reaches(self, job_id: str) -> bool:
+        """True if a job is in reach; one that is not there any more only if all are."""
+        if self.all_jobs:
+            return True
+        try:
+            return bool(self.job(job_id))
+        except JobNotFound:
+            return False
+
+    def check_attempt(self, job_id: str) -> None:
+        """Raise InvalidState for a job that must not be started again from here.
+
+        A confining server starts nothing that is confined otherwise than what it starts itself.
+        """
+        from agent_exec.jobs.restart import profile_of
+
+        if not self.confines:
+            return
+        found = profile_of(self.jobs.store.find(job_id))
+        allowed = [profile.digest for name in self.sandboxes if (profile := self.profile(name)) is not None]
+        if found is None or found.digest not in allowed:
+            raise InvalidState(
+                f"job {job_id} is confined otherwise than this server's own jobs, and cannot be started "
+                f"again from here; use `agent-exec restart {job_id}`",
+                job_id=job_id,
+            )
+
+    @property
+    def sandboxes(self) -> tuple[str, ...]:
+        """The names of the profiles that a request may ask for."""
+        return NAMES[: NAMES.index(self.settings.sandbox.name) + 1]
+
     def profile(self, name: str | None) -> "Profile | None":
         """Return the profile of a job: the server's own, or a stricter one that a request names.
 
@@ -58,7 +114,7 @@ class Service:
         """
         own = self.settings.sandbox
         wanted = own.name if name is None else name
-        if NAMES.index(wanted) > NAMES.index(own.name):
+        if wanted not in self.sandboxes:
             raise InvalidArgument(
                 f"sandbox {wanted!r} is weaker than the server's own, {own.name!r}; leave it out, or have "
                 f"the server started with --sandbox {wanted}",
@@ -80,7 +136,8 @@ class Service:
                 "pid": os.getpid(),
                 "workspaces": list(self.settings.roots),
                 "sandbox": self.settings.sandbox.name,
-                "sandboxes": list(NAMES[: NAMES.index(self.settings.sandbox.name) + 1]),
+                "sandboxes": list(self.sandboxes),
+                "all_jobs": self.all_jobs,
                 "root": self.jobs.root,
                 "warning": self.settings.warning(),
             },

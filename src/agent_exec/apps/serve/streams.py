@@ -145,13 +145,16 @@ def job_events(service: "Service", given: "dict[str, Any]") -> "AsyncIterator[Ev
     """Return what happens to jobs, from a cursor or from now on, for ever."""
     cancel = Cancel()
     asked = {name: value for name, value in given.items() if name != "limit"}
-    return _followed(service.jobs.follow_events(**asked, cancel=cancel), cancel)
+    return _followed(service, service.jobs.follow_events(**asked, cancel=cancel), cancel)
 
 
-async def _followed(found: "Iterator[dict[str, Any]]", cancel: Cancel) -> "AsyncIterator[Event | None]":
+async def _followed(
+    service: "Service", found: "Iterator[dict[str, Any]]", cancel: Cancel
+) -> "AsyncIterator[Event | None]":
     try:
         while (event := await in_thread(lambda: next(found, None), cancel.set)) is not None:
-            yield event["kind"], event, event["cursor"]
+            if service.reaches(str(event.get("job_id", ""))):
+                yield event["kind"], event, event["cursor"]
     finally:
         cancel.set()
 

@@ -1,7 +1,7 @@
 """Tokens with a scope: read-only, for one job, until a moment; signed with the server's own token.
 
-Nothing of them is kept: whoever has the server's token can make one, and
-another token in that file ends them all.
+Nothing of them is kept: the server's token is enough to make one, and another
+token in that file makes all of them invalid.
 """
 
 import hmac
@@ -15,6 +15,8 @@ from agent_exec.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from agent_exec.apps.serve.operation import Operation
 
 _KIND = "aex1"
@@ -30,11 +32,14 @@ class Scope(Value):
     expires: int = 0
     """Seconds since 1970; 0 is never."""
 
-    def refusal(self, operation: "Operation", job: str) -> str:
-        """Return why it does not allow an operation, on a job if that is about one; empty if it does."""
+    def refusal(self, operation: "Operation", given: "Mapping[str, object]") -> str:
+        """Return why it does not allow a request; empty if it does. The request's job is its whole id."""
+        acts = [name for name in operation.acting if name in given]
+        if self.read_only and acts:
+            return f"this token is read-only, and {acts[0]} has the server do something; use another"
         if self.read_only and not operation.reads:
             return f"this token is read-only, and {operation.name} changes something; use another"
-        if self.job and job != self.job:
+        if self.job and given.get("job") != self.job:
             return f"this token is for job {self.job} alone; use another"
         return ""
 
