@@ -1,15 +1,13 @@
 """The configuration file: defaults of run, the shell, rules, profiles and automatic collection."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
 from apps.test_gc import age, make, there
-from apps.test_startup import SOURCE
+from apps.test_startup import said_by
 from cli import Cli
 from support import wait_until
 
@@ -134,7 +132,7 @@ def test_a_confined_command_cannot_change_the_configuration(cli: Cli) -> None:
 def loaded(cli: Cli, *words: str) -> tuple[set[str], list[str]]:
     """Return the modules that a call has loaded, and the paths that were looked at."""
     code = (
-        f"import sys, os; sys.path.append({str(SOURCE)!r})\n"
+        "import os\n"
         "from agent_exec.apps.main import main\n"
         "seen = []\n"
         "def watch(name, real=os.lstat):\n"
@@ -147,15 +145,7 @@ def loaded(cli: Cli, *words: str) -> tuple[set[str], list[str]]:
         "sys.stderr.write('\\n'.join([*sys.modules, '', *map(str, seen)]))\n"
         "sys.exit(code)"
     )
-    out = subprocess.run(
-        [sys.executable, "-IS", "-c", code, *words],
-        capture_output=True,
-        text=True,
-        env=cli.env,
-        cwd=cli.cwd,
-        check=True,
-    )
-    modules, _, paths = out.stderr.partition("\n\n")
+    modules, _, paths = said_by(cli, code, *words).partition("\n\n")
     return set(modules.split("\n")), paths.split("\n")
 
 

@@ -32,25 +32,29 @@ HEAVY = {
 }
 
 
+def said_by(cli: Cli, code: str, *words: str, **env: str) -> str:
+    """Return what code prints to stderr that carries out a call in an interpreter of its own."""
+    out = subprocess.run(
+        [sys.executable, "-IS", "-c", f"import sys; sys.path.append({str(SOURCE)!r})\n{code}", *words],
+        capture_output=True,
+        text=True,
+        env={**cli.env, **env},
+        cwd=cli.cwd,
+        check=True,
+    )
+    assert out.stdout.startswith('{"schema_version"')
+    return out.stderr
+
+
 def loaded_by(cli: Cli, *words: str) -> set[str]:
     """Return the modules that are loaded when a call is over."""
     code = (
-        f"import sys; sys.path.append({str(SOURCE)!r})\n"
         "from agent_exec.apps.main import main\n"
         "code = main(sys.argv[1:])\n"
         "sys.stderr.write(' '.join(sys.modules))\n"
         "sys.exit(code)"
     )
-    out = subprocess.run(
-        [sys.executable, "-IS", "-c", code, *words],
-        capture_output=True,
-        text=True,
-        env=cli.env,
-        cwd=cli.cwd,
-        check=True,
-    )
-    assert out.stdout.startswith('{"schema_version"')
-    return set(out.stderr.split())
+    return set(said_by(cli, code, *words).split())
 
 
 @pytest.mark.parametrize(
@@ -115,21 +119,11 @@ def test_the_program_finds_its_modules_without_listing_folders(cli: Cli) -> None
 def listed_by(cli: Cli, code: str, *words: str) -> list[str]:
     """Return the folders that a call lists."""
     hook = (
-        f"import sys; sys.path.append({str(SOURCE)!r})\n"
         "def hook(event, given):\n"
         "    if event in ('os.listdir', 'os.scandir'): sys.stderr.write(f'{given[0]}\\n')\n"
         f"sys.addaudithook(hook)\n{code}\nprogram()"
     )
-    out = subprocess.run(
-        [sys.executable, "-IS", "-c", hook, *words],
-        capture_output=True,
-        text=True,
-        env={**cli.env, "PYTHONDONTWRITEBYTECODE": ""},
-        cwd=cli.cwd,
-        check=True,
-    )
-    assert out.stdout.startswith('{"schema_version"')
-    return out.stderr.splitlines()
+    return said_by(cli, hook, *words, PYTHONDONTWRITEBYTECODE="").splitlines()
 
 
 def package_of(folder: Path, text: str) -> Path:
