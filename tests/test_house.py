@@ -443,6 +443,14 @@ def test_expressions_of_callers_are_compiled_in_one_place() -> None:
     assert found == {"model/patterns.py"}
 
 
+def test_subjects_are_nouns() -> None:
+    """The rule of CONTRIBUTING.md, as far as words can say."""
+    riddles = re.compile(r"\b(whoever|nobody|somebody|for ever)\b", re.IGNORECASE)
+    for module in MODULES:
+        found = riddles.search(module.read_text())
+        assert found is None, f"{module}: name the subject instead of {found[0]!r}"
+
+
 def test_the_version_has_one_place() -> None:
     assert agent_exec.__version__ == version.__version__
     assert "version" in PROJECT["project"]["dynamic"]

@@ -142,7 +142,7 @@ def _found(service: "Service", job_id: str, attempt: int | None) -> "Record":
 
 
 def job_events(service: "Service", given: "dict[str, Any]") -> "AsyncIterator[Event | None]":
-    """Return what happens to jobs, from a cursor or from now on, for ever."""
+    """Return what happens to jobs, from a cursor or from now on, without end."""
     cancel = Cancel()
     asked = {name: value for name, value in given.items() if name != "limit"}
     return _followed(service, service.jobs.follow_events(**asked, cancel=cancel), cancel)
