@@ -108,6 +108,20 @@ def completions(body: dict[str, Any], script: Script) -> list[dict[str, Any]]:
     ]
 
 
+def contents(body: dict[str, Any], script: Script) -> list[dict[str, Any]]:
+    """Return the same for Gemini CLI."""
+    known = [one for tools in body.get("tools", []) for one in tools.get("functionDeclarations", [])]
+    parts = [part for one in body["contents"] for part in one.get("parts", [])]
+    heard = [one["functionResponse"]["response"] for one in parts if "functionResponse" in one]
+    tool, asked = script.next([json.dumps(one, ensure_ascii=False) for one in heard])
+    ours = next((one["name"] for one in known if one["name"].endswith(f"_{tool}")), "") if tool else ""
+    part: dict[str, Any] = {"text": "done"}
+    if ours:
+        part = {"functionCall": {"name": ours, "args": json.loads(asked)}}
+    answer = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
+    return [{"type": "", "candidates": [answer]}]
+
+
 class Model(BaseHTTPRequestHandler):
     """A model that follows the script of its server."""
 
@@ -116,6 +130,7 @@ class Model(BaseHTTPRequestHandler):
         assert isinstance(self.server, Served)
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         kinds = {"messages": messages, "responses": responses, "completions": completions}
+        kinds |= {"streamGenerateContent": contents}
         events = next(
             (kind(body, self.server.script) for name, kind in kinds.items() if name in self.path), []
         )
@@ -168,6 +183,14 @@ def start(client: str, model: str) -> tuple[list[str], dict[str, str]]:
     if client == "copilot":
         offline = {"COPILOT_OFFLINE": "true", "COPILOT_MODEL": "x", "COPILOT_PROVIDER_API_KEY": "x"}
         return ["copilot", "-p", "go"], {"COPILOT_PROVIDER_BASE_URL": f"{model}/v1", **offline}
+    if client == "gemini":
+        variables = {"GEMINI_API_KEY": "x", "GOOGLE_GEMINI_BASE_URL": model}
+        return ["gemini", "--skip-trust", "-m", "gemini-2.5-flash", "-p", "go"], variables
+    if client == "opencode":
+        options = {"baseURL": f"{model}/v1", "apiKey": "x"}
+        provider = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": {"x": {}}}
+        given = json.dumps({"provider": {"x": provider}, "model": "x/x", "autoupdate": False})
+        return ["opencode", "run", "-m", "x/x", "go"], {"OPENCODE_CONFIG_CONTENT": given}
     words = ["qwen", "--auth-type", "openai", "-p", "go"]
     return words, {"OPENAI_API_KEY": "x", "OPENAI_BASE_URL": f"{model}/v1", "OPENAI_MODEL": "x"}
 
@@ -181,7 +204,9 @@ class Project:
             pytest.skip(f"{self.words[0]} is not in {PROGRAMS}")
         self.folder = place / "project"
         self.folder.mkdir()
-        (place / "home").mkdir()
+        (place / "home" / ".gemini").mkdir(parents=True)
+        by_key = {"security": {"auth": {"selectedType": "gemini-api-key"}}}  # which no variable says
+        (place / "home" / ".gemini" / "settings.json").write_text(json.dumps(by_key))
         kept = {name: value for name, value in os.environ.items() if name in ("AGENT_EXEC_TEST", "LANG")}
         path = f"{os.path.abspath(PROGRAMS)}:{os.environ['PATH']}"
         self.env = {"HOME": str(place / "home"), "PATH": path, "TERM": "dumb", **kept, **variables}
@@ -236,10 +261,11 @@ def typed(text: str) -> Step:
 
 
 BOTH = pytest.mark.parametrize("client", ["claude-code", "codex"])
+FOUR = pytest.mark.parametrize("client", ["claude-code", "codex", "gemini", "opencode"])
 
 
 @pytest.mark.timeout(300)
-@BOTH
+@FOUR
 def test_a_repl_keeps_its_state_between_calls(tmp_path: Path, model: Served, client: str) -> None:
     model.script = Script(
         lambda _: ("exec_command", {"cmd": "python3 -q", "tty": True, "yield_time_ms": 20_000}),
@@ -254,13 +280,14 @@ def test_a_repl_keeps_its_state_between_calls(tmp_path: Path, model: Served, cli
 
 
 @pytest.mark.timeout(300)
-@BOTH
+@FOUR
 def test_a_server_of_one_call_is_reached_by_the_next(tmp_path: Path, model: Served, client: str) -> None:
     fetch = "import urllib.request as u; print(u.urlopen('http://127.0.0.1:8123/page').read())"
+    ready = ["port:8123"] if client == "gemini" else "port:8123"  # it refuses the text that our schema allows
     model.script = Script(
         lambda _: (
             "exec_command",
-            {"cmd": "python3 -m http.server 8123", "wait_for": "port:8123", "yield_time_ms": 30_000},
+            {"cmd": "python3 -m http.server 8123", "wait_for": ready, "yield_time_ms": 30_000},
         ),
         lambda heard: ("exec_command", {"cmd": f'echo {session_of(heard)}; python3 -c "{fetch}"'}),
         lambda heard: ("kill_session", {"session_id": session_of(heard[:1])}),
@@ -274,7 +301,7 @@ def test_a_server_of_one_call_is_reached_by_the_next(tmp_path: Path, model: Serv
 
 
 @pytest.mark.timeout(300)
-@BOTH
+@FOUR
 def test_the_failing_test_in_a_long_log_is_in_the_first_answer(
     tmp_path: Path, model: Served, client: str
 ) -> None:
