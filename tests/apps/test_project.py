@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from agent_exec.jobs import open_jobs
+from agent_exec.model.errors import AgentExecError, InvalidArgument
 from cli import PROGRAM, Answer, Cli, check
 from jobs.seen import Gate
 from support import child, wait_until
@@ -383,6 +385,38 @@ def test_without_a_file_the_answer_says_what_to_do(cli: Cli) -> None:
     told = cli("up")
     assert told["error"]["code"] == "config_error"
     assert "there is no agent-exec.toml" in told["error"]["message"]
+
+
+def test_python_callers_have_projects_too(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The jobs are the same: what Python has started, the program finds, and the other way round."""
+    monkeypatch.setenv("XDG_DATA_HOME", cli.env["XDG_DATA_HOME"])
+    write(
+        cli.cwd,
+        server("db")
+        + "[jobs.load]\ncommand = 'echo $PORT_DB > port'\nafter = 'db'\n"
+        + "[services.boxed]\ncommand = 'echo in; exec sleep 60'\nready = 'match=in'\nsandbox = 'read-only'\n",
+    )
+    file = str(cli.cwd / "agent-exec.toml")
+    jobs = open_jobs(str(cli.root), rules=None)
+    assert actions(jobs.up(file=file, dry_run=True)) == dict.fromkeys(("db", "load", "boxed"), "would_start")
+    told = jobs.up(file=file)
+    assert told["ok"], told
+    port = by_name(told)["db"]["ports"]["PORT"]
+    assert (cli.cwd / "port").read_text() == f"{port}\n"
+    assert jobs.status(by_name(told)["boxed"]["job_id"])["sandbox"]["profile"] == "read-only"
+    assert actions(cli("up")) == {"db": "running", "load": "done", "boxed": "running"}
+    again = jobs.up(["db"], file=file, restart=True)
+    assert (actions(again), by_name(again)["db"]["ports"]["PORT"]) == ({"db": "recreated"}, port)
+    assert [line["text"] for line in jobs.logs(["boxed"], file=file)["lines"]] == ["in"]
+    with pytest.raises(InvalidArgument, match=r"did you mean load\?"):
+        jobs.down(["laod"], file=file)
+    assert actions(jobs.down(file=file)) == {"db": "stopped", "boxed": "stopped"}
+    rules = cli.cwd / "rules.toml"
+    rules.write_text('[[rule]]\nprefix = ["echo"]\nverdict = "deny"\nreason = "no"\n')
+    refused = open_jobs(str(cli.root), rules=str(rules))
+    with pytest.raises(AgentExecError, match=r"^\[services.boxed\]: "):
+        refused.up(file=file)
+    assert running(cli) == []
 
 
 class TestProcfile:

@@ -1,6 +1,7 @@
 """The verbs of a project: `up` starts its services in order and waits for them, `down` ends them, `logs`."""
 
 from contextlib import contextmanager
+from os.path import dirname
 from time import monotonic, sleep
 
 from agent_exec.faces import answers
@@ -228,6 +229,7 @@ def _naming(service: "Service", act: "Callable[..., Any]", *more: object) -> "An
         return act(service, *more)
     except AgentExecError as error:
         error.message = f"{service.title}: {error.message}"
+        error.args = (error.message,)
         raise
 
 
@@ -317,6 +319,25 @@ def _end(store: "Store", job: "Record", cancel: "Cancel | None" = None) -> "Reco
     from agent_exec.host import signal_number
 
     return kill(store, job, signal_number("TERM") or 15, cancel=cancel)
+
+
+def end(
+    store: "Store",
+    file: str,
+    project: "Project | None",
+    names: "Sequence[str]",
+    cancel: "Cancel | None" = None,
+) -> "Answer":
+    """End services of a project, by default all; raise InvalidArgument for a name that it has not.
+
+    Without a project, as for a file with mistakes, all that runs is known by its folder.
+    """
+    folder = dirname(file)
+    for name in names if project is not None else ():
+        if name not in live_jobs(store, folder):
+            project.check_name(name)  # type: ignore[union-attr]  # as was asked
+    told = down(store, folder, names, list(project.services) if project is not None else [], cancel)
+    return answers.answer("down", {"project": file, "services": told})
 
 
 def down(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Answer = dict[str, Any]
 
-    from agent_exec.faces import event_verbs, lifecycle, notify_verbs, reading, removing, waiting
+    from agent_exec.faces import event_verbs, lifecycle, notify_verbs, reading, removing, services, waiting
     from agent_exec.model import errors
 else:
     from agent_exec.model.lazy import Later, Methods
@@ -31,6 +31,7 @@ else:
     lifecycle = Methods("agent_exec.faces.lifecycle")
     reading = Methods("agent_exec.faces.reading")
     removing = Methods("agent_exec.faces.removing")
+    services = Methods("agent_exec.faces.services")
     waiting = Methods("agent_exec.faces.waiting")
 
 
@@ -66,6 +67,9 @@ class Jobs:
     groups = waiting.groups
     set_group = waiting.set_group
     remove_group = waiting.remove_group
+    up = services.up
+    down = services.down
+    logs = services.logs
 
     def __init__(self, store: "Store", gate: "Gate | None" = None, own: "Sequence[str]" = ()) -> None:
         self.store = store

@@ -6,12 +6,12 @@ from agent_exec.apps.cli.run import Asking, configured
 from agent_exec.apps.parse import Parsed, UsageError
 from agent_exec.faces import answers, defaults
 from agent_exec.faces import project as face
+from agent_exec.faces.services import Services
 from agent_exec.host import Interrupts, detach
 from agent_exec.jobs.project import file as project_file
-from agent_exec.jobs.project.running import live_jobs, tag_of
 from agent_exec.jobs.start import start
 from agent_exec.jobs.store import place_of
-from agent_exec.model.errors import InvalidArgument, InvalidSettings, WorkdirNotFound
+from agent_exec.model.errors import InvalidArgument, InvalidSettings
 from agent_exec.places import here, settle_config, write_file
 from agent_exec.sandbox.profile import NAMES
 
@@ -24,6 +24,14 @@ if TYPE_CHECKING:
     from agent_exec.jobs.start import Started
     from agent_exec.jobs.store import Store
 
+_OPTIONS = {
+    "env_files": "env-file",
+    "tags": "tag",
+    "ports": "port",
+    "conditions": "ready-when",
+    "every": "all",
+}
+"""The options of `run` that have other names as arguments in Python."""
 _PASSED_ON = ("root", "config", "rules", "verbose")
 
 
@@ -69,19 +77,11 @@ def restart_service(asked: Parsed, name: str) -> "dict[str, Any] | None":
 def down(asked: Parsed) -> "dict[str, Any]":
     """End the services of the project; a file with mistakes does not prevent that."""
     file = _file(asked)
-    store = asked.store()
-    folder = os.path.dirname(file)
-    order: list[str] = []
     try:
         project = _load(asked, file)
-        order = list(project.services)
-        for name in asked.words:
-            if name not in live_jobs(store, folder):
-                project.check_name(name)
     except InvalidSettings:
-        pass
-    told = face.down(store, folder, asked.words, order, Interrupts())
-    return answers.answer("down", {"project": file, "services": told})
+        project = None
+    return face.end(asked.store(), file, project, asked.words, Interrupts())
 
 
 def logs(asked: Parsed) -> "dict[str, Any]":
@@ -146,22 +146,12 @@ class Starting:
     def __init__(self, asked: Parsed, store: "Store", project: "Project") -> None:
         self.interrupts = Interrupts()
         self._asked = asked
-        self._store = store
         self._project = project
-        self._ports: dict[str, int] = {}
-        for name, job in live_jobs(store, project.folder).items():
-            if "PORT" in job.facts.get("ports", {}):
-                self._ports[name] = job.facts["ports"]["PORT"]
-        for service in project.services.values():
-            self._find_port(service)
+        self._services = Services(store, project)
 
     def check(self, service: "Service") -> "dict[str, Any]":
         """Return what a service comes to; raise what would keep it from being started."""
-        if not os.path.isdir(service.cwd):
-            raise WorkdirNotFound(
-                f"cwd {service.cwd!r} is not a folder; make it, or write another", cwd=service.cwd
-            )
-        asking = self._ask(service)
+        asking = self._ask(service, [])
         order = asking.order
         if asking.gate is not None:
             asking.gate.admit(order.argv, place_of(order.cwd), order.env_keys)
@@ -169,22 +159,17 @@ class Starting:
 
     def begin(self, service: "Service", needs: "list[list[str]]") -> "Started":
         """Start a service, whose job waits for the jobs that it needs."""
-        asking = self._ask(service)
-        if needs:
-            asking.order.terms["after"] = needs
+        asking = self._ask(service, needs)
         return start(asking.store, asking.order, gate=asking.gate, cancel=self.interrupts, detach=detach)
 
-    def _ask(self, service: "Service") -> Asking:
+    def _ask(self, service: "Service", needs: "list[list[str]]") -> Asking:
         """Return what starts a service: what `run` would be asked, and that it is one of a project."""
         asked = self._command_line(service)
         try:
             asking = Asking(asked, configured(asked), self.interrupts)
         except UsageError as error:
             raise InvalidArgument(str(error)) from None
-        about = {"folder": self._project.folder, "name": service.name, "definition": service.definition}
-        asking.order.terms["project"] = about
-        if service.port == "auto":
-            asking.order.terms["port"] = {"PORT": service.name}
+        asking.order.terms |= self._services.terms(service, needs)
         return asking
 
     def _command_line(self, service: "Service") -> Parsed:
@@ -192,47 +177,16 @@ class Starting:
         asked = Parsed()
         asked.verb = "run"
         own = {name: self._asked.options[name] for name in _PASSED_ON if name in self._asked.options}
-        port = self._ports.get(service.name, 0)
-        ports = [f"PORT_{name.upper().replace('-', '_')}={port}" for name, port in self._ports.items()]
-        asked.options = {
-            **own,
-            "no-wait": True,
-            "cwd": service.cwd,
-            "env": [*ports, *(f"{name}={service.env[name]}" for name in service.env)],
-            "env-file": list(service.env_files),
-            "tag": [tag_of(self._project.folder, service.name), *service.tags],
-        }
-        given = {
-            "port": [service.port] if port and service.port != "auto" else [],
-            "health": service.health,
-            "restart": service.restart,
-            "retry": service.retry,
-            "timeout": service.timeout,
-            "sandbox": self._sandbox(service),
-        }
-        asked.options |= {name: value for name, value in given.items() if value}
-        if service.kind == "service":
-            wanted = [project_file.with_port(text, port) for text in service.ready]
-            asked.options |= {"ready-when": wanted or ["idle=0s"], "all": True}
+        given: dict[str, Any] = {**self._services.asked(service), "sandbox": self._sandbox(service)}
+        given["env"] = [f"{name}={value}" for name, value in given["env"].items()]
+        options = {_OPTIONS.get(name, name): value for name, value in given.items() if value}
+        asked.options = {**own, "no-wait": True, **options}
         if asked.options.get("sandbox") in NAMES:
             asked.options["sandbox-root"] = [self._project.folder]
         asked.words = [service.command] if isinstance(service.command, str) else list(service.command)
         if isinstance(service.command, str):
             asked.options["shell"] = True
         return asked
-
-    def _find_port(self, service: "Service") -> None:
-        """Find the port of a service, which stays the same for its folder and name; others have it too."""
-        if service.port is None or service.name in self._ports:
-            return
-        if service.port != "auto":
-            self._ports[service.name] = int(service.port)
-            return
-        from agent_exec.jobs.readiness.ports import allocate
-
-        port, lock = allocate(place_of(service.cwd), service.name)
-        lock.release()  # for the supervisor to take; others leave it alone
-        self._ports[service.name] = port
 
     def _sandbox(self, service: "Service") -> str | None:
         """Return the profile of a service: the stricter one of the file's and the user's own."""
