@@ -188,9 +188,9 @@ def start(client: str, model: str) -> tuple[list[str], dict[str, str]]:
         return ["gemini", "--skip-trust", "-m", "gemini-2.5-flash", "-p", "go"], variables
     if client == "opencode":
         options = {"baseURL": f"{model}/v1", "apiKey": "x"}
-        provider = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": {"x": {}}}
-        given = json.dumps({"provider": {"x": provider}, "model": "x/x", "autoupdate": False})
-        return ["opencode", "run", "-m", "x/x", "go"], {"OPENCODE_CONFIG_CONTENT": given}
+        known = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": {"x": {}}}
+        config = json.dumps({"provider": {"x": known}, "model": "x/x", "autoupdate": False})
+        return ["opencode", "run", "-m", "x/x", "go"], {"OPENCODE_CONFIG_CONTENT": config}
     words = ["qwen", "--auth-type", "openai", "-p", "go"]
     return words, {"OPENAI_API_KEY": "x", "OPENAI_BASE_URL": f"{model}/v1", "OPENAI_MODEL": "x"}
 
