@@ -61,13 +61,12 @@ _ORDER: "Schema" = {
     "retry": string("Run it again if it fails: N[,backoff=TIME][,on=exit|timeout|signal|oom]."),
     "restart": string("no, on-failure or always, with a maximum and a back-off."),
     "interval": string("Run it again and again, at this interval."),
-}
-_RUN: "Schema" = {
-    **_ORDER,
-    **_WATCH,
     **_CONDITIONS,
     "ports": strings("auto[:NAME]: a stable free port, given as PORT or NAME."),
     "health": string("A shell line that checks it."),
+    "health_every": _seconds("Seconds between checks."),
+    "health_timeout": _seconds("Seconds that a check may take."),
+    "health_failures": integer("Failures in a row that make it unhealthy.", 1),
     "stop_after_idle": _seconds("Stop it when it has been idle for so long."),
     "after": strings("Start it after JOB[:ok|any|ready]."),
     "needs": strings("Hold slots of groups while it runs: GROUP[:N]."),
@@ -75,6 +74,7 @@ _RUN: "Schema" = {
     "at": string("Start it at a moment."),
     "notify": {"type": "object", "description": "Sinks of its events."},
 }
+_RUN: "Schema" = {**_ORDER, **_WATCH}
 
 
 def _ordered(service: "Service", given: "Given") -> "tuple[list[str], Given]":
