@@ -1,6 +1,7 @@
 """Jobs over HTTP: the verbs, their answers, streams of output, and keys that start nothing twice."""
 
 import json
+import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -203,15 +204,24 @@ def test_jobs_outlive_a_server_that_is_killed_and_sessions_do_not(cli: Cli) -> N
 def test_a_client_that_hangs_up_ends_its_waiting_and_leaves_the_job_alone(cli: Cli) -> None:
     with served(cli) as server:
         job = server.run("sleep", "600", observe=0)["job_id"]
-        tasks = Path(f"/proc/{server.process.pid}/task")
-        idle = len(list(tasks.iterdir()))
+
+        def waits() -> bool:  # by a pipe of the job that it holds open
+            for fd in Path(f"/proc/{server.process.pid}/fd").iterdir():
+                try:
+                    if job in os.readlink(fd):
+                        return True
+                except FileNotFoundError:
+                    continue  # closed meanwhile
+            return False
+
+        assert not waits()
         connection = server.connection()
         connection.request(
             "GET", f"/v1/jobs/{job}/wait?forever=true", headers={"authorization": f"Bearer {server.token}"}
         )
-        wait_until(lambda: len(list(tasks.iterdir())) > idle)
+        wait_until(waits)
         connection.close()
-        wait_until(lambda: len(list(tasks.iterdir())) == idle)
+        wait_until(lambda: not waits())
         assert server("GET", f"/v1/jobs/{job}").body["state"] == "running"
 
 
