@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from agent_exec.faces.oneshot.kit import create_agent_toolkit as create_agent_toolkit
     from agent_exec.faces.oneshot.secure import ToolError as ToolError
     from agent_exec.faces.oneshot.secure import secure_tool as secure_tool
+    from agent_exec.faces.remote import Server as Server
+    from agent_exec.faces.remote import connect as connect
     from agent_exec.faces.session.tools import open_tools as open_tools
     from agent_exec.model.cancel import Cancel as Cancel
     from agent_exec.model.choices import Approval as Approval
@@ -121,6 +123,7 @@ _HOMES = {
     "engine.engine": "Engine run warm",
     "engine.run": "Run",
     "executor": "executor",
+    "faces.remote": "Server connect",
     "jobs": "jobs",
     "model.cancel": "Cancel",
     "model.choices": (

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
             Listener,
             Listening,
             ancestors,
+            connect_unix,
             holders,
             is_listened_on,
             network_of,
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
             hide_arguments,
             tell,
         )
-        from agent_exec.host.posix.dialing import Exchange, network_of
+        from agent_exec.host.posix.dialing import Exchange, connect_unix, network_of
         from agent_exec.host.posix.listening import Listener, Listening, ancestors, holders, is_listened_on
         from agent_exec.host.posix.lock import FileLock, holder, is_locked, signers
         from agent_exec.host.posix.orphans import end_orphans
@@ -101,6 +102,7 @@ __all__ = [
     "boot_id",
     "call_at",
     "close_loopback",
+    "connect_unix",
     "detach",
     "end_orphans",
     "hide_arguments",

@@ -180,14 +180,9 @@ def _deadline(service: "Service", given: "Given", _call: "Request") -> "Answer":
     return service.jobs.set_timeout(given["job"], given.get("seconds"))
 
 
-JOBS = "/v1/jobs"
-JOB = "/v1/jobs/{job}"
-
 OPERATIONS = (
-    Operation("POST", JOBS, "run", "Start a job, and watch it for a moment.", _run, _RUN, starts=True),
+    Operation("run", "Start a job, and watch it for a moment.", _run, _RUN, starts=True),
     Operation(
-        "GET",
-        JOBS,
         "list",
         "List jobs, the newest first.",
         _list,
@@ -199,23 +194,15 @@ OPERATIONS = (
         },
         reads=True,
     ),
+    Operation("create", "Create a job that is started later.", _create, _ORDER, starts=True),
+    Operation("status", "Show all about a job but its output.", _named("status", "job"), reads=True),
     Operation(
-        "POST", "/v1/created", "create", "Create a job that is started later.", _create, _ORDER, starts=True
-    ),
-    Operation(
-        "GET", JOB, "status", "Show all about a job but its output.", _named("status", "job"), reads=True
-    ),
-    Operation(
-        "DELETE",
-        JOB,
         "delete",
         "Delete a job that has ended.",
         _named("delete", "job"),
         {"dry_run": boolean("Only say what would be deleted.")},
     ),
     Operation(
-        "GET",
-        f"{JOB}/tail",
         "tail",
         "Show the end of a job's output, or what came since a cursor.",
         _named("tail", "job"),
@@ -231,8 +218,6 @@ OPERATIONS = (
         streams="output",
     ),
     Operation(
-        "GET",
-        f"{JOB}/wait",
         "wait",
         "Wait for the end of a job, or until a condition holds.",
         _wait,
@@ -246,40 +231,30 @@ OPERATIONS = (
         acting=("conditions",),
     ),
     Operation(
-        "POST",
-        f"{JOB}/kill",
         "kill",
         "End a job with all its processes, or send them a signal.",
         _kill,
         {"signal": string("Its name (TERM)."), "wait": boolean("Wait for the end (true).")},
     ),
     Operation(
-        "POST",
-        f"{JOB}/start",
         "start",
         "Start a job that was created.",
         _begin("start"),
         {**_GIVEN, **_WATCH},
     ),
     Operation(
-        "POST",
-        f"{JOB}/restart",
         "restart",
         "Start a job once more under its id.",
         _begin("restart"),
         {"signal": string("What ends it if it runs (TERM)."), **_GIVEN, **_WATCH},
     ),
     Operation(
-        "POST",
-        f"{JOB}/timeout",
         "timeout",
         "Move the deadline of a running job.",
         _deadline,
         {"seconds": _seconds("Seconds from now; left out: no deadline.")},
     ),
     Operation(
-        "POST",
-        f"{JOB}/tags",
         "tag",
         "Change the tags of a job.",
         _named("tag", "job"),
@@ -290,8 +265,6 @@ OPERATIONS = (
         },
     ),
     Operation(
-        "POST",
-        "/v1/gc",
         "gc",
         "Delete ended jobs that are too old or too many.",
         _gc,
@@ -303,20 +276,14 @@ OPERATIONS = (
         },
     ),
     Operation(
-        "GET",
-        "/v1/plan",
         "plan",
         "Show the jobs that wait before they start.",
         _plan,
         {"limit": integer("Most jobs (0: all).", 0)},
         reads=True,
     ),
+    Operation("groups", "Show the groups and their slots.", _named("groups"), reads=True),
     Operation(
-        "GET", "/v1/groups", "groups", "Show the groups and their slots.", _named("groups"), reads=True
-    ),
-    Operation(
-        "PUT",
-        "/v1/groups/{group}",
         "set_group",
         "Make a group, or change the number of its slots.",
         _named("set_group", "group", "slots"),
@@ -324,15 +291,11 @@ OPERATIONS = (
         ("slots",),
     ),
     Operation(
-        "DELETE",
-        "/v1/groups/{group}",
         "remove_group",
         "Remove a group that no job needs.",
         _named("remove_group", "group"),
     ),
     Operation(
-        "GET",
-        "/v1/events",
         "events",
         "Show what has happened to jobs, since a cursor.",
         _events,

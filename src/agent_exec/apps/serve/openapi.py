@@ -3,13 +3,12 @@
 from typing import TYPE_CHECKING, Any
 
 from agent_exec.apps.serve.problems import KIND
+from agent_exec.faces.routes import IN_QUERY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from agent_exec.apps.serve.operation import Operation
-
-_IN_QUERY = ("GET", "DELETE")
 
 
 def document(operations: "Iterable[Operation]") -> "dict[str, Any]":
@@ -68,7 +67,7 @@ def _operation(one: "Operation") -> "dict[str, Any]":
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in one.variables
     ]
     told: dict[str, Any] = {"operationId": one.name, "summary": one.about, "parameters": parameters}
-    if one.method in _IN_QUERY:
+    if one.method in IN_QUERY:
         parameters += [
             {"name": name, "in": "query", "required": name in one.required, "schema": field}
             for name, field in one.fields.items()

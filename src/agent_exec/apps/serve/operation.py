@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
+from agent_exec.faces.routes import ROUTES
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.jsonline import load
 from agent_exec.model.value import Value
@@ -36,8 +37,6 @@ class Request(Call):
 class Operation(Value):
     """What one method does at one path; parts of the path in braces are fields too."""
 
-    method: str
-    path: str
     name: str
     about: str
     act: "Act"
@@ -51,6 +50,16 @@ class Operation(Value):
     """True if a key makes it idempotent: a request that is repeated starts nothing again."""
     streams: str = ""
     """What a client that accepts text/event-stream gets instead of an answer; empty for nothing."""
+
+    @property
+    def method(self) -> str:
+        """The method of its requests."""
+        return ROUTES[self.name][0]
+
+    @property
+    def path(self) -> str:
+        """The path of its requests."""
+        return ROUTES[self.name][1]
 
     @property
     def parts(self) -> tuple[str, ...]:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     Answer = dict[str, Any]
 
 _TOOLS = definitions(USUAL, sandbox=None, detaches=True)
-SESSION = "/v1/sessions/{session}"
 
 
 def _fields(tool: str) -> "tuple[Schema, tuple[str, ...]]":
@@ -71,36 +70,21 @@ def _explain(service: "Service", given: "Given", _call: "Request") -> "Answer":
     return explain(argv or line or "", rules=service.settings.rules, cwd=service.folder(given))
 
 
-def _operation(
-    method: str,
-    path: str,
-    tool: str,
-    about: str,
-    *,
-    reads: bool = False,
-    starts: bool = False,
-    streams: str = "",
-) -> Operation:
+def _operation(tool: str, about: str, *, reads: bool = False, starts: bool = False) -> Operation:
     fields, required = _fields(tool)
-    return Operation(
-        method, path, tool, about, _calls(tool), fields, required, reads=reads, starts=starts, streams=streams
-    )
+    return Operation(tool, about, _calls(tool), fields, required, reads=reads, starts=starts)
 
 
 _EXEC = TOOL_DEFINITIONS["exec_command"]["parameters"]
 
 OPERATIONS = (
     Operation(
-        "GET",
-        "/v1/info",
         "info",
         "Show what the server is.",
         lambda service, _given, _call: service.about(),
         reads=True,
     ),
     Operation(
-        "POST",
-        "/v1/exec",
         "exec",
         "Run a command once to its end.",
         _exec,
@@ -108,19 +92,15 @@ OPERATIONS = (
         tuple(name for name in _EXEC["required"] if name != "cwd"),
         starts=True,
     ),
-    _operation("GET", "/v1/sessions", "list_sessions", "List sessions.", reads=True),
-    _operation("POST", "/v1/sessions", "exec_command", "Start a command in a session.", starts=True),
-    _operation(
-        "POST", f"{SESSION}/write", "write_stdin", "Type into a session, and wait for what it prints."
-    ),
-    _operation("GET", f"{SESSION}/output", "read_output", "Read what a session has printed.", reads=True),
-    _operation("POST", f"{SESSION}/resize", "resize", "Give a session's terminal another size."),
-    _operation("POST", f"{SESSION}/close-stdin", "close_stdin", "End the input of a session."),
-    _operation("POST", f"{SESSION}/detach", "detach", "Make a session a job, which outlives the server."),
-    _operation("DELETE", SESSION, "kill_session", "End a session."),
+    _operation("list_sessions", "List sessions.", reads=True),
+    _operation("exec_command", "Start a command in a session.", starts=True),
+    _operation("write_stdin", "Type into a session, and wait for what it prints."),
+    _operation("read_output", "Read what a session has printed.", reads=True),
+    _operation("resize", "Give a session's terminal another size."),
+    _operation("close_stdin", "End the input of a session."),
+    _operation("detach", "Make a session a job, which outlives the server."),
+    _operation("kill_session", "End a session."),
     Operation(
-        "POST",
-        "/v1/policy/explain",
         "explain",
         "Say what the rules make of a command, and why.",
         _explain,

@@ -9,6 +9,7 @@ from agent_exec.host.posix.system import exit_code
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Sequence
 
 _NEW_USER, _NEW_NET = 0x10000000, 0x40000000
@@ -151,3 +152,17 @@ def main(fds: "Sequence[int]") -> None:
     if libc.setns(fds[1], _NEW_NET) == 0:
         made = _new(family)
         wire.send_fds(asker, b"!", [made.fileno()])
+
+
+def connect_unix(path: str, seconds: float | None = None) -> "socket.socket":
+    """Return a connection to a Unix socket, whose calls take at most so many seconds."""
+    import socket
+
+    wire = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    wire.settimeout(seconds)
+    try:
+        wire.connect(path)
+    except BaseException:
+        wire.close()
+        raise
+    return wire

@@ -5,6 +5,7 @@ from agent_exec.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from agent_exec.model.identity import Identity
@@ -98,3 +99,8 @@ class Exchange:
 def network_of(pid: int) -> list[int]:  # noqa: ARG001
     """Not offered here."""
     raise Unsupported("a job has no network of its own on this system; wait for match= or file= instead")
+
+
+def connect_unix(path: str, seconds: float | None = None) -> "socket.socket":
+    """Raise Unsupported: Python has no Unix sockets on this system."""
+    raise Unsupported(f"{path!r}: this system has no Unix sockets; use http://HOST:PORT", seconds=seconds)
