@@ -41,7 +41,7 @@ KINDS |= {
     "sandbox_explain",
     "sandbox_doctor",
 }
-KINDS |= {"up", "down", "logs", "import"}
+KINDS |= {"up", "down", "logs", "import", "serve_token"}
 _ANSWER: dict[str, Any] = {}
 ASSERTED = ("type", "enum", "const", "anyOf", "allOf", "$ref")
 
@@ -129,8 +129,8 @@ def answer(cli: Cli) -> dict[str, Any]:
     "change",
     [
         {"undocumented": 1},
-        {"job_id": "x"},
-        {"job_id": "01ARZ3NDEKTSV4RRFFQ69G5FAI"},
+        {"job_id": ""},
+        {"job_id": "../01ARZ3NDEKTSV4RRFFQ69G5FAV"},
         {"state": "done"},
         {"state": "running"},
         {"state": "killed", "reason": "spawn_failed"},

@@ -75,6 +75,8 @@ def test_it_is_ended_by_the_signal_that_was_asked_for(cli: Cli, tmp_path: Path) 
     job = cli(
         "run",
         "--no-wait",
+        "--kill-after",
+        "1m",
         "--",
         "sh",
         "-c",
@@ -162,10 +164,12 @@ def test_twenty_restarts_at_once_never_run_two_commands(cli: Cli, tmp_path: Path
     job = cli(
         "run",
         "--no-wait",
+        "--kill-after",
+        "1m",
         "--",
         "sh",
         "-c",
-        'mkdir "$0" || echo TWICE; trap "rmdir \'$0\'; exit 0" TERM; while :; do sleep 0.01; done',
+        'trap "rmdir \'$0\'; exit 0" TERM; mkdir "$0" || echo TWICE; while :; do sleep 0.01; done',
         lock,
     )["job_id"]
     wait_until(lock.is_dir)

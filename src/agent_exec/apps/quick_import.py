@@ -18,6 +18,7 @@ else:
 _PACKAGE = "agent_exec."
 _SUFFIX = f".{sys.implementation.cache_tag}.pyc"
 _HEADER = 16
+_CLOEXEC = getattr(os, "O_CLOEXEC", 0)
 _LARGEST = 1 << 16
 
 
@@ -30,7 +31,7 @@ class _Loader(SourceFileLoader):
         """Return the code of the module."""
         folder, _, name = self.path.rpartition("/")
         try:
-            fd = os.open(f"{folder}/__pycache__/{name[:-3]}{_SUFFIX}", os.O_RDONLY | os.O_CLOEXEC)
+            fd = os.open(f"{folder}/__pycache__/{name[:-3]}{_SUFFIX}", os.O_RDONLY | _CLOEXEC)
             try:
                 data = os.read(fd, _LARGEST)
             finally:

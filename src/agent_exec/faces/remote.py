@@ -50,7 +50,7 @@ class Server:
         self._token = token
         self._unix = parts.scheme == "http+unix"
         self._address = parts.path if self._unix else parts.netloc
-        self.jobs: Jobs = RemoteJobs(self)
+        self.jobs = RemoteJobs(self)
 
     def info(self) -> "Answer":
         """Return what the server is: its version, workspaces and sandbox."""
@@ -182,10 +182,18 @@ def _verb(name: str, *positional: str) -> "Any":
 class RemoteJobs(Jobs):
     """The jobs of a server: every verb is a request. Folders, ids and programs are those of its machine."""
 
-    __slots__ = ("server",)
+    __slots__ = ("_key", "server")
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, key: str = "") -> None:
         self.server = server
+        self._key = key
+
+    def once(self, key: str) -> "RemoteJobs":
+        """Return the same jobs, of which `run` and `create` start one however often they are called.
+
+        `key` is an idempotency key: the server remembers for a day what it has started.
+        """
+        return RemoteJobs(self.server, key)
 
     @property
     def root(self) -> str:
@@ -207,13 +215,15 @@ class RemoteJobs(Jobs):
         remove_group = _verb("remove_group", "group")
         events = _verb("events")
 
-        def run(self, argv, *, key="", observe=10.0, cancel=None, on_begin=None, **asked):
-            """Start a job, and watch it; `key` is an idempotency key."""
-            return self._watched("run", observe, cancel, on_begin, key=key, argv=[*argv], **_plain(asked))
+        def run(self, argv, *, observe=10.0, cancel=None, on_begin=None, **asked):
+            """Start a job, and watch it."""
+            return self._watched(
+                "run", observe, cancel, on_begin, key=self._key, argv=[*argv], **_plain(asked)
+            )
 
-        def create(self, argv, *, key="", **asked):
+        def create(self, argv, **asked):
             """Create a job that `start` starts."""
-            return self.server.call("create", key=key, argv=[*argv], **_plain(asked))
+            return self.server.call("create", key=self._key, argv=[*argv], **_plain(asked))
 
         def start(self, job_id, *, observe=10.0, cancel=None, on_begin=None, **asked):
             """Start a job that was created, and watch it."""

@@ -41,7 +41,8 @@ def test_a_job_from_its_beginning_to_its_end(store: Cli, mode: str) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert list(tools) == ["run", "status", "tail", "wait", "kill", "list"]
         assert list(tools["run"].input_schema["properties"]) == [
-            *("command", "cwd", "env", "timeout", "until", "wait_for", "stdin", "stdin_file", "view")
+            *("command", "cwd", "env", "timeout", "until", "wait_for", "after", "restart"),
+            *("stdin", "stdin_file", "view"),
         ]
         assert all(tool.input_schema["additionalProperties"] is False for tool in tools.values())
         assert all(tool.output_schema is not None for tool in tools.values())

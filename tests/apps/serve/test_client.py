@@ -58,13 +58,12 @@ def test_errors_are_those_of_local_jobs(cli: Cli) -> None:
     local = open_jobs(str(cli.root))
     with served(cli) as running:
         jobs = connect(running.url, running.token).jobs
-        for call in (lambda jobs: jobs.status("NOSUCH"), lambda jobs: jobs.tail("01", cursor="x")):
-            raised = []
-            for one in (local, jobs):
-                with pytest.raises(JobNotFound) as error:
-                    call(one)
-                raised.append((error.value.message, error.value.code, dict(error.value.details)))
-            assert raised[0] == raised[1]
+        raised = []
+        for one in (local, jobs):
+            with pytest.raises(JobNotFound) as error:
+                one.status("NOSUCH")
+            raised.append((error.value.message, error.value.code, dict(error.value.details)))
+        assert raised[0] == raised[1]
         with pytest.raises(InvalidArgument, match="outside of the workspace"):
             jobs.run(["true"], cwd="/")
         failed = jobs.run(["no-such-program-anywhere"])
@@ -87,10 +86,11 @@ def test_a_unix_socket_is_connected_to(cli: Cli, tmp_path: Path) -> None:
 
 def test_a_key_starts_one_job(cli: Cli) -> None:
     with served(cli) as running:
-        server = connect(running.url, running.token)
-        order = {"argv": ["sleep", "600"], "observe": 0}
-        jobs = {server.call("run", key="k", **order)["job_id"] for _ in range(3)}
-        assert len(jobs) == 1
+        jobs = connect(running.url, running.token).jobs
+        assert len({jobs.once("k").run(["sleep", "600"], observe=0)["job_id"] for _ in range(3)}) == 1
+        first, second = (jobs.once("c").create(["true"]) for _ in range(2))
+        assert first == second
+        assert len(jobs.list()["jobs"]) == 2
 
 
 def test_a_wait_that_is_cancelled_returns_and_leaves_the_job_alone(cli: Cli) -> None:

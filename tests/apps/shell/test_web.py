@@ -299,4 +299,4 @@ def test_a_program_that_is_no_app_is_reported() -> None:
     with serving([sys.executable, "-c", SERVE, "yes"]) as server:
         visit(server, work)
         server.end()
-        assert "no app that can be served" in server.errors()
+        assert "is not an app that can be served" in server.errors()

@@ -86,7 +86,7 @@ def test_what_a_full_disk_did_not_take_is_reported(call: Caller, monkeypatch: py
     def full(*_: object) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("agent_exec.logs.stream.create", full)
+    monkeypatch.setattr("agent_exec.logs.writing.create", full)
     told = call.run("seq 1000000", wait_for="exit", yield_time_ms=30_000)
     whole = "".join(f"{at}\n" for at in range(1, 1_000_001))
     assert told["output_complete"] is False

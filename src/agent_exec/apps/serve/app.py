@@ -76,7 +76,7 @@ class Api:
                 await send_events(self._events(operation, given, scope), receive, send)
                 return
             status, answer, again = await self._perform(operation, given, scope, receive)
-        except AgentExecError as error:
+        except (AgentExecError, HttpError) as error:
             status, answer = of_error(error)
             again = False
         except OSError as error:

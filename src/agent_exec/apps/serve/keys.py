@@ -28,6 +28,8 @@ LONGEST = 200
 """The most characters of a key."""
 
 _JOBS = ("run", "create")
+_KEPT_ANSWERS = ("create", "exec")
+"""Operations whose answers are true in another server, too."""
 _RECORD = ".json"
 
 
@@ -94,9 +96,7 @@ class Keys:
             if "job" not in noted:  # nothing was started
                 os.unlink(path + _RECORD)
             raise
-        if name == "create":
-            begun(answer["job_id"])
-        elif "job" not in noted:
+        if "job" not in noted:
             _write(path, {**noted, "answer": answer})
         return answer
 
@@ -109,7 +109,7 @@ class Keys:
         known: "dict[str, Any]",
         act: "Callable[[dict[str, Any], Callable[[str], object]], Answer]",
     ) -> "Answer":
-        if "answer" in known and (known["server"] == self._server or name == "exec"):
+        if "answer" in known and (known["server"] == self._server or name in _KEPT_ANSWERS):
             answer: Answer = known["answer"]
             return answer
         if name not in _JOBS:

@@ -1,11 +1,11 @@
 """Errors over HTTP: a status for each of our codes, and the object that says what is wrong (RFC 9457)."""
 
-from agent_exec.model.errors import AgentExecError
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
+
+    from agent_exec.model.errors import AgentExecError
 
 KIND = "application/problem+json"
 
@@ -52,12 +52,16 @@ STATUS = {
 """The status of each code: our own, those of the contract `oneshot`, and those of this interface."""
 
 
-class HttpError(AgentExecError):
-    """A request that this interface refuses by itself."""
+class HttpError(Exception):
+    """A request that this interface refuses by itself; it has the fields of an AgentExecError."""
+
+    retryable = False
 
     def __init__(self, code: str, message: str, **details: object) -> None:
-        super().__init__(message, **details)
+        super().__init__(message)
         self.code = code
+        self.message = message
+        self.details = details
 
 
 def problem(
@@ -82,7 +86,7 @@ def problem(
     }
 
 
-def of_error(error: AgentExecError) -> "tuple[int, dict[str, Any]]":
+def of_error(error: "AgentExecError | HttpError") -> "tuple[int, dict[str, Any]]":
     """Return the status and the object of an error that was raised."""
     return problem(error.code, error.message, retryable=error.retryable, details=error.details)
 

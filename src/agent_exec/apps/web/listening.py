@@ -110,7 +110,8 @@ def _listen_at(path: str, verb: str) -> socket.socket:
 
 def _remove_dead(path: str, verb: str) -> None:
     """Remove the socket of a server that has ended; refuse what is anything else."""
-    assert sys.platform != "win32"
+    if sys.platform == "win32":
+        return
     try:
         if not stat.S_ISSOCK(os.lstat(path).st_mode):
             raise UsageError(f"--socket: {path!r} is there already, and is no socket; name another", verb)
