@@ -126,6 +126,11 @@ class Run:
             self._waiting += 1
         self._post(lambda process: self._feed(process, copy))
 
+    @property
+    def is_feeding(self) -> bool:
+        """True if something that was written is still on its way to the command's input."""
+        return self._waiting > 0
+
     def end_input(self) -> None:
         """Say that no more input comes; harmless when repeated or late."""
         with self._writing:

@@ -430,7 +430,7 @@ class Session:
         """Look whether the program waits for input, unless it has printed more meanwhile."""
         unfinished = not self._ends_line
         with _looking:
-            if self._chunks != chunks:
+            if self._chunks != chunks or self.run.is_feeding:
                 return None
             found = gaze.look(unfinished=unfinished)
         if not found.evidence or self._chunks != chunks or self.ended:

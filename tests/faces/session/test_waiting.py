@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from agent_exec.engine.run import Run
 from agent_exec.model.cancel import Cancel
 from agent_exec.tools.tool import Result
 from faces.session.calling import Caller, in_turn
@@ -120,6 +121,22 @@ def test_each_of_several_ports_counts(call: Caller, order: int) -> None:
         began = monotonic()
         call.run("sleep 600", wait_for=[f"port:{port}" for port in ports], yield_time_ms=30_000)
         assert monotonic() - began < 20
+
+
+def test_a_program_does_not_wait_for_what_is_on_its_way_to_it(
+    call: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is typed right after a resize goes through the engine's thread, which may be late."""
+    number = call.asked("read x; echo got; read x")
+    post = Run._post
+
+    def late(run: Run, act: Callable[..., object]) -> None:
+        threading.Timer(0.3, post, (run, act)).start()
+
+    monkeypatch.setattr(Run, "_post", late)
+    call.told("resize", session_id=number, rows=24, columns=40)
+    told = call.type(number, "\n", yield_time_ms=20_000)
+    assert "got" in told["output"], told
 
 
 def test_lines_are_wrapped_where_the_terminal_is(opened: Callable[..., Caller], work: Path) -> None:
