@@ -350,7 +350,10 @@ def _events(answer: http.client.HTTPResponse) -> "Iterator[tuple[str, str, Answe
         if name and not line.startswith(b":"):
             fields[name] = value
         elif "data" in fields:
-            yield fields.get("event", ""), fields.get("id", ""), load(fields["data"])
+            event = fields.get("event", "")
+            if event == "error":
+                raise _error(load(fields["data"]))
+            yield event, fields.get("id", ""), load(fields["data"])
             fields = {}
 
 

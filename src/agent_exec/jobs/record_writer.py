@@ -57,7 +57,7 @@ class RecordWriter:
         self._position += len(line)
 
     def finish(self) -> None:
-        """Give back the room that was not needed, and have all of it on the disk."""
+        """Free the reserved space that was not needed, and sync the record to the disk."""
         try:
             os.truncate(self._fd, self._position)
             os.fsync(self._fd)

@@ -78,6 +78,18 @@ def test_errors_are_those_of_local_jobs(cli: Cli) -> None:
             connect(url, "x")
 
 
+def test_output_of_a_job_that_is_deleted_meanwhile_ends_with_the_error(cli: Cli) -> None:
+    with served(cli) as running:
+        jobs = connect(running.url, running.token).jobs
+        job = jobs.run(["sh", "-c", "echo hello; sleep 600"], observe=0)["job_id"]
+        found = jobs.follow(job)
+        assert next(found)["text"] == "hello\n"
+        hidden = cli.folder(job).rename(cli.root / ".hidden")
+        with pytest.raises(JobNotFound):
+            list(found)
+        hidden.rename(cli.folder(job))
+
+
 def test_a_unix_socket_is_connected_to(cli: Cli, tmp_path: Path) -> None:
     with served(cli, address=("--socket", tmp_path / "s")) as running:
         assert running.url.startswith("http+unix://")

@@ -118,6 +118,17 @@ def test_a_stream_of_output_goes_on_with_the_next_attempt(cli: Cli) -> None:
         assert server("GET", f"/v1/jobs/{job}/tail?attempt=1").body["stdout"] == "hello\n"
 
 
+def test_a_stream_of_a_job_that_is_deleted_ends_with_the_error(cli: Cli) -> None:
+    with served(cli) as server:
+        job = server.run("sh", "-c", "echo hello; sleep 600", observe=0)["job_id"]
+        with server.stream(f"/v1/jobs/{job}/tail") as found:
+            assert next(found).name == "output"
+            hidden = cli.folder(job).rename(cli.root / ".hidden")
+            last = list(found)[-1]
+            hidden.rename(cli.folder(job))
+        assert (last.name, last.data["code"]) == ("error", "job_not_found")
+
+
 def test_events_are_read_and_followed_from_a_cursor(cli: Cli) -> None:
     with served(cli) as server:
         before = server("GET", "/v1/events").body["cursor"]

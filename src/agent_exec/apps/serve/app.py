@@ -152,7 +152,10 @@ def _kind(scope: "Scope") -> str:
     return "".join(fields(scope, "content-type")).partition(";")[0].strip().lower()
 
 
-async def _answer(send: "Send", status: int, answer: "dict[str, Any]", *, again: bool = False) -> None:
+async def _answer(
+    send: "Send", status: int, answer: "dict[str, Any]", *, again: bool = False, last: bool = False
+) -> None:
+    """Send an answer; `again` if the request had been carried out before, `last` to hang up after it."""
     body = f"{dump(answer)}\n".encode("utf-8", "surrogateescape")
     kind = _JSON if status == 200 else KIND
     head = [
@@ -161,6 +164,8 @@ async def _answer(send: "Send", status: int, answer: "dict[str, Any]", *, again:
         *_HEADERS,
         *([(b"idempotent-replayed", b"true")] if again else []),
         *([(b"allow", str(answer["details"]["allow"]).encode())] if status == 405 else []),
+        *([(b"www-authenticate", b"Bearer")] if status == 401 else []),
+        *([(b"connection", b"close")] if last else []),
     ]
     await send({"type": "http.response.start", "status": status, "headers": head})
     await send({"type": "http.response.body", "body": body})
@@ -171,15 +176,6 @@ def refusal(status: int, message: str) -> "ASGIApp":
 
     async def refuse(_scope: "Scope", _receive: "Receive", send: "Send") -> None:
         _, told = problem(_CODES.get(status, "full"), message, retryable=status in (408, 503))
-        body = f"{dump(told)}\n".encode()
-        head = [
-            (b"content-type", KIND.encode()),
-            (b"content-length", str(len(body)).encode()),
-            (b"connection", b"close"),
-            *([(b"www-authenticate", b"Bearer")] if status == 401 else []),
-            *_HEADERS,
-        ]
-        await send({"type": "http.response.start", "status": status, "headers": head})
-        await send({"type": "http.response.body", "body": body})
+        await _answer(send, status, told, last=True)
 
     return refuse

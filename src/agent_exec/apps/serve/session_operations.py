@@ -96,7 +96,7 @@ OPERATIONS = (
     _operation("exec_command", "Start a command in a session.", starts=True),
     _operation("write_stdin", "Type into a session, and wait for what it prints."),
     _operation("read_output", "Read what a session has printed.", reads=True),
-    _operation("resize", "Give a session's terminal another size."),
+    _operation("resize", "Change the size of a session's terminal."),
     _operation("close_stdin", "End the input of a session."),
     _operation("detach", "Make a session a job, which outlives the server."),
     _operation("kill_session", "End a session."),

@@ -7,11 +7,14 @@ and goes on right behind it.
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from agent_exec.apps.serve.problems import of_error
 from agent_exec.engine.awaiting import in_thread
+from agent_exec.faces.answers import of_the_system
 from agent_exec.host import Changes
 from agent_exec.jobs import output
 from agent_exec.logs.stream import STREAMS
 from agent_exec.model.cancel import Cancel
+from agent_exec.model.errors import AgentExecError
 from agent_exec.model.jsonline import dump
 
 if TYPE_CHECKING:
@@ -40,7 +43,10 @@ _HEAD = [
 
 
 async def send_events(events: "AsyncIterator[Event | None]", receive: "Receive", send: "Send") -> None:
-    """Send events until there are no more, or the client hangs up; None is a moment without any."""
+    """Send events until there are no more, or the client hangs up; None is a moment without any.
+
+    What goes wrong meanwhile is the last event, `error`.
+    """
     await send({"type": "http.response.start", "status": 200, "headers": _HEAD})
     gone = asyncio.ensure_future(_gone(receive))
     loop = asyncio.get_running_loop()
@@ -53,7 +59,12 @@ async def send_events(events: "AsyncIterator[Event | None]", receive: "Receive",
                 following.cancel()
                 await asyncio.wait((following,))
                 return
-            event = following.result()
+            try:
+                event = following.result()
+            except (AgentExecError, OSError) as error:  # such as a job that was deleted meanwhile
+                known = error if isinstance(error, AgentExecError) else of_the_system(error)
+                await send({"type": "http.response.body", "body": _text(("error", of_error(known)[1], ""))})
+                return
             if event is False:
                 await send({"type": "http.response.body", "body": b""})
                 return
