@@ -33,7 +33,13 @@ class Term(Duty):
                 continue  # a further attempt has the same, which this process holds
             if not port or isinstance(port, str):
                 port, lock = allocate(place_of(order["cwd"]), port or name)  # noqa: PLW2901
-                self._held.append(lock)  # for as long as this process lives
+                self._held.append(lock)
             found[name] = port
             order["env"][name.encode()] = str(port).encode()
         return {"ports": found}
+
+    def ended(self, facts: "dict[str, Any]") -> None:  # noqa: ARG002
+        """Free the ports before the end is on record, for the next job of the same name."""
+        if "again" not in self.job.order["terms"]:  # a further attempt has the same ports
+            while self._held:
+                self._held.pop().release()
