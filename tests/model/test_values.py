@@ -1,5 +1,6 @@
 """Values: what is asked is checked before anything happens, and says what to do."""
 
+import inspect
 import pickle
 
 import pytest
@@ -165,6 +166,7 @@ def test_a_value_made_from_annotations_is_the_same_however_many_are_made() -> No
         pair = Pair(number)
         assert pair == Pair(number, 7) == Pair(left=number, right=7) == Pair(0).replace(left=number)
         assert repr(pair) == f"Pair(left={number}, right=7)"
+        assert str(inspect.signature(Pair)) == "(left, right=7)"
         with pytest.raises(AttributeError, match="replace"):
             pair.left = 1  # type: ignore[misc]
         with pytest.raises(AttributeError):

@@ -38,6 +38,17 @@ class _Fields(type):
     _made: int
     _setters: "tuple[Any, ...]"
 
+    @property
+    def __signature__(cls) -> "Any":
+        """Return the fields as parameters, for `inspect` and `help`, before `__init__` is compiled too."""
+        owner: Any = next(kind for kind in cls.__mro__ if "__init__" in vars(kind))
+        if "_setters" not in vars(owner):
+            raise AttributeError("__signature__")
+        from inspect import Signature, signature
+
+        parameters = list(signature(_compiled(owner)).parameters.values())
+        return Signature(parameters[1:])
+
 
 def _fill(self: "Any", *values: object, **named: object) -> None:
     """Set every field once, in the order of the annotations: `__init__` of a class without one."""
