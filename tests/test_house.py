@@ -219,6 +219,20 @@ def test_host_origin_and_token_are_checked_in_one_place() -> None:
         assert {file.parent for file in files} <= {SOURCE / "apps" / "web"}, (word, files)
 
 
+def test_servers_live_and_stream_in_one_way() -> None:
+    """Whatever listens is started, ended on a signal, and sends its events by the same code."""
+    for word, home in (
+        ("first_signal(", {"signals.py", "web/serving.py"}),
+        ("dump_traceback_later", {"web/serving.py"}),
+        (".hang_up(", {"web/serving.py"}),
+        ('"text/event-stream"', {"web/events.py"}),
+        ('"more_body": ', {"web/events.py"}),
+    ):
+        apps = SOURCE / "apps"
+        files = {str(file.relative_to(apps)) for file in apps.rglob("*.py") if word in file.read_text()}
+        assert files == home, word
+
+
 def test_words_are_quoted_and_programs_found_in_one_place() -> None:
     finders = {module for module in MODULES if "split(os.pathsep)" in module.read_text()}
     quoting = {module for module in MODULES if "LASTEXITCODE" in module.read_text()}

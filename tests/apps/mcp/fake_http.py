@@ -16,7 +16,7 @@ if __name__ == "__main__":
     from agent_exec.apps.mcp import server
     from agent_exec.apps.mcp.transport import http
     from agent_exec.apps.mcp.transport import http_clients as httpclients
-    from agent_exec.apps.web import guard, visitors
+    from agent_exec.apps.web import events, guard, serving, visitors
     from agent_exec.apps.web import server as connection
 
     server.PROGRESS_EVERY = 0.05
@@ -27,8 +27,10 @@ if __name__ == "__main__":
             {
                 "clients": httpclients,
                 "connection": connection,
+                "events": events,
                 "guard": guard,
                 "http": http,
+                "serving": serving,
                 "visitors": visitors,
             }[module],
             name,

@@ -52,7 +52,7 @@ def test_what_a_terminal_obeys_is_escaped(tmp_path: Path) -> None:
             asked = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}
             _, told, answer = server.request(body=asked, headers=fields)
             shown = answer.decode()
-            assert shown.replace("\r\n", "").isprintable(), shown
+            assert shown.replace("\n", "").isprintable(), shown
             assert json.loads(shown.rpartition("data: ")[2])["result"]["structuredContent"]["text"] == said
             # One is a stream of events, the other says how long it is.
             assert told.get("content-length", str(len(answer))) == str(len(answer))
@@ -241,7 +241,7 @@ def test_nothing_survives_the_server(tmp_path: Path, nothing_left: str, mode: st
 
 
 def test_what_hangs_does_not_keep_the_server(tmp_path: Path) -> None:
-    env = {"FAKE_HANGS": "1", "FAKE_HTTP": "http.END_PATIENCE=0.5"}
+    env = {"FAKE_HANGS": "1", "FAKE_HTTP": "serving.END_PATIENCE=0.5"}
     with served(*FAKE_HTTP, tmp_path, env=env) as server:
         server.greet()
         server.process.send_signal(signal.SIGTERM)

@@ -7,8 +7,10 @@ from agent_exec.apps.serve import job_operations, session_operations
 from agent_exec.apps.serve.openapi import document
 from agent_exec.apps.serve.operation import Request, find
 from agent_exec.apps.serve.problems import KIND, HttpError, of_answer, of_error, problem
-from agent_exec.apps.serve.streams import job_events, job_output, send_events
+from agent_exec.apps.serve.streams import ended, job_events, job_output
 from agent_exec.apps.serve.tokens import scope_of
+from agent_exec.apps.web.events import KIND as EVENTS
+from agent_exec.apps.web.events import send_events
 from agent_exec.apps.web.guard import fields
 from agent_exec.apps.web.listening import bearer
 from agent_exec.engine.awaiting import in_thread
@@ -17,14 +19,14 @@ from agent_exec.model.errors import AgentExecError
 from agent_exec.model.jsonline import dump
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from agent_exec.apps.serve.keys import Keys
     from agent_exec.apps.serve.operation import Operation
     from agent_exec.apps.serve.service import Service
-    from agent_exec.apps.serve.streams import Event
+    from agent_exec.apps.web.events import Event
     from agent_exec.apps.web.guard import Guard
 
 OPERATIONS = (*job_operations.OPERATIONS, *session_operations.OPERATIONS)
@@ -32,7 +34,6 @@ WITHOUT = "send the header `Authorization: Bearer TOKEN` with the server's token
 DOCUMENT = "/openapi.json"
 
 _JSON = "application/json"
-_EVENTS = "text/event-stream"
 _CODES = {400: "invalid_argument", 401: "unauthorized", 403: "forbidden", 408: "timed_out", 413: "too_large"}
 _HEADERS = [
     (b"cache-control", b"no-store"),
@@ -50,6 +51,10 @@ class Api:
         self._guard = guard
         self._token = token
         self._document: dict[str, Any] | None = None
+
+    async def close(self) -> None:
+        """End all sessions and one-shot commands; jobs go on."""
+        await in_thread(self._service.close, lambda: None)
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Serve one request."""
@@ -72,8 +77,8 @@ class Api:
                 given["job"] = self._service.job(given["job"])
             if why := allowed.refusal(operation, given):
                 raise HttpError("forbidden", why)
-            if operation.streams and _EVENTS in "".join(fields(scope, "accept")):
-                await send_events(self._events(operation, given, scope), receive, send)
+            if operation.streams and EVENTS in "".join(fields(scope, "accept")):
+                await send_events(ended(self._events(operation, given, scope)), receive, send)
                 return
             status, answer, again = await self._perform(operation, given, scope, receive)
         except (AgentExecError, HttpError) as error:
@@ -91,7 +96,7 @@ class Api:
 
     def _events(
         self, operation: "Operation", given: "dict[str, Any]", scope: "Scope"
-    ) -> "AsyncIterator[Event | None]":
+    ) -> "AsyncGenerator[Event, None]":
         seen = "".join(fields(scope, "last-event-id")[-1:])
         if operation.streams == "events":
             return job_events(self._service, {**given, **({"since": seen} if seen else {})})

@@ -1,13 +1,11 @@
 """The verb `serve`: serves everything over HTTP until a signal comes; `serve token` makes a token."""
 
-import os
 from time import time
 
 from agent_exec.apps.parse import UsageError, end_after
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import socket
     from typing import Any
 
     from agent_exec.apps.mcp.toolset import Settings
@@ -20,9 +18,6 @@ MISSING = (
 PORT = 8700
 MOST = 2048
 """How many connections of clients with a token there may be."""
-
-END_PATIENCE = 10.0
-"""Seconds after a signal within which all must have ended; then the process is ended as it is."""
 
 TOKEN_OPTIONS = ("read-only", "expires", "job")
 """Options that are valid only with `serve token`."""
@@ -78,52 +73,29 @@ def _token(asked: "Parsed", file: str) -> "dict[str, Any]":
 
 
 def _run(settings: "Settings", where: "Where", *, all_jobs: bool) -> int:
-    import asyncio
-
-    from agent_exec.apps.web.listening import listen
-    from agent_exec.apps.web.token_file import token_of_file
-
-    token = token_of_file(where.token_file, "serve")
-    with listen(where, "serve") as listener:
-        try:
-            return asyncio.run(_serve(settings, where, listener, token, all_jobs=all_jobs))
-        finally:
-            if where.path:
-                os.unlink(where.path)
-
-
-async def _serve(
-    settings: "Settings", where: "Where", listener: "socket.socket", token: str, *, all_jobs: bool
-) -> int:
-    import asyncio
-    import faulthandler
-    import gc
-
     from agent_exec.apps.serve.app import Api, refusal
     from agent_exec.apps.serve.keys import Keys
     from agent_exec.apps.serve.service import Service
-    from agent_exec.apps.signals import first_signal
+    from agent_exec.apps.web import serving
     from agent_exec.apps.web.guard import Guard
-    from agent_exec.apps.web.listening import announce, names, url_of
-    from agent_exec.apps.web.server import Server
+    from agent_exec.apps.web.listening import announce, listen, names, url_of
+    from agent_exec.apps.web.token_file import token_of_file
     from agent_exec.apps.web.visitors import Visitors
-    from agent_exec.engine.awaiting import in_thread
 
-    asked = first_signal(asyncio.get_running_loop())
-    # Ends a process that hangs after that, with a traceback: it needs neither our loop nor Python.
-    asked.add_done_callback(lambda _: faulthandler.dump_traceback_later(END_PATIENCE, exit=True, file=2))
-    service = Service(settings, all_jobs=all_jobs)
-    keys = Keys(service.jobs)
-    keys.clean_up()
-    gc.freeze()  # what is loaded stays; collections need not look at it
-    gc.enable()  # which a call of the program has no time for
+    token = token_of_file(where.token_file, "serve")
+    listener = listen(where, "serve")
+
     visitors = Visitors(MOST)
     guard = Guard(visitors, refusal, names(where), any_address=where.remote)
-    server = Server(Api(service, keys, guard, token), visitors)
-    await server.start(listener)
-    announce("jobs, sessions and commands", url_of(listener), where)
-    number = await asked
-    server.close()
-    await in_thread(service.close, lambda: None)
-    await server.hang_up()
+
+    async def opened() -> Api:
+        service = Service(settings, all_jobs=all_jobs)
+        keys = Keys(service.jobs)
+        keys.clean_up()
+        return Api(service, keys, guard, token)
+
+    def ready() -> None:
+        announce("jobs, sessions and commands", url_of(listener), where)
+
+    number = serving.serve(listener, visitors, opened, ready)
     return 0 if number == 2 else 128 + number

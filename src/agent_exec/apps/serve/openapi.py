@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from agent_exec.apps.serve.problems import KIND
+from agent_exec.apps.web.events import KIND as EVENTS
 from agent_exec.faces.routes import IN_QUERY
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def _operation(one: "Operation") -> "dict[str, Any]":
     content: dict[str, Any] = {"application/json": {"schema": {"$ref": "#/components/schemas/Answer"}}}
     if one.streams:
         parameters.append({"name": "Last-Event-ID", "in": "header", "schema": {"type": "string"}})
-        content["text/event-stream"] = {"schema": {"type": "string"}}
+        content[EVENTS] = {"schema": {"type": "string"}}
     told["responses"] = {
         "200": {"description": "The answer.", "content": content},
         "default": {

@@ -5,6 +5,7 @@ and goes on right behind it.
 """
 
 import asyncio
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from agent_exec.apps.serve.problems import of_error
@@ -15,87 +16,33 @@ from agent_exec.jobs import output
 from agent_exec.logs.stream import STREAMS
 from agent_exec.model.cancel import Cancel
 from agent_exec.model.errors import AgentExecError
-from agent_exec.model.jsonline import dump
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
-    from starlette.types import Receive, Send
+    from collections.abc import AsyncGenerator, Iterator
 
     from agent_exec.apps.serve.service import Service
+    from agent_exec.apps.web.events import Event
     from agent_exec.jobs.record import Record
-
-    Event = tuple[str, dict[str, Any], str]
-    """Its name, its data, and the cursor behind it."""
-
-PING_EVERY = 15.0
-"""Seconds of silence before a comment is sent, so that no proxy takes the stream for dead."""
 
 _PIECE = 64 << 10
 _LOOK = 1.0
 """Seconds between looks at a job that prints nothing: its supervisor may have been killed."""
 
-_HEAD = [
-    (b"content-type", b"text/event-stream; charset=utf-8"),
-    (b"cache-control", b"no-store"),
-    (b"x-accel-buffering", b"no"),
-]
 
-
-async def send_events(events: "AsyncIterator[Event | None]", receive: "Receive", send: "Send") -> None:
-    """Send events until there are no more, or the client hangs up; None is a moment without any.
-
-    What goes wrong meanwhile is the last event, `error`.
-    """
-    await send({"type": "http.response.start", "status": 200, "headers": _HEAD})
-    gone = asyncio.ensure_future(_gone(receive))
-    loop = asyncio.get_running_loop()
-    quiet_since = loop.time()
-    try:
-        while not gone.done():
-            following = asyncio.ensure_future(anext(events, False))
-            await asyncio.wait((following, gone), return_when=asyncio.FIRST_COMPLETED)
-            if not following.done():
-                following.cancel()
-                await asyncio.wait((following,))
-                return
-            try:
-                event = following.result()
-            except (AgentExecError, OSError) as error:  # such as a job that was deleted meanwhile
-                known = error if isinstance(error, AgentExecError) else of_the_system(error)
-                await send({"type": "http.response.body", "body": _text(("error", of_error(known)[1], ""))})
-                return
-            if event is False:
-                await send({"type": "http.response.body", "body": b""})
-                return
-            if event is not None:
-                assert isinstance(event, tuple)
-                await send({"type": "http.response.body", "body": _text(event), "more_body": True})
-                quiet_since = loop.time()
-            elif loop.time() - quiet_since >= PING_EVERY:
-                await send({"type": "http.response.body", "body": b": ping\n\n", "more_body": True})
-                quiet_since = loop.time()
-    finally:
-        gone.cancel()
-        close = getattr(events, "aclose", None)
-        if close is not None:
-            await close()
-
-
-def _text(event: "Event") -> bytes:
-    name, data, cursor = event
-    head = f"id: {cursor}\n" if cursor else ""
-    return f"event: {name}\n{head}data: {dump(data)}\n\n".encode("utf-8", "replace")
-
-
-async def _gone(receive: "Receive") -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+async def ended(events: "AsyncGenerator[Event, None]") -> "AsyncGenerator[Event, None]":
+    """Return events, the last of which is `error` if something goes wrong meanwhile."""
+    async with aclosing(events) as found:
+        try:
+            async for event in found:
+                yield event
+        except (AgentExecError, OSError) as error:  # such as a job that was deleted meanwhile
+            known = error if isinstance(error, AgentExecError) else of_the_system(error)
+            yield "error", of_error(known)[1], ""
 
 
 def job_output(
     service: "Service", job_id: str, cursor: str | None, attempt: int | None = None
-) -> "AsyncIterator[Event | None]":
+) -> "AsyncGenerator[Event, None]":
     """Return a job's output in the order in which it came, from a cursor or the beginning on, and its end."""
     job = _found(service, job_id, attempt)
     offsets = output.parse_cursor(cursor, job.id, job.attempt) if cursor else dict.fromkeys(STREAMS, 0)
@@ -104,7 +51,7 @@ def job_output(
 
 async def _output(
     service: "Service", job: "Record", offsets: output.Offsets, attempt: int | None
-) -> "AsyncIterator[Event | None]":
+) -> "AsyncGenerator[Event, None]":
     job_id = job.id
     watching = Watching(job.home)
     try:
@@ -138,7 +85,6 @@ async def _output(
                 yield "end", service.jobs.status(job.id), output.cursor_text(job.id, offsets, job.attempt)
                 return
             await watching.wait(_LOOK)
-            yield None
     finally:
         watching.close()
 
@@ -152,7 +98,7 @@ def _found(service: "Service", job_id: str, attempt: int | None) -> "Record":
     return attempt_of(job, attempt)
 
 
-def job_events(service: "Service", given: "dict[str, Any]") -> "AsyncIterator[Event | None]":
+def job_events(service: "Service", given: "dict[str, Any]") -> "AsyncGenerator[Event, None]":
     """Return what happens to jobs, from a cursor or from now on, without end."""
     cancel = Cancel()
     asked = {name: value for name, value in given.items() if name != "limit"}
@@ -161,7 +107,7 @@ def job_events(service: "Service", given: "dict[str, Any]") -> "AsyncIterator[Ev
 
 async def _followed(
     service: "Service", found: "Iterator[dict[str, Any]]", cancel: Cancel
-) -> "AsyncIterator[Event | None]":
+) -> "AsyncGenerator[Event, None]":
     try:
         while (event := await in_thread(lambda: next(found, None), cancel.set)) is not None:
             if service.reaches(str(event.get("job_id", ""))):

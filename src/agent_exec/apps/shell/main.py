@@ -40,9 +40,9 @@ def shell(asked: "Parsed") -> "NoReturn":
                 "shell",
             ) from None
         if "web" in asked.options:
-            from agent_exec.apps.shell.web.server import serve
+            from agent_exec.apps.shell.web.server import serve_shell
 
-            return serve(asked, settings)
+            return serve_shell(asked, settings)
         from agent_exec.apps.shell.app import ShellApp
 
         app = ShellApp(settings)

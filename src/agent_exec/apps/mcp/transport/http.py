@@ -1,21 +1,16 @@
 """The MCP server over HTTP: one path behind the guard, many clients, until a signal asks it to end."""
 
-import asyncio
-import faulthandler
-import gc
 from typing import TYPE_CHECKING
 
 from agent_exec.apps.mcp.transport.http_clients import Clients
-from agent_exec.apps.mcp.transport.http_exchange import Exchange, refusal, somehow
-from agent_exec.apps.signals import first_signal
+from agent_exec.apps.mcp.transport.http_exchange import Exchange, refusal
 from agent_exec.apps.web.guard import Guard
 from agent_exec.apps.web.listening import announce, bears, listen, names, url_of
-from agent_exec.apps.web.server import Server
+from agent_exec.apps.web.serving import serve
 from agent_exec.apps.web.token_file import token_of_file
 from agent_exec.apps.web.visitors import Visitors
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Callable
 
     from starlette.types import Receive, Scope, Send
@@ -29,9 +24,6 @@ _LONGEST_NAME = 64
 MOST = 256
 """How many connections of clients with the token there may be."""
 
-END_PATIENCE = 10.0
-"""Seconds after a signal within which all must have ended; then the process is ended as it is."""
-
 
 def run(open_toolset: "Callable[[], Toolset]", where: "Where") -> int:
     """Serve until a signal comes; return the exit status, 128 more than the signal.
@@ -41,37 +33,17 @@ def run(open_toolset: "Callable[[], Toolset]", where: "Where") -> int:
     """
     listener = listen(where, "mcp")
     token = token_of_file(where.token_file)
-    return asyncio.run(_run(open_toolset, where, listener, token))
 
-
-async def _run(
-    open_toolset: "Callable[[], Toolset]", where: "Where", listener: "socket.socket", token: str
-) -> int:
-    asked = first_signal(asyncio.get_running_loop())
-    # Ends a process that hangs after that, with a traceback: it needs neither our loop nor Python.
-    asked.add_done_callback(lambda _: faulthandler.dump_traceback_later(END_PATIENCE, exit=True, file=2))
-    spare = [await somehow(open_toolset)]  # now, so that errors are reported at once
-
-    def opened() -> "Toolset":
-        return spare.pop() if spare else open_toolset()
-
-    gc.freeze()  # what is loaded stays; collections need not look at it
-    gc.enable()  # which a call of the program has no time for
     visitors = Visitors(MOST)
     guard = Guard(visitors, refusal, names(where), any_address=where.remote)
-    clients = Clients(opened, where.idle)
-    server = Server(Gate(clients, token, guard), visitors)
-    try:
-        await server.start(listener)
+
+    async def opened() -> Gate:
+        return Gate(await Clients.open(open_toolset, where.idle), token, guard)
+
+    def ready() -> None:
         announce("the Model Context Protocol", url_of(listener, PATH), where)
-        await asked
-        server.close()
-        await clients.close()
-    finally:
-        for toolset in spare:
-            await somehow(toolset.close)
-    await server.hang_up()
-    return 128 + asked.result()
+
+    return 128 + serve(listener, visitors, opened, ready)
 
 
 class Gate:
@@ -81,6 +53,10 @@ class Gate:
         self._clients = clients
         self._token = token
         self._guard = guard
+
+    async def close(self) -> None:
+        """End all clients with their toolsets."""
+        await self._clients.close()
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Serve one request."""

@@ -79,7 +79,7 @@ class Client:
         """Begin a session; it ends at once if that is not to be."""
         stream = Stream()
         await self._receive(self._connect(modern=False), exchange.message(), stream)
-        answer = await stream.get()
+        answer = await anext(stream, None)
         if answer is None or "result" not in answer:
             self.end()
             await exchange.answer(answer, 400)
@@ -196,11 +196,17 @@ class Client:
 class Clients:
     """All of them."""
 
-    def __init__(self, open_toolset: "Callable[[], Toolset]", patience: float) -> None:
+    def __init__(self, open_toolset: "Callable[[], Toolset]", patience: float, first: "Toolset") -> None:
         self._open = open_toolset
+        self._spare = [first]
         self._patience = patience
         self._known: dict[Hashable, Client] = {}
         self._living: set[asyncio.Task[None]] = set()
+
+    @classmethod
+    async def open(cls, open_toolset: "Callable[[], Toolset]", patience: float) -> "Clients":
+        """Return them; the first toolset is opened now, so that errors are reported at once."""
+        return cls(open_toolset, patience, await somehow(open_toolset))
 
     async def serve(self, exchange: "Exchange", name: str) -> None:
         """Have a request served by the client that it is of."""
@@ -229,6 +235,11 @@ class Clients:
         for task in self._living:
             task.cancel()
         await asyncio.gather(*self._living, return_exceptions=True)
+        for toolset in self._spare:
+            await somehow(toolset.close)
+
+    def _opened(self) -> "Toolset":
+        return self._spare.pop() if self._spare else self._open()
 
     def _client(self, key: "Hashable | None") -> Client | None:
         """Return the client of this key, a new one if there is none; nothing if there are too many."""
@@ -247,7 +258,7 @@ class Clients:
 
     async def _live(self, key: "Hashable", client: Client) -> None:
         try:
-            await client.live(self._open)
+            await client.live(self._opened)
         finally:
             if self._known.get(key) is client:
                 del self._known[key]

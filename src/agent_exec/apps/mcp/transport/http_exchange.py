@@ -2,7 +2,7 @@
 
 import asyncio
 from threading import Thread
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from agent_exec.apps.mcp.rpc import (
     HEADER_MISMATCH,
@@ -15,6 +15,8 @@ from agent_exec.apps.mcp.rpc import (
     parse,
     write,
 )
+from agent_exec.apps.web.events import KIND as EVENTS
+from agent_exec.apps.web.events import send_events
 from agent_exec.apps.web.guard import fields
 
 if TYPE_CHECKING:
@@ -23,15 +25,12 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from agent_exec.apps.mcp.rpc import Message
-
-PING_EVERY = 15.0
-"""Seconds of silence in a stream before a comment is sent, so that no proxy takes it for dead."""
+    from agent_exec.apps.web.events import Event
 
 _MOST = 1024
 """How many messages may wait for a client; beyond that, all but answers are dropped."""
 
-_JSON, _EVENTS = "application/json", "text/event-stream"
-_PING: dict[str, Any] = {"method": "ping"}
+_JSON = "application/json"
 _HINTS = {
     401: [(b"www-authenticate", b"Bearer")],
     405: [(b"allow", b"GET, POST, DELETE")],
@@ -48,13 +47,12 @@ Value = TypeVar("Value")
 
 
 class Stream:
-    """The messages of one answer: the last has no method, or is None if no answer comes."""
+    """The messages of one answer, read as they come: the last has no method; None is an end without it."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._waiting: asyncio.Queue[Message | None] = asyncio.Queue()
-        self.gone = False
-        """True if the client has hung up."""
+        self._over = False
 
     def send(self, message: "Message | None") -> None:
         """Send a message, from any thread."""
@@ -64,19 +62,21 @@ class Stream:
             return
 
     def _put(self, message: "Message | None") -> None:
-        if is_last(message) or self._waiting.qsize() < _MOST:
+        if _is_last(message) or self._waiting.qsize() < _MOST:
             self._waiting.put_nowait(message)
 
-    async def get(self) -> "Message | None":
-        """Return the next message, or a ping if there is none for long."""
-        try:
-            async with asyncio.timeout(PING_EVERY):
-                return await self._waiting.get()
-        except TimeoutError:
-            return _PING
+    def __aiter__(self) -> "Stream":
+        return self
+
+    async def __anext__(self) -> "Message":
+        message = None if self._over else await self._waiting.get()
+        self._over = _is_last(message)
+        if message is None:
+            raise StopAsyncIteration
+        return message
 
 
-def is_last(message: "Message | None") -> bool:
+def _is_last(message: "Message | None") -> bool:
     """True if nothing follows a message in its stream."""
     return message is None or "method" not in message
 
@@ -107,7 +107,7 @@ class Exchange:
         kinds = [
             kind.partition(";")[0].strip().lower() for kind in (self.field("accept") or "*/*").split(",")
         ]
-        wanted = (_EVENTS,) if self.method == "GET" else (_JSON, _EVENTS)
+        wanted = (EVENTS,) if self.method == "GET" else (_JSON, EVENTS)
         for one in wanted:
             if not {"*/*", f"{one.partition('/')[0]}/*", one} & {*kinds}:
                 return 406, f"the header Accept must name {' and '.join(wanted)}"
@@ -143,43 +143,17 @@ class Exchange:
 
         Without headers, an answer that comes first is sent alone.
         """
-        watching = asyncio.create_task(self._watch(stream))
-        try:
-            started = headers is not None
-            if started:
-                await self._begin(headers)
-            while True:
-                message = await stream.get()
-                last = is_last(message)
-                if stream.gone:
-                    return
-                if not started:
-                    if last and message is not None:
-                        await self.answer(message)
-                        return
-                    started = True
-                    await self._begin()
-                body = b"" if message is None else b"event: message\r\ndata: " + write(message) + b"\r\n\r\n"
-                body = b": ping\r\n\r\n" if message is _PING else body
-                await self._send({"type": "http.response.body", "body": body, "more_body": not last})
-                if last:
-                    return
-        finally:
-            watching.cancel()
 
-    async def _begin(self, headers: "list[tuple[bytes, bytes]] | None" = None) -> None:
-        head = [
-            (b"content-type", _EVENTS.encode()),
-            (b"cache-control", b"no-cache, no-transform"),
-            (b"x-accel-buffering", b"no"),
-        ]
-        await self._send({"type": "http.response.start", "status": 200, "headers": [*head, *(headers or ())]})
+        async def alone(event: "Event") -> bool:
+            if _is_last(event[1]):
+                await self.answer(event[1])
+                return True
+            return False
 
-    async def _watch(self, stream: Stream) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
-        stream.gone = True
-        stream.send(None)
+        events = (("message", message, "") async for message in stream)
+        await send_events(
+            events, self._receive, self._send, headers=headers or (), alone=alone if headers is None else None
+        )
 
 
 def refusal(status: int, message: str) -> "ASGIApp":

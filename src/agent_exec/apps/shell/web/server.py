@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _LAST_PORT = 65535
 
 
-def serve(asked: "Parsed", settings: "Settings") -> int:
+def serve_shell(asked: "Parsed", settings: "Settings") -> int:
     """Serve the shell until a signal comes; return the exit status."""
     permission = settings.permission
     allow = "1" if permission.allowed else os.environ.get("OX_ALLOW_SHELL", "").strip()
@@ -35,8 +35,6 @@ def serve_app(argv: "Sequence[str]", port: int = 0, env: "Mapping[str, str] | No
     other.
     """
     try:
-        import asyncio
-
         import starlette  # noqa: F401
         import textual_serve  # noqa: F401 - its files are shown
         import uvicorn  # noqa: F401
@@ -46,8 +44,24 @@ def serve_app(argv: "Sequence[str]", port: int = 0, env: "Mapping[str, str] | No
             f"what serves the shell to a browser is missing ({error}): "
             'install it with: pip install "agent-exec[web]"'
         ) from None
-    with listen(port) as listener:
-        return asyncio.run(_serve(listener, argv, env or {}))
+    from agent_exec.apps.shell.web.access import Access
+    from agent_exec.apps.shell.web.website import Site
+    from agent_exec.apps.web.serving import serve
+
+    listener = listen(port)
+    access = Access(listener.getsockname()[1])
+
+    async def opened() -> Site:
+        return Site(argv, env or {}, _report, access.protect)
+
+    def ready() -> None:
+        print(
+            f"Open {access.address} in a browser on this machine; Ctrl+C here ends it, and all that it runs.",
+            flush=True,
+        )
+
+    number = serve(listener, access.visitors, opened, ready, websockets=True)
+    return 0 if number == 2 else 128 + number
 
 
 def listen(port: int) -> "socket.socket":
@@ -63,24 +77,6 @@ def listen(port: int) -> "socket.socket":
         if error.errno == errno.EADDRINUSE:
             raise Busy(f"port {port} is taken; {other}", port=port) from None
         raise Broken(f"port {port} cannot be had: {error.strerror}; {other}", port=port) from None
-
-
-async def _serve(listener: "socket.socket", argv: "Sequence[str]", env: "Mapping[str, str]") -> int:
-    import asyncio
-
-    from agent_exec.apps.shell.web.access import Access
-    from agent_exec.apps.shell.web.website import Site
-    from agent_exec.apps.signals import first_signal
-
-    asked = first_signal(asyncio.get_running_loop())  # first: a signal at any time ends what is started
-    access = Access(listener.getsockname()[1])
-    async with Site(argv, env, _report).open(listener, access):
-        print(
-            f"Open {access.address} in a browser on this machine; Ctrl+C here ends it, and all that it runs.",
-            flush=True,
-        )
-        number = await asked
-    return 0 if number == 2 else 128 + number
 
 
 def _passed_on(asked: "Parsed") -> list[str]:

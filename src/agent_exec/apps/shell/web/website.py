@@ -1,7 +1,6 @@
 """The pages of the server: one page, the files it needs, and an app for each tab; nothing from elsewhere."""
 
 import asyncio
-from contextlib import asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,15 +10,11 @@ from starlette.responses import FileResponse, PlainTextResponse
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from agent_exec.apps.shell.web.tab import Tab, environment, size
-from agent_exec.apps.web.server import Server
 
 if TYPE_CHECKING:
-    import socket
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from starlette.types import Receive, Scope, Send
-
-    from agent_exec.apps.shell.web.access import Access
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 TABS = 4
 """How many apps run at once, each a process of its own."""
@@ -41,11 +36,19 @@ _GONE = "agent-exec was ended. Start it again, and open its new address."
 
 
 class Site:
-    """The pages and apps of one server; `report` is called with the errors of apps."""
+    """The pages and apps of one server; `report` is called with the errors of apps.
+
+    `protect` returns an application that admits requests to another one.
+    """
 
     def __init__(
-        self, argv: "Sequence[str]", env: "Mapping[str, str]", report: "Callable[[str], object]"
+        self,
+        argv: "Sequence[str]",
+        env: "Mapping[str, str]",
+        report: "Callable[[str], object]",
+        protect: "Callable[[ASGIApp], ASGIApp]",
     ) -> None:
+        self._protected = protect(self._serve)
         self._argv = argv
         self._env = env
         self._report = report
@@ -55,20 +58,16 @@ class Site:
         self._files = _files()
         self._shown: set[asyncio.Task[None] | None] = set()
 
-    @asynccontextmanager
-    async def open(self, listener: "socket.socket", access: "Access") -> "AsyncIterator[None]":
-        """Serve on a socket; at the end, end every app, and wait for that."""
-        server = Server(access.protect(self._serve), access.visitors, websockets=True)
-        await server.start(listener)
-        try:
-            yield
-        finally:
-            server.close()
-            self._closing = True
-            await asyncio.gather(*(tab.close() for tab in self._tabs))
-            if shown := {task for task in self._shown if task is not None}:
-                await asyncio.wait(shown, timeout=_PATIENCE)  # until each tab has its message
-            await server.hang_up()
+    async def close(self) -> None:
+        """End every app, and wait until each tab has its message."""
+        self._closing = True
+        await asyncio.gather(*(tab.close() for tab in self._tabs))
+        if shown := {task for task in self._shown if task is not None}:
+            await asyncio.wait(shown, timeout=_PATIENCE)
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Serve one request."""
+        await self._protected(scope, receive, send)
 
     async def _serve(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Serve one of the known files, or a tab; no path leads to any other file."""
