@@ -37,6 +37,12 @@ UNPROTECT = (
     "allow commands to create and change this name, for example .github",
 )
 
+TOOLSET = (
+    "toolset",
+    "many",
+    "NAME",
+    "lean (the default), jobs, session, oneshot, executor; jobs and another",
+)
 RULES = ("rules", "text", "FILE", "judge by these rules (default: $AGENT_EXEC_RULES, or those configured)")
 DRY = ("dry-run", "flag", "", "only report what would be done")
 

@@ -24,6 +24,7 @@ from agent_exec.apps.option_groups import (
     READINESS,
     REPEAT,
     RULES,
+    TOOLSET,
     UNPROTECT,
     WATCH,
 )
@@ -347,12 +348,7 @@ VERBS: dict[str, Verb] = {
         "serve tools to an agent over the Model Context Protocol, or install the server in an agent",
         "[install]",
         (
-            (
-                "toolset",
-                "many",
-                "NAME",
-                "lean (the default), jobs, session, oneshot, executor; jobs and another",
-            ),
+            TOOLSET,
             (
                 "workspace",
                 "many",
@@ -393,6 +389,9 @@ VERBS: dict[str, Verb] = {
             UNPROTECT,
             RULES,
             ("all-jobs", "flag", "", "reach jobs of all folders, not only of the workspaces"),
+            ("open", "flag", "", "open it in the browser of this machine"),
+            ("mcp", "flag", "", "serve the Model Context Protocol too, at /mcp"),
+            TOOLSET,
             ("socket", "text", "PATH", "listen at a Unix socket, for this user alone"),
             ("port", "count", "N", "the port (8700; 0: any)"),
             ("host", "text", "ADDRESS", "the address to listen on (127.0.0.1)"),
@@ -403,7 +402,8 @@ VERBS: dict[str, Verb] = {
             ("job", "text", "JOB", "token: it is for this job alone"),
         ),
         (
-            "agent-exec serve --workspace .",
+            "agent-exec serve --workspace . --open",
+            "agent-exec serve --workspace . --mcp --toolset jobs,session",
             "agent-exec serve --socket ~/.agent-exec.sock",
             "agent-exec serve token --read-only --expires 2h --job W5QC",
         ),

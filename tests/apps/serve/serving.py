@@ -45,10 +45,11 @@ class UnixConnection(HTTPConnection):
 class Served:
     """A running server."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", url: str, token: str) -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", url: str, token_file: str) -> None:
         self.process = process
         self.url = url
-        self.token = token
+        self.token_file = token_file
+        self.token = Path(token_file).read_text().strip()
         self.port = 0 if url.startswith("http+unix") else int(url.rpartition(":")[2])
 
     def connection(self) -> HTTPConnection:
@@ -157,7 +158,7 @@ def served(
             wait_until(lambda: READY.search(said()) or process.poll() is not None)
             found = READY.search(said())
             assert found, said()
-            yield Served(process, found["url"], Path(found["file"]).read_text().strip())
+            yield Served(process, found["url"], found["file"])
         finally:
             process.send_signal(signal.SIGTERM)
             try:

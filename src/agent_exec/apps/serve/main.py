@@ -6,11 +6,16 @@ from agent_exec.apps.parse import UsageError, end_after
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
     from typing import Any
 
     from agent_exec.apps.mcp.toolset import Settings
     from agent_exec.apps.parse import Parsed
     from agent_exec.apps.web.listening import Where
+    from agent_exec.apps.web.serving import App
+    from agent_exec.apps.web.visitors import Visitors
+
+    Mount = Callable[[Visitors, str], Awaitable[App]]
 
 MISSING = (
     "the server's libraries are missing: install agent-exec[serve], in a clone with pip install '.[serve]'"
@@ -41,13 +46,17 @@ def serve(asked: "Parsed") -> "dict[str, Any]":
 
     def work() -> int:
         from agent_exec.apps.mcp.main import require_descriptors, settings_of
+        from agent_exec.apps.serve.browser import refusal
 
         require_descriptors("serve")
         where = where_of(asked, port=PORT)
+        if "open" in asked.options and (why := refusal(where)):
+            raise UsageError(why, "serve")
         settings, prepare = settings_of(asked, hidden=(where.token_file,))
+        mounts = _mounts(asked, settings, where)
         if prepare is not None:
             prepare()
-        return _run(settings(), where, all_jobs="all-jobs" in asked.options)
+        return _run(asked, settings(), where, mounts)
 
     return end_after("serve", work)
 
@@ -72,9 +81,35 @@ def _token(asked: "Parsed", file: str) -> "dict[str, Any]":
     return answer("serve_token", {name: value for name, value in told.items() if value is not None})
 
 
-def _run(settings: "Settings", where: "Where", *, all_jobs: bool) -> int:
+def _mounts(asked: "Parsed", settings: "Callable[[], Settings]", where: "Where") -> "dict[str, Mount]":
+    """Return what else is served, by the first part of its path: how each is opened."""
+    found: dict[str, Mount] = {}
+    if "mcp" in asked.options:
+        from agent_exec.apps.mcp.main import toolsets
+
+        names = toolsets(asked)
+
+        async def mcp(visitors: "Visitors", token: str) -> "App":
+            from agent_exec.apps.mcp.toolset import Offer
+            from agent_exec.apps.mcp.transport.http import open_gate
+
+            def offered() -> Offer:
+                own = settings()
+                return Offer(names, own.replace(workspaces=own.roots))  # never the roots of a client
+
+            return await open_gate(offered, where, visitors, token)
+
+        found["mcp"] = mcp
+    elif "toolset" in asked.options:
+        raise UsageError("--toolset goes with --mcp", "serve")
+    return found
+
+
+def _run(asked: "Parsed", settings: "Settings", where: "Where", mounts: "dict[str, Mount]") -> int:
     from agent_exec.apps.serve.app import Api, refusal
+    from agent_exec.apps.serve.browser import invite
     from agent_exec.apps.serve.keys import Keys
+    from agent_exec.apps.serve.mounts import Mounts
     from agent_exec.apps.serve.service import Service
     from agent_exec.apps.web import serving
     from agent_exec.apps.web.guard import Guard
@@ -84,18 +119,21 @@ def _run(settings: "Settings", where: "Where", *, all_jobs: bool) -> int:
 
     token = token_of_file(where.token_file, "serve")
     listener = listen(where, "serve")
-
     visitors = Visitors(MOST)
     guard = Guard(visitors, refusal, names(where), any_address=where.remote)
 
-    async def opened() -> Api:
-        service = Service(settings, all_jobs=all_jobs)
+    async def opened() -> "App":
+        mounted = {name: await mount(visitors, token) for name, mount in mounts.items()}
+        service = Service(settings, all_jobs="all-jobs" in asked.options)
         keys = Keys(service.jobs)
         keys.clean_up()
-        return Api(service, keys, guard, token)
+        return Mounts(mounted, Api(service, keys, guard, token))
 
     def ready() -> None:
-        announce("jobs, sessions and commands", url_of(listener), where)
+        what = ["jobs, sessions and commands", *(f"/{name}" for name in mounts)]
+        announce(" and ".join(what), url_of(listener), where)
+        if not where.path:
+            invite(url_of(listener), token, browse="open" in asked.options)
 
     number = serving.serve(listener, visitors, opened, ready)
     return 0 if number == 2 else 128 + number

@@ -35,15 +35,22 @@ def run(open_toolset: "Callable[[], Toolset]", where: "Where") -> int:
     token = token_of_file(where.token_file)
 
     visitors = Visitors(MOST)
-    guard = Guard(visitors, refusal, names(where), any_address=where.remote)
 
     async def opened() -> Gate:
-        return Gate(await Clients.open(open_toolset, where.idle), token, guard)
+        return await open_gate(open_toolset, where, visitors, token)
 
     def ready() -> None:
         announce("the Model Context Protocol", url_of(listener, PATH), where)
 
     return 128 + serve(listener, visitors, opened, ready)
+
+
+async def open_gate(
+    open_toolset: "Callable[[], Toolset]", where: "Where", visitors: Visitors, token: str
+) -> "Gate":
+    """Return the protocol as an application; its first toolset is opened now."""
+    guard = Guard(visitors, refusal, names(where), any_address=where.remote)
+    return Gate(await Clients.open(open_toolset, where.idle), token, guard)
 
 
 class Gate:
