@@ -19,15 +19,15 @@ _LOOK = 0.1
 
 
 class Changes:
-    """The changes of a folder's files, and the ends of some pipes' owners; to be closed.
+    """The changes of the files of some folders, and the ends of some pipes' owners; to be closed.
 
     The descriptor `fd` becomes readable when a file changes; -1 where the system does not report that.
     """
 
     __slots__ = ("_pipes", "fd")
 
-    def __init__(self, folder: str) -> None:
-        self.fd = inotify(os.fsencode(folder), _WRITTEN | _MOVED_TO | _CREATED)
+    def __init__(self, *folders: str) -> None:
+        self.fd = inotify(_WRITTEN | _MOVED_TO | _CREATED, *map(os.fsencode, folders))
         self._pipes: dict[str, Watch] = {}
 
     def watch(self, pipes: "Collection[str]") -> None:

@@ -69,7 +69,7 @@ class FileLock:
         """Call once, from inside the loop, when the file is deleted; where the system tells (Linux)."""
         from agent_exec.host.posix.descriptors import READ
 
-        watch = inotify(os.fsencode(self.path), _CHANGED)
+        watch = inotify(_CHANGED, os.fsencode(self.path))
 
         def ready(_events: int) -> None:
             os.read(watch, _LONGEST)
@@ -92,8 +92,8 @@ class FileLock:
         return self._fd >= 0
 
 
-def inotify(path: bytes, events: int) -> int:
-    """Return a descriptor that is readable once one of these happens to a file; -1 if there is none."""
+def inotify(events: int, *paths: bytes) -> int:
+    """Return a descriptor that is readable once one of these happens to a file; -1 if that cannot be had."""
     if sys.platform != "linux":
         return -1
     import _ctypes  # the bare binding: the package around it costs a third of an interpreter start
@@ -102,7 +102,7 @@ def inotify(path: bytes, events: int) -> int:
     init = _ctypes.dlsym(library, "inotify_init1")
     fd: int = _ctypes.call_cdeclfunction(init, (os.O_CLOEXEC | os.O_NONBLOCK,))
     add = _ctypes.dlsym(library, "inotify_add_watch")
-    if fd >= 0 and _ctypes.call_cdeclfunction(add, (fd, path, events)) < 0:
+    if fd >= 0 and any(_ctypes.call_cdeclfunction(add, (fd, path, events)) < 0 for path in paths):
         os.close(fd)
         return -1
     return fd

@@ -17,7 +17,7 @@ class Changes:
     __slots__ = ()
     fd = -1
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, *folders: str) -> None:
         pass
 
     def read(self) -> None:
