@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from agent_exec.host import Interrupts
     from agent_exec.jobs.start import Launcher
 
-_STARTING = ("run", "create", "start", "restart")
+_STARTING = ("run", "watch", "create", "start", "restart")
 _SECRET = ("--env", "--stdin")
 _LATER = ("--stdin", "--help", "-h")
 """Options of `run` that need something done before a supervisor is started."""
@@ -80,13 +80,13 @@ def _serve(words: list[str], began: float) -> tuple[str, int]:
         try:
             told, status = _act(asked, began, interrupts, launcher)
         except BaseException as error:
-            if "yaml" not in asked.options:
+            if asked.form == "json":
                 raise
             told, status = _refuse(error, words), 1
     finally:
         if launcher is not None:
             launcher.close()
-    return _text(told, yaml="yaml" in asked.options), status
+    return _text(told, asked.form), status
 
 
 def _act(
@@ -101,6 +101,10 @@ def _act(
         from agent_exec.apps.cli.run import run
 
         return run(asked, began, interrupts, launcher)
+    if asked.verb == "watch":
+        from agent_exec.apps.cli.people.watch import watch
+
+        return watch(asked, began, interrupts, launcher)
     if asked.verb == "shell":
         from agent_exec.apps.shell.main import shell
 
@@ -131,7 +135,7 @@ def _launch(words: list[str]) -> "tuple[Interrupts | None, Launcher | None]":
         from agent_exec.host import hide_arguments
 
         hide_arguments(f"agent-exec {words[0]}")
-    if words[0] != "run":
+    if words[0] not in ("run", "watch"):
         return None, None
     from agent_exec.apps.cli.redirect import redirected
 
@@ -147,9 +151,16 @@ def _launch(words: list[str]) -> "tuple[Interrupts | None, Launcher | None]":
     return Interrupts(), launcher
 
 
-def _text(told: "dict[str, Any]", *, yaml: bool = False) -> str:
-    """Return an answer as it is printed."""
-    if yaml:
+def _text(told: "dict[str, Any]", form: str = "json") -> str:
+    """Return an answer as it is printed; a verb that has printed all by itself has an empty one."""
+    if not told:
+        return ""
+    if form == "human":
+        from agent_exec.apps.cli.people.paint import paint_for
+        from agent_exec.apps.cli.people.render import render
+
+        return render(told, paint_for(1))
+    if form == "yaml":
         from agent_exec.model.yaml import dump_yaml
 
         return dump_yaml(told)

@@ -36,10 +36,18 @@ if TYPE_CHECKING:
 ROOT = ("root", "text", "DIR", "the folder of jobs (default: $AGENT_EXEC_ROOT, or the data folder)")
 CONFIG = ("config", "text", "FILE", "the configuration file (default: $AGENT_EXEC_CONFIG, or config.toml)")
 YAML = ("yaml", "flag", "", "print the answer as YAML")
+HUMAN = ("human", "flag", "", "print the answer as text for people ($AGENT_EXEC_FORMAT=human: always)")
 VERBOSE = ("verbose", "flag", "", "log to stderr what is being done")
 HELP = ("help", "flag", "", "show this help")
-GLOBAL = (ROOT, CONFIG, YAML, VERBOSE, HELP)
-SHORT = {"-h": "help", "-v": "verbose", "-vv": "verbose", "-vvv": "verbose"}
+GLOBAL = (ROOT, CONFIG, YAML, HUMAN, VERBOSE, HELP)
+SHORT = {
+    "-h": "help",
+    "-f": "follow",
+    "-n": "tail-lines",
+    "-v": "verbose",
+    "-vv": "verbose",
+    "-vvv": "verbose",
+}
 SAME_OPTIONS = {
     "lines": "tail-lines",
     "policy": "rules",
@@ -48,7 +56,14 @@ SAME_OPTIONS = {
     "wait=false": "no-wait",
 }
 SAME_VERBS = {"rm": "delete"}
-BEFORE_COMMAND = (("run",), ("create",), ("policy", "explain"), ("sandbox", "run"), ("completions", "words"))
+BEFORE_COMMAND = (
+    ("run",),
+    ("watch",),
+    ("create",),
+    ("policy", "explain"),
+    ("sandbox", "run"),
+    ("completions", "words"),
+)
 """After these words comes a command, whose options are its own."""
 
 
@@ -124,6 +139,12 @@ VERBS: dict[str, Verb] = {
             "agent-exec run --no-wait --shell 'npm install && npm test'",
             "agent-exec run --no-wait --after W5QC --needs build:2 -- make install",
         ),
+    ),
+    "watch": Verb(
+        "run a command as a job, print its output as it comes, and exit as it does; Ctrl+C ends it",
+        "[--] COMMAND [ARGUMENT …]",
+        (),
+        ("agent-exec watch -- make test", "agent-exec watch --sandbox workspace-write -- npm test && deploy"),
     ),
     "create": Verb("create a job that is started later", "[--] COMMAND [ARGUMENT …]", (), CREATE),
     "start": Verb(
@@ -301,10 +322,16 @@ VERBS: dict[str, Verb] = {
     ),
     "down": Verb("end the services of agent-exec.toml", "[NAME …]", PROJECT, ("agent-exec down web",)),
     "logs": Verb(
-        "show the newest lines of all services of agent-exec.toml, in order of arrival",
-        "[NAME …]",
-        (*PROJECT, ("tail-lines", "count", "N", "show at most N lines in all (50; 0: no limit)"), BYTES),
-        ("agent-exec logs web --lines 200",),
+        "print the newest lines of a job as text; or show those of services of agent-exec.toml",
+        "[JOB|NAME …]",
+        (
+            ("follow", "flag", "", "go on until it has ended, as text (-f)"),
+            ("tail-lines", "count", "N", "show at most N lines in all (50; 0: no limit) (-n)"),
+            ("stderr", "flag", "", "of a job: what it has printed on stderr only"),
+            *PROJECT,
+            BYTES,
+        ),
+        ("agent-exec logs -f W5QC", "agent-exec logs last -n 200", "agent-exec logs web --lines 200"),
     ),
     "import": Verb("turn a Procfile into agent-exec.toml", "[FILE]", (DRY,), ("agent-exec import Procfile",)),
     "policy": Verb(
@@ -444,4 +471,5 @@ VERBS: dict[str, Verb] = {
         ("agent-exec install-skills --global --claude",),
     ),
 }
-VERBS["create"].options = tuple(option for option in VERBS["run"].options if option not in WATCH)
+for _verb in ("create", "watch"):
+    VERBS[_verb].options = tuple(option for option in VERBS["run"].options if option not in WATCH)

@@ -36,6 +36,14 @@ class Parsed:
         """The options as text, as the caller wrote them."""
         self.words: list[str] = []
 
+    @property
+    def form(self) -> str:
+        """The form of the answer: "json", "yaml" or "human"."""
+        for form in ("yaml", "human"):
+            if form in self.options:
+                return form
+        return "human" if os.environ.get("AGENT_EXEC_FORMAT") == "human" else "json"
+
     def store(self) -> "Store":
         """Return the store of jobs that the options name, or the default one."""
         from agent_exec.jobs.store import jobs_store

@@ -381,11 +381,9 @@ def logs(store: "Store", project: "Project", names: "Sequence[str]", *, lines: i
 
     for name in names:
         project.check_name(name)
-    live = live_jobs(store, project.folder)
     services: list[Answer] = []
     found: list[Answer] = []
-    for name, service in project.services.items():
-        job = live.get(name) or last_job(store, project.folder, service)
+    for name, job in _newest(store, project).items():
         if names and name not in names:
             continue
         entry: Answer = {"name": name}
@@ -402,6 +400,19 @@ def logs(store: "Store", project: "Project", names: "Sequence[str]", *, lines: i
     return answers.answer(
         "logs", {"project": project.file, "lines": shown, "truncated": cut, "services": services}
     )
+
+
+def jobs_of(store: "Store", project: "Project") -> "dict[str, str]":
+    """Return the id of the newest job of each service, "" for one that was never started."""
+    return {name: "" if job is None else job.id for name, job in _newest(store, project).items()}
+
+
+def _newest(store: "Store", project: "Project") -> "dict[str, Record | None]":
+    live = live_jobs(store, project.folder)
+    return {
+        name: live.get(name) or last_job(store, project.folder, service)
+        for name, service in project.services.items()
+    }
 
 
 def _lines(name: str, pieces: "Sequence[Answer]") -> "list[Answer]":

@@ -24,6 +24,8 @@ def act(asked: "Parsed") -> "tuple[dict[str, Any], int]":
         told = getattr(sys.modules[home], _FUNCTIONS.get(asked.verb, asked.verb.replace("-", "_")))(asked)
     else:
         told = _VERBS[asked.verb](asked, verbs.Jobs(asked.store()))
+    if not told:  # all has been printed
+        return told, 0
     status = 0 if told["ok"] else 1
     if asked.options.get("exit-code"):
         status = verbs.exit_code(told)
@@ -34,7 +36,12 @@ def job_of(asked: "Parsed") -> str:
     """Return the one word of a verb that takes a job."""
     if len(asked.words) != 1:
         raise UsageError("the id of one job is needed; `agent-exec list --all` shows them", asked.verb)
-    return asked.words[0]
+    word = asked.words[0]
+    if word[:1] in ("@", "%") or word == "last":
+        from agent_exec.apps.cli.people.names import named
+
+        return named(asked.store(), word)
+    return word
 
 
 def nothing_more(asked: "Parsed") -> None:
@@ -128,12 +135,13 @@ def _list(asked: "Parsed", jobs: "Jobs") -> "dict[str, Any]":
         states = (options["state"],)
         if states[0] not in (*STATES, "unknown"):  # which older stores had
             raise UsageError(f"--state takes one of {', '.join(STATES)}; got {states[0]!r}", "list")
-    return jobs.list(
-        cwd=None if "all" in options else options.get("cwd") or here(),
-        states=states,
-        tags=options.get("tag", ()),
-        limit=options.get("limit", defaults.LIST_LIMIT),
-    )
+    cwd = None if "all" in options else options.get("cwd") or here()
+    tags = options.get("tag", ())
+    told = jobs.list(cwd=cwd, states=states, tags=tags, limit=options.get("limit", defaults.LIST_LIMIT))
+    if asked.verb == "ps" and cwd is not None:
+        others = jobs.list(states=states, tags=tags, limit=0, within=lambda of: of != told["cwd_scope"])
+        told["elsewhere"] = len(others["jobs"])
+    return told
 
 
 def _delete(asked: "Parsed", jobs: "Jobs") -> "dict[str, Any]":
@@ -184,7 +192,8 @@ _HOMES = {
     "notify": "agent_exec.apps.cli.notify",
     "plan": "agent_exec.apps.cli.plan",
     "group": "agent_exec.apps.cli.plan",
-    **dict.fromkeys(("up", "down", "logs", "import"), "agent_exec.apps.cli.project"),
+    **dict.fromkeys(("up", "down", "import"), "agent_exec.apps.cli.project"),
+    "logs": "agent_exec.apps.cli.people.logs",
     "policy": "agent_exec.apps.cli.policy",
     "sandbox": "agent_exec.apps.cli.sandbox",
     "schema": "agent_exec.apps.cli.schema",

@@ -95,6 +95,11 @@ def logs(asked: Parsed) -> "dict[str, Any]":
     )
 
 
+def jobs_of(asked: Parsed) -> "dict[str, str]":
+    """Return the newest job of each service by its name, "" for one that was never started."""
+    return face.jobs_of(asked.store(), _project(asked))
+
+
 def import_procfile(asked: Parsed) -> "dict[str, Any]":
     """Write the project file that says what a Procfile says."""
     from agent_exec.jobs.project.procfile import convert
