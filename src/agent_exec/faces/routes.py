@@ -3,6 +3,7 @@
 JOBS = "/v1/jobs"
 JOB = "/v1/jobs/{job}"
 GROUP = "/v1/groups/{group}"
+FILES = "/v1/files"
 SESSIONS = "/v1/sessions"
 SESSION = "/v1/sessions/{session}"
 
@@ -28,6 +29,10 @@ ROUTES = {
     "info": ("GET", "/v1/info"),
     "exec": ("POST", "/v1/exec"),
     "explain": ("POST", "/v1/policy/explain"),
+    "read_file": ("GET", FILES),
+    "write_file": ("PUT", FILES),
+    "delete_file": ("DELETE", FILES),
+    "list_files": ("GET", f"{FILES}/list"),
     "list_sessions": ("GET", SESSIONS),
     "exec_command": ("POST", SESSIONS),
     "write_stdin": ("POST", f"{SESSION}/write"),

@@ -18,11 +18,12 @@ from agent_exec.model.paths import inside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from agent_exec.model.cancel import Cancel
 
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | FLAGS
+_LISTED = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | FLAGS
 _HELD = os.open in os.supports_dir_fd
 _NO_FOLLOW = os.link in os.supports_follow_symlinks
 _BLOCK = 1 << 20
@@ -149,21 +150,45 @@ class Folders:
         except FileNotFoundError:
             return None
 
-    def create(self, path: str, data: bytes, like: os.stat_result | None) -> os.stat_result:
+    def create(self, path: str, data: "Iterable[bytes]", like: os.stat_result | None) -> os.stat_result:
         """Make a new file, written to the disk; with the mode and the owner of another, if one is given."""
         name, folder = self._place(path)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | FLAGS
         fd = os.open(name, flags, 0o666 if like is None else 0o600, dir_fd=folder)
         try:
-            rest = memoryview(data)
-            while rest:
-                rest = rest[os.write(fd, rest) :]
+            for piece in data:
+                rest = memoryview(piece)
+                while rest:
+                    rest = rest[os.write(fd, rest) :]
             if like is not None:
                 _assume(fd, like)
             os.fsync(fd)
             return os.fstat(fd)
         finally:
             os.close(fd)
+
+    def entries(
+        self, path: str, after: str = "", most: int | None = None
+    ) -> "tuple[list[tuple[str, os.stat_result]], bool]":
+        """Return names in a folder, each with what it is, a link itself; and whether there are more.
+
+        They are sorted, come `after` a name, and are so many at the `most`.
+        """
+        held = self._folder(path)
+        fd = None if held is None else os.open(os.curdir, _LISTED, dir_fd=held)
+        try:
+            names = sorted(name for name in os.listdir(path if fd is None else fd) if name > after)
+            known = []
+            for name in names[:most]:
+                try:
+                    where = os.path.join(path, name) if fd is None else name
+                    known.append((name, os.stat(where, dir_fd=fd, follow_symlinks=False)))
+                except FileNotFoundError:  # removed meanwhile
+                    continue
+            return known, most is not None and len(names) > most
+        finally:
+            if fd is not None:
+                os.close(fd)
 
     def link(self, path: str, other: str) -> None:
         """Give a file a second name, in the same folder."""

@@ -6,10 +6,11 @@ import stat
 from agent_exec.logs.folders import Folders
 from agent_exec.model.paths import inside as lies_inside
 from agent_exec.model.value import Value
+from agent_exec.patch.bounds import Bounds, confined, obeyed
 from agent_exec.patch.commit import Change, commit
 from agent_exec.patch.errors import MalformedPatch, PatchRejected, UnfitPatch
 from agent_exec.patch.grammar import AddFile, DeleteFile, parse
-from agent_exec.patch.journal import journals, recover
+from agent_exec.patch.journal import recover
 from agent_exec.patch.lines import rewritten
 
 TYPE_CHECKING = False
@@ -18,10 +19,6 @@ if TYPE_CHECKING:
 
     from agent_exec.patch.grammar import Patch, UpdateFile
     from agent_exec.sandbox.plan.plan import Plan
-
-_GITS = (".git", "git~1")
-_UNSEEN = dict.fromkeys((*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF))
-"""Characters that macOS does not see in a name."""
 
 
 class Applied(Value):
@@ -96,18 +93,11 @@ def verify_confined(text: str, *, cwd: str, plan: "Plan") -> Changes:
 
     A path that would be removed again after a command is rejected as well.
     """
-    from agent_exec.sandbox.plan.protections import would_be_obeyed
-
-    roots = [root.path for root in plan.roots]
-    kept = (*plan.protected, *plan.missing, *plan.masks, *plan.absent)
+    roots, kept = confined(plan)
     changes = verify(text, cwd=cwd, inside=roots, protected=kept)
-    written = [change.path for change in changes.changes if change.data is not None]
-    if found := would_be_obeyed(plan.profile, written, roots):
-        raise PatchRejected(
-            f"patch rejected: {found} would be obeyed by programs on this machine, and is protected; a person"
-            " can let a name stay: --unprotect NAME, or `unprotect` in the profile",
-            path=found,
-        )
+    found, why = obeyed(plan, [change.path for change in changes.changes if change.data is not None])
+    if found:
+        raise PatchRejected(f"patch rejected: {why}", path=found)
     return changes
 
 
@@ -125,23 +115,15 @@ def plan(
 class _Planner:
     """The changes of one patch below `root`, as far as they are known.
 
-    Nothing below the root may be a link that leads out of it, and nothing
-    that is written is a `.git` or lies in one, however deep, whether it is
-    there already or not: git obeys what is in it. With `inside`, what is
-    written must lie in one of these folders; it lies in none of `protected`,
-    and is not a journal of ours, which says what is restored where.
-    Names are compared without regard to case.
+    Nothing below the root may be a link that leads out of it; for all else
+    see Bounds.
     """
 
     def __init__(self, root: str, inside: "Sequence[str] | None", protected: "Sequence[str]") -> None:
         self._root = os.path.realpath(root)
         if not os.path.isdir(self._root):
             raise _unread(root, "there is no such directory")
-        self._inside = None if inside is None else [os.path.realpath(self._join(path)) for path in inside]
-        kept = [self._join(path) for path in (*protected, *journals())]
-        self._protected = [
-            real(path).casefold() for path in kept for real in (os.path.normpath, os.path.realpath)
-        ]
+        self._bounds = Bounds(self._root, inside, protected)
         self.folders = Folders()
         self._taken: set[str] = set()
         self._changes: list[Change] = []
@@ -240,28 +222,14 @@ class _Planner:
 
     def _allowed(self, path: str, real: str) -> str:
         plain = os.path.normpath(self._join(path))
-        allowed = self._inside
         if lies_inside(plain, self._root) and not lies_inside(real, self._root):
             reason = "a link on its way leads out of the working directory"
-        elif allowed is not None and not any(lies_inside(real, root) for root in allowed):
-            reason = f"it would be {real}, and only {', '.join(allowed) or 'nothing'} may be written"
-        elif any(lies_inside(real.casefold(), kept) for kept in self._protected):
-            reason = "it is protected"
-        elif _in_repository(real) or _in_repository(plain):
-            reason = "it is protected, as all of a .git is; let git change it"
         else:
+            reason = self._bounds.refusal(plain, real)
+        if not reason:
             return real
         message = f"patch rejected: writing outside of the project; {path}: {reason}"
         raise PatchRejected(message, path=path, real=real)
-
-
-def _in_repository(path: str) -> bool:
-    """True if a name on a path is one by which some system knows a .git."""
-    lowered = path.casefold()
-    if ".git" not in lowered and "git~" not in lowered and path.isascii():
-        return False
-    names = lowered.translate(_UNSEEN).replace(os.sep, "/").split("/")
-    return any(name.partition(":")[0].rstrip(". ") in _GITS for name in names)
 
 
 def _unread(shown: str, reason: str | None) -> UnfitPatch:

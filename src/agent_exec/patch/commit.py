@@ -143,7 +143,7 @@ class _Work:
         if now is not None and write.old is not None and stat.S_ISREG(now.st_mode):
             now = self._folders.writable(write.path)
         _expect(write, now)
-        return self._folders.create(self._journal.hidden(number, "new"), write.data or b"", write.like)
+        return self._folders.create(self._journal.hidden(number, "new"), (write.data or b"",), write.like)
 
     def _link(self, number: int, write: Change) -> None:
         """Give the old file a second name; on a file system without hard links, its only one."""

@@ -3,9 +3,9 @@
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from agent_exec.apps.serve import job_operations, session_operations
+from agent_exec.apps.serve import files, job_operations, session_operations
 from agent_exec.apps.serve.openapi import document
-from agent_exec.apps.serve.operation import Request, find
+from agent_exec.apps.serve.operation import Exchange, Request, find
 from agent_exec.apps.serve.problems import KIND, HttpError, of_answer, of_error, problem
 from agent_exec.apps.serve.streams import ended, job_events, job_output
 from agent_exec.apps.serve.tokens import scope_of
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from agent_exec.apps.web.events import Event
     from agent_exec.apps.web.guard import Guard
 
-OPERATIONS = (*job_operations.OPERATIONS, *session_operations.OPERATIONS)
+OPERATIONS = (*job_operations.OPERATIONS, *session_operations.OPERATIONS, *files.OPERATIONS)
 WITHOUT = "send the header `Authorization: Bearer TOKEN` with the server's token, or one that it made"
 DOCUMENT = "/openapi.json"
 
@@ -62,7 +62,8 @@ class Api:
         if not await self._guard.admit(scope, receive, send, token=allowed is not None, without=WITHOUT):
             return
         assert allowed is not None
-        body = await self._guard.body(scope, receive, send)
+        exchange = Exchange(scope, receive, send) if _reads_itself(scope) else None
+        body = b"" if exchange else await self._guard.body(scope, receive, send)
         if body is None:
             return
         try:
@@ -77,6 +78,11 @@ class Api:
                 given["job"] = self._service.job(given["job"])
             if why := allowed.refusal(operation, given):
                 raise HttpError("forbidden", why)
+            if operation.raw is not None and exchange is not None:
+                told = await operation.raw(self._service, given, exchange)
+                if told is not None:
+                    await _answer(send, 200, told)
+                return
             if operation.streams and EVENTS in "".join(fields(scope, "accept")):
                 await send_events(ended(self._events(operation, given, scope)), receive, send)
                 return
@@ -87,6 +93,8 @@ class Api:
         except OSError as error:
             status, answer = of_error(of_the_system(error))
             again = False
+        if exchange is not None and not exchange.received:
+            await self._guard.drain(scope, receive)
         await _answer(send, status, answer, again=again)
 
     def _openapi(self) -> "dict[str, Any]":
@@ -150,6 +158,12 @@ def _match(scope: "Scope") -> "tuple[Operation, dict[str, str]]":
         allowed = ", ".join(sorted(found))
         raise HttpError("method_not_allowed", f"{scope['path']} takes {allowed}; got {method}", allow=allowed)
     return found[method]
+
+
+def _reads_itself(scope: "Scope") -> bool:
+    """True if the body of a request is left to its operation."""
+    found = find(OPERATIONS, scope["path"]).get(scope["method"])
+    return found is not None and found[0].raw is not None
 
 
 def _kind(scope: "Scope") -> str:

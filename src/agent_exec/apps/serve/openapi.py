@@ -11,6 +11,10 @@ if TYPE_CHECKING:
 
     from agent_exec.apps.serve.operation import Operation
 
+_BYTES: "dict[str, Any]" = {
+    "application/octet-stream": {"schema": {"type": "string", "contentMediaType": "application/octet-stream"}}
+}
+
 
 def document(operations: "Iterable[Operation]") -> "dict[str, Any]":
     """Return the document."""
@@ -68,11 +72,13 @@ def _operation(one: "Operation") -> "dict[str, Any]":
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in one.variables
     ]
     told: dict[str, Any] = {"operationId": one.name, "summary": one.about, "parameters": parameters}
-    if one.method in IN_QUERY:
+    if one.method in IN_QUERY or one.raw is not None:
         parameters += [
             {"name": name, "in": "query", "required": name in one.required, "schema": field}
             for name, field in one.fields.items()
         ]
+        if one.method not in IN_QUERY:
+            told["requestBody"] = {"required": True, "content": _BYTES}
     elif one.fields:
         body = {"type": "object", "properties": one.fields, "required": list(one.required)}
         told["requestBody"] = {
@@ -89,6 +95,8 @@ def _operation(one: "Operation") -> "dict[str, Any]":
             }
         )
     content: dict[str, Any] = {"application/json": {"schema": {"$ref": "#/components/schemas/Answer"}}}
+    if one.raw is not None and one.method == "GET":
+        content = _BYTES
     if one.streams:
         parameters.append({"name": "Last-Event-ID", "in": "header", "schema": {"type": "string"}})
         content[EVENTS] = {"schema": {"type": "string"}}

@@ -12,13 +12,16 @@ from agent_exec.tools.schema import check
 from agent_exec.tools.tool import Call
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from starlette.types import Message, Receive, Scope, Send
 
     from agent_exec.apps.serve.service import Service
     from agent_exec.tools.define import Schema
 
     Answer = dict[str, Any]
     Act = Callable[[Service, dict[str, Any], "Request"], Answer]
+    Raw = Callable[[Service, dict[str, Any], "Exchange"], Awaitable[Answer | None]]
 
 NONE: "Schema" = {}
 _TRUE, _FALSE = ("true", "1", "yes", ""), ("false", "0", "no")
@@ -34,12 +37,35 @@ class Request(Call):
         self.on_begin = on_begin
 
 
+class Exchange:
+    """A request and the way to answer it, for an operation that reads or writes bytes."""
+
+    __slots__ = ("_receive", "received", "scope", "send")
+
+    def __init__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        self.scope = scope
+        self.send = send
+        self._receive = receive
+        self.received = False
+        """True if the whole body has been received, or the client has gone."""
+
+    async def receive(self) -> "Message":
+        """Return the next piece of the body, or that the client has gone."""
+        message = await self._receive()
+        self.received |= not message.get("more_body", False)
+        return message
+
+
+def _unused(_service: "Service", _given: "dict[str, Any]", _request: Request) -> "Answer":
+    raise NotImplementedError  # an operation with `raw` has no other act
+
+
 class Operation(Value):
     """What one method does at one path; parts of the path in braces are fields too."""
 
     name: str
     about: str
-    act: "Act"
+    act: "Act" = _unused
     fields: "Schema" = NONE
     required: tuple[str, ...] = ()
     reads: bool = False
@@ -50,6 +76,12 @@ class Operation(Value):
     """True if a key makes it idempotent: a request that is repeated starts nothing again."""
     streams: str = ""
     """What a client that accepts text/event-stream gets instead of an answer; empty for nothing."""
+
+    raw: "Raw | None" = None
+    """Serves the request in place of `act`: reads a body of bytes, all fields being in the query.
+
+    It returns an answer, or None if it has sent one; what it raises before that is one too.
+    """
 
     @property
     def method(self) -> str:

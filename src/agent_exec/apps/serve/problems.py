@@ -29,13 +29,14 @@ STATUS = {
     **dict.fromkeys(
         "busy invalid_state not_ready dependency_failed input_closed uncertain key_reused".split(), 409
     ),
+    "range_not_satisfiable": 416,
     "stdin_too_large": 413,
     "too_large": 413,
     "not_json": 415,
     **dict.fromkeys(
         """
         command_not_found command_not_executable workdir_not_found not_a_directory workdir_forbidden
-        launch_failed tool_failed COMMAND_NOT_FOUND NOT_DIRECTORY
+        launch_failed tool_failed not_a_file COMMAND_NOT_FOUND NOT_DIRECTORY
         """.split(),
         422,
     ),

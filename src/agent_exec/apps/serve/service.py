@@ -9,6 +9,7 @@ from agent_exec.faces.verbs import Jobs
 from agent_exec.host import close_loopback
 from agent_exec.jobs.store import jobs_store
 from agent_exec.model.errors import InvalidArgument, InvalidState, JobNotFound
+from agent_exec.requests.dispatch import Dispatcher
 from agent_exec.requests.folders import Workspace
 from agent_exec.requests.opening import open_gate
 from agent_exec.sandbox.profile import NAMES
@@ -30,7 +31,10 @@ class Service:
         self.all_jobs = all_jobs
         """True if jobs are in reach whose folders lie outside of the workspaces."""
         self.workspace = Workspace(*settings.roots)
-        gate = open_gate(settings.rules, approver=approver)
+        self.gate = gate = open_gate(settings.rules, approver=approver)
+        self.dispatcher = Dispatcher(
+            gate=gate, sandbox=settings.sandbox, own=settings.own, hidden=settings.hidden
+        )
         self.jobs = Jobs(jobs_store(settings.jobs), gate, own=settings.own)
         self.sessions = open_tools(
             workspace=settings.roots[0],
@@ -54,6 +58,13 @@ class Service:
     def folder(self, given: "dict[str, Any]") -> str:
         """Return the real folder that a request names, by default the workspace's; it lies in a workspace."""
         return self.workspace.resolve(given.get("cwd") or ".", "cwd")
+
+    def hidden(self) -> tuple[str, ...]:
+        """Return the paths that no request may read or write: our own, and those hidden from commands."""
+        plan, folders = self.dispatcher.plan(), self.dispatcher.ours.folders
+        if plan is not None:
+            return (*plan.masks, *plan.absent, *folders)
+        return (*folders, *(path for path in self.settings.sandbox.deny_read if os.path.isabs(path)))
 
     @property
     def confines(self) -> bool:
@@ -147,4 +158,5 @@ class Service:
         """End all sessions and one-shot commands, and wait until they are gone; jobs go on."""
         self.sessions.close()
         self.kit.close()
+        self.dispatcher.close()
         close_loopback(self.settings.sandbox.network or "")

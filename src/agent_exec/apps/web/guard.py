@@ -77,6 +77,11 @@ class Guard:
         self, status: int, message: str, scope: "Scope", receive: "Receive", send: "Send"
     ) -> None:
         """Answer once the rest of the request has come: a client cut off while it sends reads nothing."""
+        await self.drain(scope, receive)
+        await self._render(status, message)(scope, receive, send)
+
+    async def drain(self, scope: "Scope", receive: "Receive") -> None:
+        """Drop the rest of a request that is refused, as far as that is soon done."""
         waits = b"100-continue" in [value.lower() for field, value in scope["headers"] if field == b"expect"]
         if scope["type"] == "http" and not waits:
             length = None if fields(scope, "transfer-encoding") else declared(scope)
@@ -90,7 +95,6 @@ class Guard:
                             break
             except TimeoutError:
                 pass
-        await self._render(status, message)(scope, receive, send)
 
     async def body(self, scope: "Scope", receive: "Receive", send: "Send") -> bytes | None:
         """Return the whole body of a request; None if it was answered, or the client has gone."""
