@@ -8,7 +8,7 @@ import sys
 import threading
 import uuid
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -57,14 +57,24 @@ def status(target, head=None):
 """
 
 
+class Server(ThreadingHTTPServer):
+    """A server that a flood of half-open connections neither blocks nor keeps from ending."""
+
+    request_queue_size = 512
+    daemon_threads = True
+    block_on_close = False
+
+
 class Host:
-    """A server of the machine's, which remembers who has come."""
+    """A server of the machine's, which remembers which paths were asked for."""
 
     def __init__(self) -> None:
         self.visits: list[str] = []
         visits = self.visits
 
         class Handler(BaseHTTPRequestHandler):
+            timeout = 60
+
             def do_GET(self) -> None:
                 visits.append(self.path)
                 self.send_response(200)
@@ -74,7 +84,7 @@ class Host:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self.server = HTTPServer((HOST, 0), Handler)
+        self.server = Server((HOST, 0), Handler)
         self.port = self.server.server_port
         self.rule = f"{HOST}:{self.port}"
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
