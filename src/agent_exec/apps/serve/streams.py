@@ -12,8 +12,7 @@ from agent_exec.apps.serve.problems import of_error
 from agent_exec.engine.awaiting import in_thread
 from agent_exec.faces.answers import of_the_system
 from agent_exec.host import Changes
-from agent_exec.jobs import output
-from agent_exec.logs.stream import STREAMS
+from agent_exec.jobs.follow import Attempt, Follower, Gap
 from agent_exec.model.cancel import Cancel
 from agent_exec.model.errors import AgentExecError
 
@@ -22,9 +21,7 @@ if TYPE_CHECKING:
 
     from agent_exec.apps.serve.service import Service
     from agent_exec.apps.web.events import Event
-    from agent_exec.jobs.record import Record
 
-_PIECE = 64 << 10
 _LOOK = 1.0
 """Seconds between looks at a job that prints nothing: its supervisor may have been killed."""
 
@@ -44,58 +41,35 @@ def job_output(
     service: "Service", job_id: str, cursor: str | None, attempt: int | None = None
 ) -> "AsyncGenerator[Event, None]":
     """Return a job's output in the order in which it came, from a cursor or the beginning on, and its end."""
-    job = _found(service, job_id, attempt)
-    offsets = output.parse_cursor(cursor, job.id, job.attempt) if cursor else dict.fromkeys(STREAMS, 0)
-    return _output(service, job, offsets, attempt)
+    return _output(service, Follower(service.jobs.store, job_id, cursor, attempt))
 
 
-async def _output(
-    service: "Service", job: "Record", offsets: output.Offsets, attempt: int | None
-) -> "AsyncGenerator[Event, None]":
-    job_id = job.id
-    watching = Watching(job.home)
+async def _output(service: "Service", follower: Follower) -> "AsyncGenerator[Event, None]":
+    watching = Watching(follower.job.home)
     try:
         while True:
-            job = _found(service, job_id, attempt)  # before the output: what came before its end is read
-            if job.home != watching.folder:
-                watching.close()
-                watching = Watching(job.home)
-                offsets = dict.fromkeys(STREAMS, 0)
-                yield "attempt", {"job_id": job.id, "attempt": job.attempt}, ""
-            more = True
-            while more:
-                more = False
-                excerpts = output.since(job, offsets, lines=0, size=_PIECE)
-                for stream in STREAMS:
-                    if skipped := excerpts[stream].skipped:
-                        yield "gap", {"stream": stream, "bytes": skipped}, ""
-                    offsets[stream] = excerpts[stream].start
-                    more |= excerpts[stream].more
-                for piece in output.merged(job, excerpts, lines=0):
-                    begin = offsets[piece.stream]
-                    offsets[piece.stream] = end = begin + len(piece.data)
+            for found in follower.read():
+                if isinstance(found, Attempt):
+                    watching.close()
+                    watching = Watching(follower.job.home)
+                    yield "attempt", {"job_id": follower.job.id, "attempt": found.number}, ""
+                elif isinstance(found, Gap):
+                    yield "gap", {"stream": found.stream, "bytes": found.size}, ""
+                else:
+                    end = follower.offsets[found.stream]
                     data = {
-                        "stream": piece.stream,
-                        "from": begin,
+                        "stream": found.stream,
+                        "from": end - len(found.data),
                         "to": end,
-                        "text": piece.data.decode("utf-8", "replace"),
+                        "text": found.data.decode("utf-8", "replace"),
                     }
-                    yield "output", data, output.cursor_text(job.id, offsets, job.attempt)
-            if job.ended:
-                yield "end", service.jobs.status(job.id), output.cursor_text(job.id, offsets, job.attempt)
+                    yield "output", data, follower.cursor
+            if follower.job.ended:
+                yield "end", service.jobs.status(follower.job.id), follower.cursor
                 return
             await watching.wait(_LOOK)
     finally:
         watching.close()
-
-
-def _found(service: "Service", job_id: str, attempt: int | None) -> "Record":
-    job = service.jobs.store.find(job_id)
-    if attempt is None or attempt == job.attempt:
-        return job
-    from agent_exec.jobs.attempts import attempt_of
-
-    return attempt_of(job, attempt)
 
 
 def job_events(service: "Service", given: "dict[str, Any]") -> "AsyncGenerator[Event, None]":
