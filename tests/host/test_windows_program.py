@@ -110,7 +110,7 @@ def test_a_path_is_seen_from_the_directory(name: str) -> None:
 def test_missing_programs_say_where_was_looked() -> None:
     with pytest.raises(CommandNotFound, match="in the folders of PATH"):
         find("nothing", disk(), PATH="C:\\a")
-    with pytest.raises(CommandNotFound, match="Check the path"):
+    with pytest.raises(CommandNotFound, match="check the path"):
         find(".\\nothing", disk())
 
 

@@ -43,7 +43,7 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
-    if words in (["--version"], ["-V"]):
+    if words in (["--version"], ["-V"], ["version"]):
         from agent_exec.version import __version__
 
         return _print(f"agent-exec {__version__}\n", 0)

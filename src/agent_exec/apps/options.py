@@ -363,6 +363,7 @@ VERBS: dict[str, Verb] = {
             UNPROTECT,
             ("cwd", "text", "DIR", "its working directory"),
             ("timeout", "ms", "TIME", "stop it after this time"),
+            ("exit-code", "flag", "", "run: exit with the command's code"),
         ),
         (
             "agent-exec sandbox run -- make test",

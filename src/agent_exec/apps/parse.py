@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from agent_exec.jobs.store import Store
 
 _MOST = 2**63 - 1
+_INSTEAD = {("tail", "follow"): "; `agent-exec logs -f JOB` follows it as text"}
+"""What an option that people try is called here."""
 
 
 class UsageError(Exception):
@@ -101,7 +103,8 @@ def _option(
     name = SAME_OPTIONS.get(name, name)
     if name not in known:
         where = f"{found.verb} has" if found.verb else "there is"
-        raise UsageError(f"{where} no option {word.partition('=')[0]}{_nearest(name, known)}", found.verb)
+        hint = _INSTEAD.get((found.verb or "", name)) or _nearest(name, known)
+        raise UsageError(f"{where} no option {word.partition('=')[0]}{hint}", found.verb)
     kind = known[name][1]
     if kind == "flag":
         if joined:

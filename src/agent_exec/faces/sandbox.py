@@ -4,9 +4,10 @@ from agent_exec.faces.answers import answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
+    from agent_exec.model.choices import Stream
     from agent_exec.requests.dispatch import Dispatcher
     from agent_exec.sandbox.backends import Backend
     from agent_exec.sandbox.plan.ours import Ours
@@ -18,14 +19,24 @@ _ROUNDS = 31
 
 
 def run(
-    dispatcher: "Dispatcher", argv: "Sequence[str]", *, cwd: str, timeout: float | None = None
+    dispatcher: "Dispatcher",
+    argv: "Sequence[str]",
+    *,
+    cwd: str,
+    timeout: float | None = None,
+    on_output: "Callable[[Stream, bytes], object] | None" = None,
 ) -> "Answer":
-    """Run a command in a box to its end; return its outcome, and what the box kept it from."""
+    """Run a command in a box to its end; return its outcome, and what the box kept it from.
+
+    With `on_output`, it gets the output as it comes, and the answer has none.
+    """
     from agent_exec.model.command import Command, Limits
     from agent_exec.sandbox.report.report import block
 
     dispatcher.gate.admit(argv, cwd)
-    outcome, guard = dispatcher.run(Command(argv, cwd=cwd, limits=Limits(timeout=timeout)))
+    outcome, guard = dispatcher.run(
+        Command(argv, cwd=cwd, limits=Limits(timeout=timeout), on_output=on_output)
+    )
     return answer(
         "sandbox_run",
         {
@@ -33,8 +44,8 @@ def run(
             "signal": outcome.signal,
             "timed_out": outcome.timed_out,
             "duration_ms": int(outcome.duration * 1000),
-            "stdout": outcome.stdout_text,
-            "stderr": outcome.stderr_text,
+            "stdout": outcome.stdout_text if on_output is None else "",
+            "stderr": outcome.stderr_text if on_output is None else "",
             "truncated": outcome.stdout_observed > len(outcome.stdout)
             or outcome.stderr_observed > len(outcome.stderr),
             "sandbox": guard and block(guard.plan, outcome, cwd),

@@ -448,6 +448,8 @@ def exit_code(told: "Answer") -> int:
     """
     if told.get("ready"):
         return 0
+    if told.get("type") == "sandbox_run":
+        return int(told["exit_code"])
     if "unmet" in told:
         return _ending_code(told) or 1
     return _ending_code(told)

@@ -210,3 +210,10 @@ class ConfigFailed(Broken, code="config_failed"):
 
 class Interrupted(Broken, code="interrupted", retryable=True):
     """We were asked to end before it was done."""
+
+
+def no_program(name: str, where: str, remedy: str) -> CommandNotFound:
+    """Return the error for a program that does not exist; a name with blanks may be meant as a shell line."""
+    if " " in name.strip():
+        remedy = "a command is a list of words, the program first; for a shell line use --shell, or sh -c"
+    return CommandNotFound(f"no program {name!r} {where}; {remedy}", program=name)

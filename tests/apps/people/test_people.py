@@ -182,3 +182,28 @@ def test_ctrl_c_ends_what_is_watched(cli: Cli, trap: str, status: int) -> None:
         rest = watching.stdout.read()
         assert (watching.wait(), rest) == (status, b"bye\n" if status == 5 else b"")
     assert cli("ps")["jobs"] == []
+
+
+def test_a_confined_command_is_printed_as_it_comes_and_its_code_is_ours_on_request(cli: Cli) -> None:
+    words = ("sandbox", "run", "--exit-code", "--human", "--", "sh", "-c", "echo out; echo err >&2; exit 7")
+    out = cli.raw(*words)
+    assert (out.returncode, out.stderr) == (7, b"err\n")
+    assert re.fullmatch(r"out\n✗ exit 7 · sandbox · \d+ms\n", out.stdout.decode())
+    assert cli("sandbox", "run", "--exit-code", "--", "sh", "-c", "kill -TERM $$").code == 143
+    assert cli("sandbox", "run", "--", "false").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "--", "ls -la | wc -l"), "for a shell line use --shell"),
+        (("tail", "-f", "x"), "agent-exec logs -f JOB"),
+        (("version",), "agent-exec "),
+        (("--help",), "`run -- make && deploy` deploys after a failure"),
+    ],
+)
+def test_what_people_try_first_is_answered_with_what_they_need(
+    cli: Cli, words: tuple[str, ...], said: str
+) -> None:
+    out = cli.raw(*words)
+    assert said in (out.stdout + out.stderr).decode()

@@ -20,12 +20,13 @@ agent-exec runs commands for AI agents, as background jobs that outlive the call
 usage: agent-exec VERB [OPTION …] [WORD …]
 
 {verbs}
-Every verb except mcp, shell, completions and events --follow prints one JSON object on one line, also
-when it fails: "ok" says whether the request was carried out, "error" why not. A command that fails is
-not an error: see "state" and "exit_code".
-Exit status: 0 done, 1 refused or failed (see "error"), 2 usage error.
+Every verb except mcp, shell, serve, watch, logs, completions and events --follow prints one JSON object on
+one line, also when it fails: "ok" says whether the request was carried out, "error" why not. --human prints
+text instead. A command that fails is not an error: see "state" and "exit_code".
+Exit status: 0 done, 1 refused or failed (see "error"), 2 usage error. The command's own status is that of
+`watch`, and of `run` and `wait` with --exit-code: `run -- make && deploy` deploys after a failure as well.
 
-A JOB is its id, or the beginning or the end of it.
+A JOB is its id, or the beginning or the end of it; last, %2 (the second newest of this folder), or @tag.
 
 options:
 {_options(GLOBAL)}  --version                 show the version
@@ -33,6 +34,8 @@ options:
 first steps:
   agent-exec run -- echo hello          run, and see the output at once
   agent-exec run --no-wait -- make      run in the background
+  agent-exec logs -f last               follow its output
+  agent-exec watch -- make test         run, print what comes, exit as it does
   agent-exec list                       the jobs of this folder
   agent-exec VERB --help                more about a verb
 """

@@ -41,4 +41,12 @@ def sandbox(asked: "Parsed") -> "dict[str, Any]":
     if what == ["explain"]:
         path = os.path.normpath(os.path.join(cwd, os.path.expanduser(words[0])))
         return face.explain(wanted, path, dispatcher.ours)
-    return face.run(dispatcher, words, cwd=cwd, timeout=options.get("timeout") or None)
+    timeout = options.get("timeout") or None
+    if asked.form != "human":
+        return face.run(dispatcher, words, cwd=cwd, timeout=timeout)
+    from agent_exec.apps.cli.people.output import Output
+
+    output = Output(split=True)
+    told = face.run(dispatcher, words, cwd=cwd, timeout=timeout, on_output=output.write)
+    output.finish()
+    return told

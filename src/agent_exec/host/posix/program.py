@@ -80,12 +80,8 @@ def program_error(
                 program=shown,
             )
         if b"/" not in name:
-            return errors.CommandNotFound(
-                f"no program {shown!r} in the folders of PATH; install it, or give its path", program=shown
-            )
-        return errors.CommandNotFound(
-            f"no program {shown!r} (seen from {os.fsdecode(cwd)!r}). Check the path", program=shown
-        )
+            return errors.no_program(shown, "in the folders of PATH", "install it, or give its path")
+        return errors.no_program(shown, f"(seen from {os.fsdecode(cwd)!r})", "check the path")
     if error == errno.EISDIR or (error == errno.EACCES and os.path.isdir(file)):
         return errors.CommandNotExecutable(f"{shown!r} is a directory, not a program", program=shown)
     if error == errno.EACCES:

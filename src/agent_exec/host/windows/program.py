@@ -9,11 +9,11 @@ from agent_exec.model.command import Command, Launch
 from agent_exec.model.errors import (
     AgentExecError,
     CommandNotExecutable,
-    CommandNotFound,
     LaunchFailed,
     NotADirectory,
     WorkdirForbidden,
     WorkdirNotFound,
+    no_program,
 )
 
 TYPE_CHECKING = False
@@ -139,10 +139,8 @@ def program_error(error: int, name: str, cwd: str) -> AgentExecError:
     """Return the typed error for a program that the system would not start, by the system's number."""
     if error in (_FILE_NOT_FOUND, _PATH_NOT_FOUND):
         if _is_path(name):
-            return CommandNotFound(f"no program {name!r} (seen from {cwd!r}). Check the path", program=name)
-        return CommandNotFound(
-            f"no program {name!r} in the folders of PATH; install it, or give its path", program=name
-        )
+            return no_program(name, f"(seen from {cwd!r})", "check the path")
+        return no_program(name, "in the folders of PATH", "install it, or give its path")
     if error == _ACCESS_DENIED:
         return CommandNotExecutable(f"{name!r} may not be executed: access denied", program=name)
     if error in _BAD_FORMATS:

@@ -3,7 +3,7 @@
 import os
 
 from agent_exec.apps.cli.act import job_of
-from agent_exec.apps.cli.people.paint import paint_for
+from agent_exec.apps.cli.people.output import Output, put
 from agent_exec.apps.parse import UsageError
 from agent_exec.faces import defaults
 from agent_exec.host import Changes, Interrupts
@@ -11,11 +11,10 @@ from agent_exec.jobs.follow import Attempt, Follower, Gap
 from agent_exec.jobs.record import CONTROL
 from agent_exec.model.errors import InvalidSettings
 from agent_exec.places import here
-from agent_exec.terminal.safe import Safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from agent_exec.apps.parse import Parsed
@@ -88,56 +87,28 @@ def _services(asked: "Parsed") -> "dict[str, str] | None":
 
 
 class Printer:
-    """Prints the output of one job: safely at a terminal, byte for byte elsewhere."""
+    """Prints the output of one job."""
 
     def __init__(
         self, follower: Follower, streams: "Sequence[Stream]", *, label: str = "", split: bool = False
     ) -> None:
         self.follower = follower
         self._streams = streams
-        self._label = label
-        self._split = split
-        paints = {1: paint_for(1), 2: paint_for(2)}
-        self._safe = {
-            descriptor: Safe(colours=paint.on) if paint.columns or label else None
-            for descriptor, paint in paints.items()
-        }
-        self._paint = paints[1]
-        self._at_start = True
+        self._out = Output(label=label, split=split)
 
-    def show(self, pieces: "Sequence[Piece | Gap | Attempt]") -> None:
+    def show(self, pieces: "Iterable[Piece | Gap | Attempt]") -> None:
         """Print what has come."""
         for piece in pieces:
             if isinstance(piece, Attempt):
-                self._note(f"attempt {piece.number}")
+                put(2, f"agent-exec: attempt {piece.number}\n".encode())
             elif isinstance(piece, Gap):
-                self._note(f"{piece.size} bytes of {piece.stream} are no longer kept")
+                put(2, f"agent-exec: {piece.size} bytes of {piece.stream} are no longer kept\n".encode())
             elif piece.stream in self._streams:
-                descriptor = 2 if self._split and piece.stream == "stderr" else 1
-                self._write(descriptor, piece.data)
+                self._out.write(piece.stream, piece.data)
 
     def finish(self) -> None:
         """Print what is left of a line."""
-        for descriptor, safe in self._safe.items():
-            if safe is not None:
-                _put(descriptor, self._labelled(safe.finish()))
-
-    def _write(self, descriptor: int, data: bytes) -> None:
-        safe = self._safe[descriptor]
-        _put(descriptor, data if safe is None else self._labelled(safe.feed(data)))
-
-    def _labelled(self, text: str) -> bytes:
-        if self._label and text:
-            head = self._paint(f"{self._label} │ ", "cyan")
-            begins = head if self._at_start else ""
-            self._at_start = text.endswith("\n")
-            text = (
-                begins + text.removesuffix("\n").replace("\n", f"\n{head}") + ("\n" if self._at_start else "")
-            )
-        return text.encode("utf-8", "replace")
-
-    def _note(self, text: str) -> None:
-        _put(2, f"agent-exec: {text}\n".encode())
+        self._out.finish()
 
 
 def follow(printers: "Sequence[Printer]", cancel: "Cancel") -> bool:
@@ -150,7 +121,7 @@ def follow(printers: "Sequence[Printer]", cancel: "Cancel") -> bool:
         try:
             while homes == [printer.follower.job.home for printer in printers] and not cancel.is_set():
                 for printer in printers:
-                    printer.show(list(printer.follower.read()))
+                    printer.show(printer.follower.read())
                 if all(printer.follower.job.ended for printer in printers):
                     return True
                 if changes.wait(pause, cancel):
@@ -158,13 +129,3 @@ def follow(printers: "Sequence[Printer]", cancel: "Cancel") -> bool:
         finally:
             changes.close()
     return False
-
-
-def _put(descriptor: int, data: bytes) -> None:
-    """Write all of it; a reader that has gone ends the program, as it does others."""
-    view = memoryview(data)
-    try:
-        while view:
-            view = view[os.write(descriptor, view) :]
-    except BrokenPipeError:
-        os._exit(141)

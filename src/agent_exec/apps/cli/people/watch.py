@@ -34,6 +34,6 @@ def watch(
     printer = Printer(Follower(store, job_id), ("stdout", "stderr"), split=True)
     if not follow([printer], cancel):
         jobs.kill(job_id, signal="INT")  # by force after its grace
-        printer.show(list(printer.follower.read()))
+        printer.show(printer.follower.read())
     printer.finish()
     return {}, exit_code(jobs.status(job_id))
