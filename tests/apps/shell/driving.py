@@ -7,15 +7,19 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Protocol
+from unittest.mock import patch
 
 from textual import events
 from textual.keys import _character_to_key
 from textual.pilot import Pilot
+from textual.widget import Widget
 
 from agent_exec.apps.shell.app import ShellApp
 from agent_exec.faces.slash.permission import ShellPermission
 
 SMALL, LARGE = (80, 24), (120, 40)
+LOOKED_AT = 3600.0
+"""Seconds between frames of its own that an app draws: none, for each wait of a Person draws one to look at."""
 Story = Callable[["Person"], Awaitable[None]]
 
 
@@ -32,20 +36,30 @@ class Person:
         self.pilot = pilot
 
     async def press(self, *keys: str) -> None:
-        await self.pilot.press(*keys)
-        await self._settled()
+        """Press one key after the other, each once the one before has had its effect."""
+        for key in keys:
+            character = " " if key == "space" else key if len(key) == 1 else None
+            self.app.post_message(events.Key(_character_to_key(key) if character == key else key, character))
+            await self.settle()
 
     async def type(self, text: str) -> None:
         """Type faster than anyone can."""
         for character in text:
             self.app.post_message(events.Key(_character_to_key(character), character))
-        await self._settled()
+        await self.settle()
 
-    async def _settled(self) -> None:
-        """Wait until each key has had its effect."""
-        await self.pilot.pause()
-        await self.app.keys.join()
-        await self.pilot.pause()
+    async def settle(self) -> None:
+        """Wait until each key has had its effect, and the screen shows it; never for seconds, as `pause` does."""
+        await self.pilot._wait_for_screen()  # the keys are queued
+        if not self.app._exit:
+            await self.app.keys.join()
+        for _ in range(2):  # what a key has opened is drawn, then what that asks for
+            await self.look()
+
+    async def look(self) -> None:
+        """Have the widgets do what is asked of them until now, and draw."""
+        await self.pilot._wait_for_screen()
+        self.app.screen._on_timer_update()
 
     async def command(self, line: str) -> None:
         """Type a slash command, with its slash, and have it done."""
@@ -107,6 +121,12 @@ class Person:
         strips = self.app.screen._compositor.render_strips()
         return [strip.text.rstrip() for strip in strips]
 
+    def unwrapped(self, widget: Widget) -> str:
+        """Return what is seen of a widget, with the parts of a word joined that is too long for a row."""
+        left, top, right, bottom = widget.region.corners
+        strips = self.app.screen._compositor.render_strips()[top:bottom]
+        return "".join(strip.crop(left, right).text.rstrip() for strip in strips)
+
     @property
     def screen(self) -> str:
         return "\n".join(self.rows)
@@ -117,10 +137,12 @@ def use(app: ShellApp, story: Story, size: tuple[int, int] = SMALL) -> None:
 
     async def told() -> None:
         async with app.run_test(size=size) as pilot:
-            await pilot.pause()
-            await story(Person(app, pilot))
+            person = Person(app, pilot)
+            await person.settle()
+            await story(person)
 
-    asyncio.run(told())
+    with patch("textual.screen.UPDATE_PERIOD", LOOKED_AT):
+        asyncio.run(told())
 
 
 def permission(mark: str, allowed: bool = True) -> ShellPermission:

@@ -125,7 +125,7 @@ def compare(app: ShellApp, name: str, story: Story, size: tuple[int, int]) -> No
         nonlocal seen
         await story(person)
         person.app.screen.set_focus(person.app.focused)
-        await person.pilot.pause()
+        await person.look()
         seen = normalised(person.app.export_screenshot(title="agent-exec"))
 
     use(app, looked_at, size)

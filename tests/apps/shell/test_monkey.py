@@ -35,13 +35,13 @@ def test_any_keys_in_any_order(make_app: MakeApp, folder: Path, seed: int) -> No
         for _ in range(25):
             what = chance.random()
             if what < 0.15:
-                await person.pilot.press("escape", "escape")
+                await person.press("escape", "escape")
                 await person.type(chance.choice(LINES))
-                await person.pilot.press("enter")
+                await person.press("enter")
             elif what < 0.2:
                 await person.pilot.resize_terminal(chance.randint(10, 150), chance.randint(4, 50))
             else:
-                await person.pilot.press(*chance.choices(KEYS, k=5))
+                await person.press(*chance.choices(KEYS, k=5))
             assert person.app._exception is None
         await person.pilot.resize_terminal(80, 24)
         await person.app.keys.join()

@@ -271,7 +271,7 @@ def test_a_flood_is_followed_and_keys_answer(app: ShellApp, folder: Path) -> Non
         await person.until(lambda: person.output_is("open") or person.app.core.view.result is not None)
         while person.app.core.view.result is None:
             before = time.perf_counter()
-            await person.pilot.press("up")
+            await person.press("up")
             longest = max(longest, time.perf_counter() - before)
         assert longest < 2  # far more than it takes: the bench measures, this only sees that it answers
         assert len(lines.view) == 4000
