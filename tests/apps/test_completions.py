@@ -64,7 +64,8 @@ def test_jobs_of_this_folder_in_a_state_that_the_verb_is_for(cli: Cli, tmp_path:
     ended = cli("run", "--tag", "build.linux", "--", "true")["job_id"]
     live = cli.start("sleep", "60")
     cli("run", "--cwd", tmp_path, "--tag", "elsewhere", "--", "true")
-    assert words(cli, "status", "") == words(cli, "tail", "--lines", "5", "") == [live, ended]
+    named = [live, ended, "last", "@build.linux"]
+    assert words(cli, "status", "") == words(cli, "tail", "--lines", "5", "") == named
     assert words(cli, "kill", "") == [live]
     assert words(cli, "delete", "") == words(cli, "rm", "") == [ended]
     assert words(cli, "status", ended, "") == [], "it takes one"
@@ -74,5 +75,23 @@ def test_jobs_of_this_folder_in_a_state_that_the_verb_is_for(cli: Cli, tmp_path:
 
 def test_the_store_that_is_named_is_asked(cli: Cli, tmp_path: Path) -> None:
     job_id = cli("--root", tmp_path / "named", "run", "--", "true")["job_id"]
-    assert words(cli, "--root", str(tmp_path / "named"), "status", "") == [job_id]
+    assert words(cli, "--root", str(tmp_path / "named"), "status", "") == [job_id, "last"]
     assert words(cli, "--root", str(tmp_path / "missing"), "status", "") == []
+
+
+@pytest.mark.parametrize(
+    ("shell", "place"),
+    [
+        ("bash", "data/bash-completion/completions/agent-exec"),
+        ("zsh", "data/zsh/site-functions/_agent-exec"),
+        ("fish", "config/fish/completions/agent-exec.fish"),
+    ],
+)
+def test_a_script_is_installed_where_its_shell_looks(
+    cli: Cli, tmp_path: Path, shell: str, place: str
+) -> None:
+    env = {"XDG_DATA_HOME": str(tmp_path / "data"), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    said = cli.raw("completions", shell, "--install", env=env)
+    assert said.stdout.decode().startswith(f"{tmp_path / place} is written; ")
+    assert (tmp_path / place).read_bytes() == cli.raw("completions", shell).stdout
+    assert cli.raw("completions", "powershell", "--install", env=env).returncode == 2

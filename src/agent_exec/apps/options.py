@@ -455,9 +455,10 @@ VERBS: dict[str, Verb] = {
     "completions": Verb(
         "print a script that completes verbs, options, job ids and tags in a shell",
         "bash | zsh | fish | powershell | words [--] WORD …",
-        (),
+        (("install", "flag", "", "write the script where the shell finds it, and say what is left to do"),),
         (
-            "agent-exec completions bash > ~/.local/share/bash-completion/completions/agent-exec",
+            "agent-exec completions bash --install",
+            "agent-exec completions powershell >> $PROFILE",
             "agent-exec completions words -- agent-exec kill ''",
         ),
     ),

@@ -51,6 +51,27 @@ Register-ArgumentCompleter -Native -CommandName agent-exec -ScriptBlock {
 }
 """,
 }
+_PLACES = {
+    "bash": (
+        "XDG_DATA_HOME",
+        (".local", "share"),
+        ("bash-completion", "completions", "agent-exec"),
+        "a new shell completes, if bash-completion is installed",
+    ),
+    "zsh": (
+        "XDG_DATA_HOME",
+        (".local", "share"),
+        ("zsh", "site-functions", "_agent-exec"),
+        "have `fpath=({folder} $fpath)` in ~/.zshrc before compinit, and start a new shell",
+    ),
+    "fish": (
+        "XDG_CONFIG_HOME",
+        (".config",),
+        ("fish", "completions", "agent-exec.fish"),
+        "a new shell completes",
+    ),
+}
+"""Where a shell finds the script: below the folder of a variable or the home; and what is left to do."""
 _JOBS_SHOWN = 100
 _LIVE, _OVER = ("created", "running"), ("exited", "killed", "failed")
 _STATES = {"kill": _LIVE, "timeout": _LIVE, "abandon": _LIVE, "start": ("created",), "delete": _OVER}
@@ -73,7 +94,26 @@ def completions(asked: "Parsed") -> str:
         return "".join(f"{word}\t{about}\n" for word, about in found)
     if len(asked.words) != 1 or asked.words[0] not in _SCRIPTS:
         raise UsageError(f"name a shell: {', '.join(_SCRIPTS)}", "completions")
-    return _SCRIPTS[asked.words[0]]
+    script = _SCRIPTS[asked.words[0]]
+    return _install(asked.words[0], script) if "install" in asked.options else script
+
+
+def _install(shell: str, script: str) -> str:
+    """Write the script where a shell finds it; return what is left to do."""
+    import os
+
+    from agent_exec.places import make_folder, write_file
+
+    if shell not in _PLACES:
+        raise UsageError(
+            f"--install knows no place for {shell}; add the script to your profile", "completions"
+        )
+    variable, below_home, name, more = _PLACES[shell]
+    base = os.environ.get(variable) or os.path.join(os.path.expanduser("~"), *below_home)
+    file = os.path.join(base, *name)
+    make_folder(os.path.dirname(file))
+    write_file(file, script.encode())
+    return f"{file} is written; {more.format(folder=os.path.dirname(file))}\n"
 
 
 def candidates(words: "Sequence[str]") -> "Candidates":
@@ -125,10 +165,18 @@ def _words(verb: str, plain: list[str], before: "Sequence[str]") -> "Candidates"
     if first and not plain:
         return [(word, "") for word in first]
     if any("JOB" in way for way in ways) and len(plain) == bool(first):
-        return [
+        jobs = _jobs(before, _STATES.get(verb, ()))
+        found = [
             (job["job_id"], f"{job['state']} {' '.join(job['command'])[:60]}".replace("\n", " "))
-            for job in _jobs(before, _STATES.get(verb, ()))
+            for job in jobs
         ]
+        if jobs and verb not in _STATES:
+            tags = sorted({tag for job in jobs for tag in job.get("tags", ())})
+            found += [
+                ("last", "the newest job of this folder"),
+                *((f"@{tag}", "its newest job") for tag in tags),
+            ]
+        return found
     return []
 
 
