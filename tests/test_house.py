@@ -42,6 +42,7 @@ OPENERS = {  # who opens files, and why no path of a model, a client or a comman
     "apps/quick_import.py": "the cached code of this package",
     "apps/cli/skills.py": "a file of this package, and the skill of ours that it was written to",
     "places.py": "a path that one of the others here has passed: files of ours, rules, configurations",
+    "apps/serve/pages.py": "files of this package",
     "apps/serve/keys.py": "names of ours, in a folder of ours",
     "apps/web/token_file.py": "the operator's option",
     "apps/mcp/install/config_file.py": "the configuration of a client, which the user has us write",
@@ -594,7 +595,7 @@ def test_the_grammar_of_escape_sequences_is_in_one_module() -> None:
 
 def test_there_are_no_stray_files() -> None:
     """Swap files, backups and the like would be packed into the wheel."""
-    rooms = {".ci", ".github", "bench", "docs", "scripts", "src", "tests", "tools"}
+    rooms = {".ci", ".github", "bench", "docs", "scripts", "src", "tests", "tools", "web"}
     for file in project_files():
         top, *below = file.relative_to(ROOT).parts
         assert not below or top in rooms, file

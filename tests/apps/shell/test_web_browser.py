@@ -11,7 +11,7 @@ import pytest
 
 from apps.shell.webclient import Server, serving
 
-from apps.shell.browser import CHROMIUM, Tab, browse  # isort: skip - the one above may skip all this
+from browser import CHROMIUM, Tab, browse  # isort: skip - the one above may skip all this
 from support import processes_marked, wait_until
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")

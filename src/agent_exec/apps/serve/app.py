@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from agent_exec.apps.serve import files, job_operations, session_operations
 from agent_exec.apps.serve.openapi import document
 from agent_exec.apps.serve.operation import Exchange, Request, find
+from agent_exec.apps.serve.pages import is_page, send_page
 from agent_exec.apps.serve.problems import KIND, HttpError, of_answer, of_error, problem
 from agent_exec.apps.serve.streams import ended, job_events, job_output
 from agent_exec.apps.serve.tokens import scope_of
@@ -58,6 +59,10 @@ class Api:
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Serve one request."""
+        if is_page(scope):
+            if await self._guard.admit(scope, receive, send, token=None):
+                await send_page(scope, send)
+            return
         allowed = scope_of(self._token, bearer(scope))
         if not await self._guard.admit(scope, receive, send, token=allowed is not None, without=WITHOUT):
             return

@@ -59,14 +59,16 @@ class Guard:
         receive: "Receive",
         send: "Send",
         *,
-        token: bool,
-        without: str,
+        token: bool | None,
+        without: str = "",
         own_page: bool = False,
     ) -> bool:
         """True if a request may pass; answer it otherwise.
 
-        `token` says whether it carries the secret, `without` what a client
-        that lacks it reads. With `own_page`, only a page of ours may ask.
+        `token` says whether it carries the secret, and is None if it needs none:
+        then its connection stays a stranger's, of which one request is parsed.
+        `without` is what a client that lacks it reads. With `own_page`, only a
+        page of ours may ask.
         """
         refused = self._refusal(scope, token, without, own_page)
         if refused is not None:
@@ -118,12 +120,16 @@ class Guard:
         await self.refuse(413, said, scope, receive, send)
         return None
 
-    def _refusal(self, scope: "Scope", token: bool, without: str, own_page: bool) -> tuple[int, str] | None:
+    def _refusal(
+        self, scope: "Scope", token: bool | None, without: str, own_page: bool
+    ) -> tuple[int, str] | None:
         hosts, origins = fields(scope, "host"), fields(scope, "origin")
         if len(hosts) != 1 or not self._is_ours(hosts[0]):
             return 403, f"This server is called {' or '.join(self.names)}; use the address that it printed."
         if (origins or own_page) and [one.lower() for one in origins] != [f"http://{hosts[0].lower()}"]:
             return 403, "This server speaks to its own pages only."
+        if token is None:
+            return None
         if not token:
             return 401, without
         if not self.visitors.know(scope["state"][TRANSPORT]):

@@ -21,6 +21,8 @@ from support import wait_until
 
 Value = TypeVar("Value")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+PHONE = 600
+"""Windows of fewer pixels than this are a phone's."""
 _OPTIONS = (
     "--headless=new",
     "--no-sandbox",
@@ -99,14 +101,25 @@ class Tab:
         self._session = attached["sessionId"]
         for domain in ("Network", "Page", "Log", "Runtime"):
             await self.call(f"{domain}.enable")
+        await self.resize(self.width, self.height)
+        await self.go(address)
+
+    async def resize(self, width: int, height: int) -> None:
+        """Change the size of the window."""
+        self.width, self.height = width, height
         await self.call(
             "Emulation.setDeviceMetricsOverride",
-            width=self.width,
-            height=self.height,
+            width=width,
+            height=height,
             deviceScaleFactor=1,
-            mobile=False,
+            mobile=width < PHONE,
         )
-        await self.go(address)
+
+    async def click(self, selector: str) -> None:
+        """Wait for an element, and click on it."""
+        found = f"document.querySelector({json.dumps(selector)})"
+        await self.becomes(f"!!{found}", True)
+        await self.value(f"{found}.click()")
 
     async def go(self, address: str) -> None:
         """Go to another address."""
