@@ -250,6 +250,12 @@ VERBS: dict[str, Verb] = {
         ("agent-exec list --all --state failed",),
     ),
     "ps": Verb("list running jobs", "", LIST, ("agent-exec ps --all",)),
+    "top": Verb(
+        "draw the running jobs of all folders, again and again; q leaves",
+        "",
+        (("every", "s", "TIME", "the time between two looks (1s)"),),
+        ("agent-exec top",),
+    ),
     "delete": Verb(
         "delete a job that has ended, or all of them (rm is the same)",
         "[JOB]",

@@ -207,3 +207,32 @@ def test_what_people_try_first_is_answered_with_what_they_need(
 ) -> None:
     out = cli.raw(*words)
     assert said in (out.stdout + out.stderr).decode()
+
+
+def test_top_draws_what_runs_until_it_is_left(cli: Cli) -> None:
+    once = cli.raw("top").stdout.decode()
+    assert "no jobs yet" in once
+    job = cli("run", "--no-wait", "--tag", "web", "--", "sh", "-c", "echo listening; exec sleep 600")[
+        "job_id"
+    ]
+    cli("run", "--", "false")
+    wait_until(lambda: "listening" in cli.raw("top").stdout.decode())
+    ours, theirs = pty.openpty()
+    argv = cli.argv("top", "--every", "10ms")
+    with subprocess.Popen(
+        argv, stdin=theirs, stdout=theirs, cwd=cli.cwd, env={**cli.env, "TERM": "xterm"}
+    ) as drawing:
+        os.close(theirs)
+        drawn = b""
+        while drawn.count(b"\x1b[H") < 3:
+            drawn += os.read(ours, 65536)
+        os.write(ours, b"q")
+        while b"\x1b[?1049l" not in drawn:
+            drawn += os.read(ours, 65536)
+        assert drawing.wait() == 0
+    os.close(ours)
+    cli("kill", job)
+    text = drawn.decode(errors="replace")
+    assert "1 running" in text
+    assert job[-8:] in text
+    assert "\x1b[31m✗\x1b[0m" in text

@@ -194,6 +194,7 @@ _HOMES = {
     "group": "agent_exec.apps.cli.plan",
     **dict.fromkeys(("up", "down", "import"), "agent_exec.apps.cli.project"),
     "logs": "agent_exec.apps.cli.people.logs",
+    "top": "agent_exec.apps.cli.people.top",
     "policy": "agent_exec.apps.cli.policy",
     "sandbox": "agent_exec.apps.cli.sandbox",
     "schema": "agent_exec.apps.cli.schema",
