@@ -151,6 +151,14 @@ class Tab:
             while await self.value(expression) != wanted:
                 await asyncio.sleep(0.02)
 
+    async def shows(self, text: str) -> None:
+        """Wait until the page shows a text."""
+        try:
+            await self.becomes(f"document.body.innerText.includes({json.dumps(text)})", True)
+        except TimeoutError:
+            seen = await self.value("document.body.innerText")
+            raise AssertionError(f"the page does not show {text!r}:\n{seen}\n{self.failed}") from None
+
     async def type(self, text: str) -> None:
         """Press the key of each character."""
         for mark in text:

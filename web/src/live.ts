@@ -41,8 +41,10 @@ const RELIST = 120_000; // deleted jobs have no event
 
 const listeners = new Set<() => void>();
 let planned = false;
+let version = 0;
 
 function changed(): void {
+  version++;
   if (planned) return;
   planned = true;
   setTimeout(() => {
@@ -53,10 +55,11 @@ function changed(): void {
 
 /** Have a component drawn again whenever what is known changes. */
 export function useLive(): State {
-  const [, draw] = useState(0);
+  const [drawn, draw] = useState(version);
   useEffect(() => {
-    const listener = () => draw((count) => count + 1);
+    const listener = () => draw(version);
     listeners.add(listener);
+    if (drawn !== version) listener(); // it changed between the first drawing and now
     return () => void listeners.delete(listener);
   }, []);
   return state;

@@ -178,6 +178,8 @@ export function Question({ approval, selected }: { approval: Approval; selected?
         {approval.env_names && approval.env_names.length > 0 && <dd>{approval.env_names.join(" ")}</dd>}
         {approval.stdin_preview && <dt>input</dt>}
         {approval.stdin_preview && <dd class="preview">{approval.stdin_preview}</dd>}
+        {left !== null && <dt>time left</dt>}
+        {left !== null && <dd class={left < 15_000 ? "soon" : ""}>{left > 0 ? `${duration(1000 * Math.ceil(left / 1000))}, then it is denied` : "none"}</dd>}
       </dl>
       <Trouble error={error} />
       <div class="answers">
@@ -187,7 +189,6 @@ export function Question({ approval, selected }: { approval: Approval; selected?
             {selected && <kbd>{index + 1}</kbd>}
           </button>
         ))}
-        {left !== null && <span class={left < 15_000 ? "left soon" : "left"}>{left > 0 ? `denied in ${duration(left)}` : "out of time"}</span>}
       </div>
     </article>
   );

@@ -1,0 +1,218 @@
+"""The dashboard in a real browser, on a real server: every view at the size of a desk and of a phone."""
+
+import asyncio
+import json
+import os
+import shlex
+import signal
+from typing import Any
+
+import pytest
+
+pytest.importorskip("uvicorn", reason="the server's libraries are not installed")
+pytest.importorskip("aiohttp")
+
+from apps.serve.serving import Served, served
+from browser import CHROMIUM, Tab, browse
+from cli import Cli
+from jobs.test_many import copies
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
+SIZES = ((1280, 800), (390, 844))
+MARK = "<img src=x onerror=window.pwned=1><script>window.pwned=1</script>"
+COUNT = "document.querySelectorAll('.row').length"
+
+
+def look(cli: Cli, server: Served, work: Any, size: tuple[int, int] = SIZES[0]) -> None:
+    """Open the dashboard as `serve --open` does, and work with it; nothing must fail, or come from elsewhere."""
+
+    async def watched(tab: Tab) -> None:
+        await tab.becomes("location.hash", "#/")  # the token is no longer in the address
+        await tab.becomes("document.querySelector('.state')?.className", "state up")
+        await work(tab)
+        assert {place.split("/")[2] for place in tab.asked if not place.startswith("data:")} == {
+            f"127.0.0.1:{server.port}"
+        }
+        assert not [
+            told for told in tab.failed if "Refused" in told or "Uncaught" in told or "Policy" in told
+        ]
+        assert await tab.value("window.pwned") is None
+        assert await tab.value("document.querySelectorAll('img, iframe, object, #app script').length") == 0
+
+    address = f"{server.url}/#token={server.token}"
+    browse(cli.root.with_name("profile"), address, watched, width=size[0], height=size[1])
+
+
+async def go(tab: Tab, path: str) -> None:
+    await tab.value(f"location.hash = {json.dumps(path)}")
+
+
+async def write(tab: Tab, selector: str, text: str) -> None:
+    """Put the cursor into a field, and type."""
+    await tab.becomes(f"!!document.querySelector({json.dumps(selector)})", True)
+    await tab.value(f"document.querySelector({json.dumps(selector)}).focus()")
+    await tab.call("Input.insertText", text=text)
+
+
+async def press(tab: Tab, keys: str) -> None:
+    """Press keys of the page itself."""
+    await tab.value("document.activeElement?.blur()")
+    await tab.type(keys)
+
+
+def test_every_view_fits_every_window_and_shows_all_that_a_server_says_as_text(cli: Cli) -> None:
+    folder = cli.cwd / "<b>folder<"
+    folder.mkdir()
+    printed = (
+        f"{MARK} \x1b[31mred\x1b[0m \x1b]8;;javascript:window.pwned=1\x07link\x1b]8;;\x07\x1b]0;{MARK}\x07\n"
+    )
+    (folder / "text").write_text(printed)
+
+    async def work(tab: Tab) -> None:
+        for width, height in SIZES:
+            await tab.resize(width, height)
+            for path, shown in {
+                "/": MARK,
+                "/jobs": MARK,
+                f"/jobs/{failed}": f"{MARK} red link",
+                f"/jobs/{running}": "waits",
+                "/run": "Sandbox",
+                "/events": MARK,
+                "/policy": "Paste a command.",
+                "/jobs/01NONE": "agent-exec",
+            }.items():
+                await go(tab, path)
+                if path != "/jobs/01NONE":
+                    await tab.shows(shown)
+                else:
+                    await tab.becomes("!!document.querySelector('.trouble')", True)
+                assert await tab.value("document.documentElement.scrollWidth <= innerWidth"), path
+                assert await tab.value(
+                    "document.querySelector('nav').getBoundingClientRect().bottom <= innerHeight"
+                )
+            await go(tab, f"/jobs/{failed}")
+            await tab.shows("red link")
+            assert await tab.value("getComputedStyle(document.querySelector('.log .f1')).color") != ""
+            await go(tab, "/policy")
+            await write(tab, "textarea", f"echo ok; rm -rf / {MARK}")
+            await tab.becomes("document.querySelectorAll('.finding').length > 1", True)
+        await go(tab, "/jobs")
+        await press(tab, "?")
+        await tab.shows("run a command")
+        await press(tab, "?")
+        await tab.becomes("!!document.querySelector('.help')", False)
+        await press(tab, "T")
+        await tab.becomes("document.documentElement.dataset.theme", "dark")
+        await press(tab, "T")
+        await tab.becomes("document.documentElement.dataset.theme", "light")
+
+    with served(cli) as server:
+        failed = server.run(
+            "sh", "-c", f"cat text; : {shlex.quote(MARK)}; exit 3", cwd=str(folder), observe=10
+        )["job_id"]
+        running = server.run("sh", "-c", f"echo waits; : {shlex.quote(MARK)}; exec sleep 600", observe=1)[
+            "job_id"
+        ]
+        look(cli, server, work)
+
+
+def test_a_job_is_started_followed_searched_killed_and_started_again(cli: Cli) -> None:
+    script = "for n in $(seq 300); do echo line $n; done; echo 'a.c:1:2: error: boom' >&2; while [ ! -e more ]; do sleep 0.05; done; echo later"
+
+    async def work(tab: Tab) -> None:
+        await press(tab, "n")
+        await write(tab, ".run textarea", f"{script}; exec sleep 600")
+        await write(tab, "input[placeholder='build.linux']", "web.test")
+        await tab.click("button[type=submit]")
+        await tab.shows("line 300")
+        await tab.shows("web.test")
+        (cli.cwd / "more").touch()
+        await tab.shows("later")
+        await press(tab, "e")
+        await tab.becomes("document.querySelector('.line.here')?.innerText", "a.c:1:2: error: boom")
+        await write(tab, ".bar input[type=search]", "LINE 29")
+        await tab.becomes("document.querySelectorAll('.line.hit').length", 11)
+        await press(tab, "mmm")
+        await tab.becomes("document.querySelectorAll('.logs .log').length", 2)
+        await tab.becomes("document.querySelectorAll('.log')[1].innerText.trim()", "a.c:1:2: error: boom")
+        await tab.value("window.confirm = () => true")
+        await press(tab, "x")
+        await tab.shows("SIGTERM")
+        await press(tab, "R")
+        await tab.becomes("document.querySelector('.headline .badge').textContent", "running")
+        await tab.shows("attempt")
+        await press(tab, "x")
+        await tab.shows("SIGTERM")
+        await go(tab, "/jobs")
+        await press(tab, "j")
+        await tab.becomes("document.querySelectorAll('.job.selected').length", 1)
+        await tab.press("Enter", 13)
+        await tab.becomes("location.hash.length > 20", True)
+
+    with served(cli) as server:
+        look(cli, server, work)
+
+
+def test_a_thousand_jobs_scroll_and_are_filtered(cli: Cli) -> None:
+    ids = copies(cli, 1001, 7)
+
+    async def work(tab: Tab) -> None:
+        for size in SIZES:
+            await tab.resize(*size)
+            await go(tab, "/jobs")
+            await tab.shows("1001 jobs")
+            assert await tab.value(COUNT) < 60
+            await press(tab, "G")
+            last = f"document.querySelector('.job.selected')?.getAttribute('href') === '#/jobs/{ids[-1]}'"
+            await tab.becomes(last, True)
+            assert await tab.value(COUNT) < 60
+            await press(tab, "/")
+            await write(tab, ".bar input", ids[500][-8:])
+            await tab.becomes(COUNT, 1)
+            await go(tab, "/")
+
+    with served(cli) as server:
+        look(cli, server, work)
+
+
+def test_the_page_tells_that_the_server_is_gone_and_finds_the_next_one(cli: Cli) -> None:
+    with served(cli) as server:
+        job = server.run(
+            "sh",
+            "-c",
+            "echo first; while [ ! -e more ]; do sleep 0.05; done; echo second; exec sleep 600",
+            observe=1,
+        )["job_id"]
+
+        async def work(tab: Tab) -> None:
+            await go(tab, f"/jobs/{job}")
+            await tab.shows("first")
+            os.kill(server.process.pid, signal.SIGKILL)
+            await tab.shows("Server gone; reconnecting.")
+            (cli.cwd / "more").touch()
+            with served(cli, address=("--port", server.port)) as following:
+                assert following.token == server.token
+                await tab.shows("Connected to a new server.")
+                await tab.becomes("document.querySelector('.log').innerText.trim()", "first\nsecond")
+                await tab.becomes("document.querySelector('.headline .badge').textContent", "running")
+                await asyncio.to_thread(following, "POST", f"/v1/jobs/{job}/kill", {})
+                await tab.shows("SIGTERM")
+
+        look(cli, server, work)
+
+
+def test_a_page_without_a_valid_token_asks_for_it(cli: Cli) -> None:
+    async def work(tab: Tab) -> None:
+        await tab.value("localStorage.clear()")
+        await tab.call("Page.reload")
+        await tab.shows("This page needs the server's token.")
+        await write(tab, "input", "wrong")
+        await tab.click("button")
+        await tab.shows("Authorization: Bearer TOKEN")
+        await tab.value("document.querySelector('input').select()")
+        await write(tab, "input", server.token)
+        await tab.click("button")
+        await tab.shows("Nothing runs.")
+
+    with served(cli) as server:
+        look(cli, server, work, SIZES[1])
