@@ -47,6 +47,7 @@ OPENERS = {  # who opens files, and why no path of a model, a client or a comman
     "apps/web/token_file.py": "the operator's option",
     "apps/mcp/install/config_file.py": "the configuration of a client, which the user has us write",
     "apps/mcp/transport/stdio_fds.py": "the null device",
+    "requests/inbox_folder.py": "names of ours, in a folder of ours",
     "requests/rulefile.py": "the operator's rules",
     "faces/jobtools/definitions.py": "a file of this package",
     "faces/slash/history.py": "the user's own history",

@@ -88,6 +88,7 @@ if TYPE_CHECKING:
     from agent_exec.model.errors import NothingConfines as NothingConfines
     from agent_exec.model.errors import NotReady as NotReady
     from agent_exec.model.errors import PlanFailed as PlanFailed
+    from agent_exec.model.errors import QuestionNotFound as QuestionNotFound
     from agent_exec.model.errors import Refused as Refused
     from agent_exec.model.errors import SandboxUnavailable as SandboxUnavailable
     from agent_exec.model.errors import StoreFailed as StoreFailed
@@ -110,6 +111,7 @@ if TYPE_CHECKING:
     from agent_exec.requests.arguments import Rules as Rules
     from agent_exec.requests.gate import Gate as Gate
     from agent_exec.requests.gate import Request as Request
+    from agent_exec.requests.inbox import Inbox as Inbox
     from agent_exec.requests.opening import IN_FORCE as IN_FORCE
     from agent_exec.requests.rulefile import load_rules as load_rules
     from agent_exec.sandbox.plan.plan import Plan as Plan
@@ -136,8 +138,8 @@ _HOMES = {
         "CommandNotFound ConfigFailed DependencyFailed GroupNotFound InputClosed InputRequired "
         "InputTooLarge Interrupted "
         "InvalidArgument InvalidConfig InvalidRules InvalidSettings InvalidState InvalidTag JobNotFound "
-        "KeeperLost LaunchFailed Missing NotADirectory NothingConfines NotReady PlanFailed Refused "
-        "SandboxUnavailable StoreFailed Unsupported WorkdirForbidden WorkdirNotFound"
+        "KeeperLost LaunchFailed Missing NotADirectory NothingConfines NotReady PlanFailed "
+        "QuestionNotFound Refused SandboxUnavailable StoreFailed Unsupported WorkdirForbidden WorkdirNotFound"
     ),
     "model.lines": "Lines",
     "model.output": "Head HeadTail Keep Tail Text",
@@ -147,6 +149,7 @@ _HOMES = {
     "policy.verdict": "Finding Verdict",
     "requests.arguments": "Approver Rules",
     "requests.gate": "Gate Request",
+    "requests.inbox": "Inbox",
     "requests.opening": "IN_FORCE",
     "requests.rulefile": "load_rules",
     "sandbox.plan.plan": "Plan",

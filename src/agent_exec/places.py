@@ -1,6 +1,7 @@
 """Where our own files are on this machine: configuration, state, data, and the output of sessions."""
 
 import os
+import stat
 import sys
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__))
@@ -60,6 +61,11 @@ def token_place(
 ) -> str:
     """Return the file of the HTTP server's token, unless another is named."""
     return place("token", *STATE, environ, platform, home)
+
+
+def inbox_place() -> str:
+    """Return the folder of the approval inbox; no confined command sees it."""
+    return place("approvals", *STATE)
 
 
 def groups_folder() -> str:
@@ -145,6 +151,14 @@ def make_folder(path: str) -> None:
             os.mkdir(path, 0o700)
         except FileExistsError:
             make_folder(path)  # which another process made meanwhile, as a folder or as something else
+
+
+def is_private(folder: str) -> bool:
+    """True if a path is a folder, not a link to one, that only this user can enter."""
+    found = os.lstat(folder)
+    if sys.platform == "win32":
+        return os.path.isdir(folder)
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
 
 
 def write_file(

@@ -41,6 +41,7 @@ KINDS |= {
     "sandbox_explain",
     "sandbox_doctor",
 }
+KINDS |= {"approvals", "approval", "approval_answered"}
 KINDS |= {"up", "down", "logs", "import", "serve_token"}
 _ANSWER: dict[str, Any] = {}
 ASSERTED = ("type", "enum", "const", "anyOf", "allOf", "$ref")

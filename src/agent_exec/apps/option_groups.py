@@ -43,6 +43,20 @@ TOOLSET = (
     "NAME",
     "lean (the default), jobs, session, oneshot, executor; jobs and another",
 )
+APPROVALS: "tuple[Option, ...]" = (
+    (
+        "approvals",
+        "text",
+        "WAY",
+        "ask by auto (the client, and the inbox while it is watched), inbox, client or off",
+    ),
+    (
+        "approval-timeout",
+        "s",
+        "TIME",
+        "refuse a command without an answer in the inbox after this time (10m)",
+    ),
+)
 RULES = ("rules", "text", "FILE", "judge by these rules (default: $AGENT_EXEC_RULES, or those configured)")
 DRY = ("dry-run", "flag", "", "only report what would be done")
 

@@ -7,6 +7,7 @@ and "s" (a duration: 250ms, 2s, 5m, 1h; bare numbers in that unit).
 
 from agent_exec.apps.option_groups import (
     ALL,
+    APPROVALS,
     AUTO_GC,
     BYTES,
     CREATE,
@@ -378,6 +379,12 @@ VERBS: dict[str, Verb] = {
             "agent-exec sandbox doctor",
         ),
     ),
+    "approvals": Verb(
+        "list the questions of servers that wait for an approval; show, answer or watch them",
+        "[show ID | answer ID once|session|always|no | watch]",
+        (("until", "s", "TIME", "watch: end after this time (default: at Ctrl-C)"),),
+        ("agent-exec approvals", "agent-exec approvals answer 3f9c once", "agent-exec approvals watch"),
+    ),
     "mcp": Verb(
         "serve tools to an agent over the Model Context Protocol, or install the server in an agent",
         "[install]",
@@ -397,6 +404,7 @@ VERBS: dict[str, Verb] = {
             ),
             UNPROTECT,
             RULES,
+            *APPROVALS,
             ("max-wait", "s", "TIME", "no call waits longer than this (55s)"),
             ("output-schemas", "flag", "", "for programs: output schemas, and answers as objects too"),
             *HTTP,
@@ -422,6 +430,7 @@ VERBS: dict[str, Verb] = {
             ),
             UNPROTECT,
             RULES,
+            *APPROVALS,
             ("all-jobs", "flag", "", "reach jobs of all folders, not only of the workspaces"),
             ("open", "flag", "", "open it in the browser of this machine"),
             ("mcp", "flag", "", "serve the Model Context Protocol too, at /mcp"),
@@ -432,6 +441,7 @@ VERBS: dict[str, Verb] = {
             ("allow-remote", "flag", "", "allow a --host that other machines can reach"),
             ("token-file", "text", "FILE", "a private file with the token (default: in the state folder)"),
             ("read-only", "flag", "", "token: it allows nothing that changes something"),
+            ("no-approvals", "flag", "", "token: it cannot answer approvals; for agents"),
             ("expires", "s", "TIME", "token: it is valid for so long (default: always)"),
             ("job", "text", "JOB", "token: it is for this job alone"),
         ),

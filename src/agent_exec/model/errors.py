@@ -23,6 +23,7 @@ AgentExecError(code, message, retryable, details)
     JobNotFound             no job has this id
     AmbiguousJob            several jobs have ids that begin or end so
     GroupNotFound           no group has this name
+    QuestionNotFound        no question with this id waits for an approval
   Broken                  the machine said no
     LaunchFailed            the system refused to start the process
     KeeperLost              the helper process that owned the run was killed
@@ -158,6 +159,10 @@ class AmbiguousJob(Missing, code="ambiguous_job_id"):
 
 class GroupNotFound(Missing, code="group_not_found"):
     """No group of jobs has this name."""
+
+
+class QuestionNotFound(Missing, code="question_not_found"):
+    """No question with this id waits for an approval."""
 
 
 class Broken(AgentExecError, code="broken"):

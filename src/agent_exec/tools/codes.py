@@ -11,9 +11,9 @@ CODES = {
     # our own code: (oneshot, executor)
     **dict.fromkeys(
         """
-        internal missing job_not_found ambiguous_job_id group_not_found broken launch_failed keeper_lost
-        input_closed sandbox_unavailable unsupported store_failed not_ready config_failed interrupted
-        tool_failed
+        internal missing job_not_found ambiguous_job_id group_not_found question_not_found broken
+        launch_failed keeper_lost input_closed sandbox_unavailable unsupported store_failed not_ready
+        config_failed interrupted tool_failed
         """.split(),
         ("INTERNAL", "EXECUTION_FAILED"),
     ),

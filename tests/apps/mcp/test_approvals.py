@@ -160,7 +160,7 @@ def test_without_an_approver(rules: Path, folder: Path, mode: str) -> None:
         return str(result.structured_content["error"]["message"])
 
     words = jobs("--workspace", folder, "--rules", rules)
-    why = "This client cannot ask a person: it does not support elicitation; allow it by a rule"
+    why = "This client does not support elicitation, and no `agent-exec approvals watch` is open; allow it by a rule"
     assert f"it makes files. {why}: the one that asks is at {rules}:1" in talk(work, *words, mode=mode)
     rules.write_text('approval_policy = "untrusted"\n')
     message = talk(work, *words, mode=mode)

@@ -185,6 +185,7 @@ _VERBS = {
     "gc": _gc,
 }
 _HOMES = {
+    "approvals": "agent_exec.apps.cli.approvals",
     **dict.fromkeys(
         ("create", "start", "restart", "timeout", "abandon", "tag"), "agent_exec.apps.cli.lifecycle"
     ),

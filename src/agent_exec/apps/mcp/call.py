@@ -68,19 +68,31 @@ current: ContextVar[Call | None] = ContextVar("current", default=None)
 
 
 class Client:
-    """The approver of all toolsets: asks the client of the call that is carried out.
+    """The approver of all toolsets: asks the client of the call that is carried out, and the approval inbox.
 
-    Outside of a call, as when tools are listed, a person is assumed to be reachable.
+    Outside of a call, as when tools are listed, a person is assumed to be
+    reachable. `way` is the value of --approvals.
     """
 
-    unreachable = "This client cannot ask a person: it does not support elicitation"
-    """The reason that a refusal gives where no person can be asked."""
+    def __init__(self, way: str = "client") -> None:
+        self._way = way
+
+    @property
+    def unreachable(self) -> str:
+        """The reason that a refusal gives where no person can be asked."""
+        if self._way == "off":
+            return "The server was started with --approvals off, so no person was asked"
+        if self._way == "client":
+            return "This client cannot ask a person: it does not support elicitation"
+        from agent_exec.requests.inbox import UNWATCHED
+
+        return f"This client does not support elicitation, and {UNWATCHED}"
 
     @property
     def reachable(self) -> bool:
-        """True if the client can ask a person."""
+        """True if the client or the inbox can ask a person."""
         call = current.get()
-        return call is None or call.reachable
+        return self._way != "off" and (call is None or call.reachable)
 
     def __call__(self, request: "Request") -> str:
         """Ask."""
@@ -91,9 +103,9 @@ class Client:
 
     def left(self, request: "Request") -> None:
         """Show people that a command runs outside of the sandbox, by an approval of now or before."""
-        from shlex import join
+        from agent_exec.requests.question import command_line
 
         call = current.get()
         if call is not None:
-            command = request.command if isinstance(request.command, str) else join(request.command)
-            call.notice(f"a command runs outside of the sandbox, in {request.cwd}: {command}")
+            line = command_line(request.command)
+            call.notice(f"a command runs outside of the sandbox, in {request.cwd}: {line}")

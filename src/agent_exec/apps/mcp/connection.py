@@ -112,6 +112,7 @@ class Connection:
         self._modern = modern
         self._greeted = False
         self._capabilities: Message = {}
+        self._info: Message = {}
         self._lock = Lock()
         self._running: dict[Id, Request] = {}
         self._asked: dict[Id, tuple[Event, list[Message]]] = {}
@@ -160,17 +161,29 @@ class Connection:
         """Take what the client says of itself in `initialize`; return the version that is spoken."""
         wanted = field(request.params, "protocolVersion", str)
         self._capabilities = field(request.params, "capabilities", dict)
-        field(request.params, "clientInfo", dict)
+        self._info = field(request.params, "clientInfo", dict)
         self._greeted = True
         return wanted if wanted in HANDSHAKE else HANDSHAKE[-1]
 
+    def client_of(self, request: Request) -> str:
+        """Return the name that the client of a request gives itself; empty if it gives none."""
+        info = request.meta.get(CLIENT_INFO) if request.modern else self._info
+        name = info.get("name") if isinstance(info, dict) else None
+        return name if isinstance(name, str) else ""
+
     def ask(
-        self, request: Request, method: str, params: "Message | None" = None, seconds: float | None = None
+        self,
+        request: Request,
+        method: str,
+        params: "Message | None" = None,
+        seconds: float | None = None,
+        cancel: Cancel | None = None,
     ) -> "Message":
         """Send the client a request on behalf of one of its own; return the result.
 
         Raise RpcError if it answers with an error, with nonsense, or not in
-        time, and if it cancels its own request meanwhile.
+        time, if it cancels its own request meanwhile, and once `cancel` is
+        set. A request that is not waited for any longer is cancelled.
         """
         answered, answers = Event(), list["Message"]()
         with self._lock:
@@ -180,7 +193,7 @@ class Connection:
         request.send(
             {"jsonrpc": "2.0", "id": number, "method": method, **({"params": params} if params else {})}
         )
-        with request.cancel.calling(answered.set):
+        with request.cancel.calling(answered.set), (cancel or request.cancel).calling(answered.set):
             answered.wait(seconds)
         with self._lock:
             self._asked.pop(number, None)

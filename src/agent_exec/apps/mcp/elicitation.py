@@ -5,30 +5,29 @@ call waits for the answer. In the newer one the call is answered with the
 question, and comes again with the answer: it is carried out from its
 beginning, up to the question, which is then answered. Nothing may have been
 done by then; the gate stands before all that is done.
+
+The same question waits in the approval inbox, if that can be asked: in the
+newer era from the first call to the repeated one, which finds the answer.
 """
 
 from time import monotonic
 
 from agent_exec.apps.mcp.rpc import RpcError, clean
+from agent_exec.model.cancel import Cancel
 from agent_exec.model.errors import ApprovalRequired
-from agent_exec.model.visible import visible
-from agent_exec.requests.gate import ANSWERS, sentence
+from agent_exec.requests.gate import ANSWERS
+from agent_exec.requests.question import WORDS, answers, question
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from agent_exec.apps.mcp.connection import Request as Asked
     from agent_exec.apps.mcp.notices import Notices
     from agent_exec.apps.mcp.rpc import Message
     from agent_exec.requests.gate import Request
+    from agent_exec.requests.inbox import Inbox, Question
 
-_WORDS = {
-    "once": "Yes, this once",
-    "session": "Yes, until the server ends",
-    "always": "Yes, always: write the rule down",
-    "no": "No",
-}
 _UNANSWERED = {
     "decline": "The client declined the question, perhaps without showing it to a person",
     "cancel": "The client gave no answer, perhaps without showing the question to a person",
@@ -37,8 +36,8 @@ _UNCLEAR = "The client gave none of the answers that were offered"
 _PATIENCE = 10.0
 _KEEP = 600.0
 _MOST = 1000
-_SHOWN = 2000
-"""How many bytes of an input are shown."""
+CLIENT = "client"
+"""The door of an answer that the client gave."""
 APPROVAL = "approval"
 ROOTS = "roots"
 _ELICIT, _LIST_ROOTS = "elicitation/create", "roots/list"
@@ -47,80 +46,158 @@ _ELICIT, _LIST_ROOTS = "elicitation/create", "roots/list"
 class Unanswered(BaseException):
     """A question has to be answered before the call can go on; no error, and not to be caught on the way.
 
-    `answers` are those that its form offers.
+    `answers` are those that its form offers. `posted` is the same question in
+    the approval inbox, if it waits there meanwhile.
     """
 
-    def __init__(self, message: str, answers: "Sequence[str]") -> None:
+    def __init__(self, message: str, answers: "Sequence[str]", posted: "Question | None" = None) -> None:
         super().__init__(message)
         self.message = message
         self.answers = answers
+        self.posted = posted
 
 
 class Memory:
     """Questions and answers of calls that will be repeated, each under a random key."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, tuple[float, bytes, dict[str, str], str]] = {}
+        self._kept: dict[str, tuple[float, bytes, dict[str, str], str, Question | None]] = {}
 
-    def keep(self, asked: "Asked", answered: dict[str, str], question: str) -> str:
+    def keep(
+        self, asked: "Asked", answered: dict[str, str], question: str, posted: "Question | None" = None
+    ) -> str:
         """Remember, for a while, what was answered in a call and what is asked next; give the word for it."""
         from secrets import token_urlsafe
 
         now = monotonic()
         for word in [word for word, kept in self._kept.items() if kept[0] < now]:
-            del self._kept[word]
+            self._drop(word)
         while len(self._kept) >= _MOST:
-            del self._kept[next(iter(self._kept))]
+            self._drop(next(iter(self._kept)))
         word = token_urlsafe(24)
-        self._kept[word] = now + _KEEP, _digest(asked), answered, question and _name(question)
+        self._kept[word] = now + _KEEP, _digest(asked), answered, question and _name(question), posted
         return word
 
-    def take(self, asked: "Asked") -> dict[str, str]:
-        """Return the answers to the questions of a call that comes again; none to those of another call."""
+    def take(self, asked: "Asked") -> "tuple[dict[str, str], dict[str, Question]]":
+        """Return the answers to the questions of a call that comes again; none to those of another call.
+
+        Return the question that waits in the approval inbox too, if there is one, by its name.
+        """
         word = asked.params.get("requestState")
         kept = self._kept.pop(word, None) if isinstance(word, str) else None
-        if kept is None or kept[0] < monotonic() or kept[1] != _digest(asked):
-            return {}
+        if kept is None:
+            return {}, {}
+        if kept[0] < monotonic() or kept[1] != _digest(asked):
+            _withdraw(kept[-1])
+            return {}, {}
         answered, question = dict(kept[2]), kept[3]
         given = _response(asked, APPROVAL)
         if question and given:
             answered[question] = _answer(given)
-        return answered
+        return answered, {} if kept[-1] is None else {question: kept[-1]}
+
+    def _drop(self, word: str) -> None:
+        _withdraw(self._kept.pop(word)[-1])
+
+
+def _withdraw(posted: "Question | None") -> None:
+    if posted is not None:
+        posted.close()
 
 
 class Elicitation:
-    """Asks the client of one call."""
+    """Asks the client of one call, and the approval inbox at once: the first answer counts.
 
-    def __init__(self, asked: "Asked", answered: dict[str, str], notices: "Notices") -> None:
+    A client that declines or cancels, perhaps without a person, leaves the question to the inbox.
+    """
+
+    def __init__(
+        self,
+        asked: "Asked",
+        answered: dict[str, str],
+        notices: "Notices",
+        inbox: "Callable[[], Inbox | None]" = lambda: None,
+        posted: "dict[str, Question] | None" = None,
+    ) -> None:
         self._asked = asked
         self._notices = notices
+        self._inbox = inbox
+        self._posted = posted or {}
         self.answered = answered
         """The answers so far, by the names of the questions."""
 
     @property
     def reachable(self) -> bool:
-        """True if the client has announced elicitation."""
-        return can_elicit(self._asked)
+        """True if the client has announced elicitation, or the inbox can be asked."""
+        return can_elicit(self._asked) or ((inbox := self._inbox()) is not None and inbox.reachable)
+
+    def close(self) -> None:
+        """Withdraw questions of a call that has ended without them."""
+        for posted in self._posted.values():
+            posted.close()
 
     def ask(self, request: "Request") -> str:
         """Ask, in the thread of the call."""
         message = question(request, tuple(self._notices.changes))
         offered = answers(request)
-        if not self._asked.modern:
-            form = _form(message, offered)
-            try:
-                answer = _answer(self._asked.connection.ask(self._asked, _ELICIT, form))
-            except RpcError:  # it says that it can, and cannot; or says what makes no sense
-                answer = "cancel"
-            if self._asked.cancel.is_set():  # the answer of the call is dropped
-                return "no"
-        elif _name(message) not in self.answered:
-            raise Unanswered(message, offered)
-        else:
-            answer = self.answered[_name(message)]
+        again = self._asked.modern and can_elicit(self._asked)
+        answer = (self._ask_again if again else self._ask_now)(request, message, offered)
+        if self._asked.cancel.is_set():  # the answer of the call is dropped
+            return "no"
         if answer not in offered:
             raise ApprovalRequired(_UNANSWERED.get(answer, _UNCLEAR))
         return answer
+
+    def _ask_now(self, request: "Request", message: str, offered: "Sequence[str]") -> str:
+        """Return the first answer; without an inbox, the client's."""
+        asked = self._asked
+
+        def elicit(lost: Cancel | None = None) -> str:
+            try:
+                return _answer(asked.connection.ask(asked, _ELICIT, _form(message, offered), cancel=lost))
+            except RpcError:  # it says that it can, and cannot; or says what makes no sense
+                return "cancel"
+
+        def decide(lost: Cancel) -> str | None:
+            answer = elicit(lost)
+            return answer if answer in offered else None
+
+        posted = self._post(request)
+        if posted is None:
+            return elicit()
+        with posted:
+            both = can_elicit(asked)
+            found = posted.race(decide, CLIENT, asked.cancel) if both else posted.wait(asked.cancel)
+            return posted.verdict(found)
+
+    def _ask_again(self, request: "Request", message: str, offered: "Sequence[str]") -> str:
+        """Return the first answer, which came with the call or to the inbox; raise Unanswered without one."""
+        name = _name(message)
+        answer = self.answered.get(name)
+        posted = self._posted.pop(name, None)
+        if posted is None and answer is None:
+            posted = self._post(request)
+        if answer is None and (posted is None or posted.answer is None):
+            raise Unanswered(message, offered, posted)
+        if posted is not None:
+            with posted:
+                known = answer if answer in offered else None
+                found = posted.settle(known, CLIENT) if known else posted.wait(self._asked.cancel)
+                answer = self.answered[name] = posted.verdict(found)
+        return answer or ""
+
+    def _post(self, request: "Request") -> "Question | None":
+        """Post a question to the inbox; return None if that cannot be asked, and the client can."""
+        inbox = self._inbox()
+        if inbox is None or not inbox.reachable:
+            return None
+        client = self._asked.connection.client_of(self._asked)
+        try:
+            return inbox.post(request, tuple(self._notices.changes), client)
+        except ApprovalRequired:
+            if not can_elicit(self._asked):
+                raise
+            return None
 
 
 def can_elicit(asked: "Asked") -> bool:
@@ -151,50 +228,6 @@ def _response(asked: "Asked", name: str) -> "Message":
     return found if isinstance(found, dict) else {}
 
 
-def answers(request: "Request") -> "Sequence[str]":
-    """Return the answers that can be given: none that would last where none can, no rule where none is."""
-    lasting = [] if request.once else ["session", "always"] if request.rules else ["session"]
-    return [one for one in ANSWERS if one in ("once", *lasting, "no")]
-
-
-def question(request: "Request", changes: "Sequence[str]" = ()) -> str:
-    """Return what is asked: the command, why, where, and what an "always" would write down.
-
-    The command and the reason come first, since clients cut questions after a
-    few lines. `changes` are those to protected paths that were seen before.
-    What others have written cannot be taken for what we say: the command's
-    lines are set in, and all else of theirs is on one line.
-    """
-    from shlex import join
-
-    command = request.command if isinstance(request.command, str) else join(request.command)
-    where = " outside of the sandbox" if request.escalated else ""
-    said = [f"Run this command{where}?", *_indented(command)]
-    said.append(f"It is asked for because: {sentence(visible(request.verdict.reason))}")
-    if request.cwd:
-        said.append(f"In {visible(request.cwd)}.")
-    if request.stdin:
-        said += ["It is given to read:\n", *_indented(request.stdin[:_SHOWN].decode(errors="replace"))]
-        more = len(request.stdin) - _SHOWN
-        said += [f"and {more} bytes more, which are not shown.", ""] if more > 0 else [""]
-    if request.env_names:
-        said.append(f"It sets {visible(', '.join(request.env_names))}.")
-    if changes:
-        said.append("Since the server started, confined commands have changed what is protected:\n")
-        said += [*(f"    {visible(one)}" for one in changes), ""]
-    if request.escalated and request.once:
-        said.append("A yes is for this once: it may do something else the next time.")
-    elif request.escalated:
-        said.append("A yes until the server ends is for exactly this command in this folder.")
-    elif request.once:
-        said.append("A yes is for this once: the next time, these may be others.")
-    if "always" in answers(request):
-        from agent_exec.policy.rulebook import write
-
-        said.append("Always would add:\n" + _visible("\n".join(map(write, request.rules))).rstrip())
-    return "\n".join(said)
-
-
 def _digest(asked: "Asked") -> bytes:
     """Return what tells a call from others."""
     from hashlib import sha256
@@ -211,22 +244,13 @@ def _name(question: str) -> str:
     return sha256(question.encode(errors="surrogatepass")).hexdigest()
 
 
-def _indented(text: str) -> list[str]:
-    return [f"    {line}" for line in _visible(text).split("\n")]
-
-
-def _visible(text: str) -> str:
-    """Return a text in which nothing hides: what a screen would not show is written out."""
-    return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.split("\n"))
-
-
 def _form(message: str, offered: "Sequence[str]") -> "Message":
     """Return what the client is asked to show."""
     answer = {
         "type": "string",
         "title": "Answer",
         "enum": list(offered),
-        "enumNames": [_WORDS[answer] for answer in offered],
+        "enumNames": [WORDS[answer] for answer in offered],
     }
     schema = {"type": "object", "properties": {"answer": answer}, "required": ["answer"]}
     return {"message": clean(message), "requestedSchema": schema}

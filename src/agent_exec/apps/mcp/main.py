@@ -151,6 +151,7 @@ def settings_of(
             asked.verb,
         )
     max_wait, until = _patience(asked)
+    approvals, approval_timeout = _approvals(asked)
     settings = Settings(
         workspaces=tuple(dict.fromkeys(map(os.path.realpath, folders))),
         sandbox=profile,
@@ -159,6 +160,8 @@ def settings_of(
         rules=rules,
         own=(*rule_files(rules), *([os.path.abspath(named)] if is_file(named) else [])),
         jobs=jobs_root(options.get("root")),
+        approvals=approvals,
+        approval_timeout=approval_timeout,
         max_wait=max_wait,
         until=until,
         output_schemas="output-schemas" in options,
@@ -167,6 +170,20 @@ def settings_of(
         return lambda: settings, None
     trial = Trial(settings)
     return trial.settings, trial.start
+
+
+def _approvals(asked: "Parsed") -> "tuple[str, float | None]":
+    """Return where questions are asked, and how many seconds they wait in the inbox; None is the default."""
+    from agent_exec.apps.mcp.toolset import APPROVALS
+
+    ways = [way for way in APPROVALS if way != "client" or "mcp" in (asked.verb, *asked.options)]
+    way = asked.options.get("approvals", "auto")
+    if way not in ways:
+        raise UsageError(f"--approvals takes one of {', '.join(ways)}; got {way!r}", asked.verb)
+    timeout = asked.options.get("approval-timeout")
+    if timeout is not None and timeout < 1:
+        raise UsageError("--approval-timeout takes a second at least", asked.verb)
+    return way, timeout
 
 
 def _patience(asked: "Parsed") -> "tuple[float, float | None]":

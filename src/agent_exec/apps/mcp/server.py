@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from agent_exec.apps.mcp.connection import Request
     from agent_exec.apps.mcp.rpc import Message
+    from agent_exec.requests.inbox import Inbox
     from agent_exec.tools.tool import Toolset
 
     Method = Callable[[Request], Message | None]
@@ -96,9 +97,10 @@ class Server:
     def _list(self, request: "Request") -> "Message":
         """Return all tools at once; their texts depend on whether a person can be asked."""
         field(request.params, "cursor", str, "")
-        asks = approving.can_elicit(request)
+        asking = approving.Elicitation(request, {}, self._notices, self._inbox)
+        asks = asking.reachable
         if asks not in self._listed:
-            before = current.set(Call(approving.Elicitation(request, {}, self._notices)))
+            before = current.set(Call(asking))
             try:
                 self._listed[asks] = {"tools": [clean(for_mcp(one)) for one in self._toolset.definitions()]}
             finally:
@@ -126,6 +128,9 @@ class Server:
             return _shown(_error(Busy.code, lacking(error) or str(error)))
         return None
 
+    def _inbox(self) -> "Inbox | None":
+        return getattr(self._toolset, "inbox", None)
+
     def _over(self) -> None:
         with self._lock:
             self._calls -= 1
@@ -147,13 +152,21 @@ class Server:
         request.finish(result)
 
     def _answer(self, request: "Request", name: str, arguments: "Message") -> "Message":
-        answered = self._memory.take(request)
+        answered, posted = self._memory.take(request)
+        asking = approving.Elicitation(request, answered, self._notices, self._inbox, posted)
+        try:
+            return self._carry_out(request, name, arguments, asking)
+        finally:
+            asking.close()
+
+    def _carry_out(
+        self, request: "Request", name: str, arguments: "Message", asking: approving.Elicitation
+    ) -> "Message":
         try:
             if getattr(self._toolset, "wants_roots", False) and not self._settle(request):
-                return approving.roots_required(self._memory.keep(request, answered, ""))
+                return approving.roots_required(self._memory.keep(request, asking.answered, ""))
         except AgentExecError as error:
             return _shown(_error(error.code, f"the client's roots cannot be worked in: {error.message}"))
-        asking = approving.Elicitation(request, answered, self._notices)
         call = Call(asking, self._notices)
         current.set(call)
         ticking = None
@@ -164,7 +177,7 @@ class Server:
             with request.cancel.calling(call.set):
                 answer = self._toolset.call(name, arguments, call)
         except approving.Unanswered as question:
-            word = self._memory.keep(request, asking.answered, question.message)
+            word = self._memory.keep(request, asking.answered, question.message, question.posted)
             return approving.required(question, word)
         finally:
             self._clock.stop(ticking)

@@ -6,7 +6,7 @@ import threading
 from agent_exec.host import close_loopback
 from agent_exec.model.errors import AgentExecError, InvalidArgument, NothingConfines
 from agent_exec.model.value import Value
-from agent_exec.places import here
+from agent_exec.places import here, inbox_place
 from agent_exec.requests.opening import IN_FORCE
 from agent_exec.tools.define import confined, listed
 
@@ -15,13 +15,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    from agent_exec.model.cancel import Cancel
     from agent_exec.requests.arguments import Rules
     from agent_exec.requests.gate import Gate
+    from agent_exec.requests.inbox import Inbox
     from agent_exec.sandbox.profile import Profile
     from agent_exec.tools.tool import Call, Result, Toolset
 
 MAX_WAIT = 55.0
 """How long a call may wait, in seconds: clients are known to give up after a minute."""
+
+APPROVALS = ("auto", "inbox", "client", "off")
+"""Where questions are asked: at the client, and in the approval inbox while a program shows that to a person;
+in the inbox in any case; at the client alone; nowhere."""
 
 MOST = 100
 """How many roots a client may have: a sandbox is made of all of them, for each command."""
@@ -66,6 +72,10 @@ class Settings(Value):
     """Files that no confined command may change."""
     jobs: str | None = None
     """The folder of jobs."""
+    approvals: str = "auto"
+    """Where questions are asked, one of `APPROVALS`."""
+    approval_timeout: float | None = None
+    """How many seconds a question waits in the approval inbox; None is the default."""
     max_wait: float = MAX_WAIT
     until: float | None = None
     """How long a call waits by default, in seconds; None is each tool's own default."""
@@ -105,11 +115,21 @@ class Settings(Value):
         return self
 
     def gate(self) -> "Gate":
-        """Return the gate that commands pass; the client is asked."""
+        """Return the gate that commands pass; the client and the approval inbox are asked."""
         from agent_exec.apps.mcp.call import Client
         from agent_exec.requests.opening import open_gate
 
-        return open_gate(self.rules, approver=Client())
+        return open_gate(self.rules, approver=Client(self.approvals))
+
+    def inbox(self, server: str, cancel: "Callable[[], Cancel | None]" = lambda: None) -> "Inbox | None":
+        """Return the approver that asks through the approval inbox; None if that is not to be asked."""
+        if self.approvals in ("client", "off"):
+            return None
+        from agent_exec.requests.inbox import TIMEOUT, Inbox
+
+        watched = self.approvals == "auto"
+        timeout = TIMEOUT if self.approval_timeout is None else self.approval_timeout
+        return Inbox(timeout, watched=watched, server=server, cancel=cancel)
 
 
 def _jobs(settings: Settings) -> "Toolset":
@@ -240,6 +260,13 @@ class Offer:
         self.wants_roots = not settings.workspaces
         """True if the client's roots must be asked for before the first call."""
         self.parts, self._by_tool = _open(self._names, settings)
+
+    @property
+    def inbox(self) -> "Inbox | None":
+        """The approver for persons who are not at the client; None if it cannot be asked now."""
+        if self._settings.approvals == "auto" and not os.path.isdir(inbox_place()):
+            return None  # no program has shown it yet, and nothing is loaded
+        return self._settings.inbox("mcp")
 
     @property
     def warning(self) -> str:

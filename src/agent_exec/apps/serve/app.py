@@ -3,9 +3,9 @@
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from agent_exec.apps.serve import files, job_operations, session_operations
+from agent_exec.apps.serve import approval_operations, files, job_operations, session_operations
 from agent_exec.apps.serve.openapi import document
-from agent_exec.apps.serve.operation import Exchange, Request, find
+from agent_exec.apps.serve.operation import Exchange, Request, current, find
 from agent_exec.apps.serve.pages import is_page, send_page
 from agent_exec.apps.serve.problems import KIND, HttpError, of_answer, of_error, problem
 from agent_exec.apps.serve.streams import ended, job_events, job_output
@@ -27,10 +27,16 @@ if TYPE_CHECKING:
     from agent_exec.apps.serve.keys import Keys
     from agent_exec.apps.serve.operation import Operation
     from agent_exec.apps.serve.service import Service
+    from agent_exec.apps.serve.tokens import Scope as Allowed
     from agent_exec.apps.web.events import Event
     from agent_exec.apps.web.guard import Guard
 
-OPERATIONS = (*job_operations.OPERATIONS, *session_operations.OPERATIONS, *files.OPERATIONS)
+OPERATIONS = (
+    *job_operations.OPERATIONS,
+    *session_operations.OPERATIONS,
+    *files.OPERATIONS,
+    *approval_operations.OPERATIONS,
+)
 WITHOUT = "send the header `Authorization: Bearer TOKEN` with the server's token, or one that it made"
 DOCUMENT = "/openapi.json"
 
@@ -89,7 +95,7 @@ class Api:
                     await _answer(send, 200, told)
                 return
             if operation.streams and EVENTS in "".join(fields(scope, "accept")):
-                await send_events(ended(self._events(operation, given, scope)), receive, send)
+                await send_events(ended(self._events(operation, given, scope, allowed)), receive, send)
                 return
             status, answer, again = await self._perform(operation, given, scope, receive)
         except (AgentExecError, HttpError) as error:
@@ -108,9 +114,11 @@ class Api:
         return self._document
 
     def _events(
-        self, operation: "Operation", given: "dict[str, Any]", scope: "Scope"
+        self, operation: "Operation", given: "dict[str, Any]", scope: "Scope", allowed: "Allowed"
     ) -> "AsyncGenerator[Event, None]":
         seen = "".join(fields(scope, "last-event-id")[-1:])
+        if operation.streams == approval_operations.STREAM:
+            return approval_operations.approval_events(present=allowed.answers)
         if operation.streams == "events":
             return job_events(self._service, {**given, **({"since": seen} if seen else {})})
         return job_output(self._service, given["job"], seen or given.get("cursor"), given.get("attempt"))
@@ -128,6 +136,7 @@ class Api:
         request = Request(lambda _job: None)
 
         def act() -> "tuple[dict[str, Any], bool]":
+            current.set(request)  # of this thread, which ends with it
             if not (keys and operation.starts):
                 return operation.act(self._service, given, request), False
 

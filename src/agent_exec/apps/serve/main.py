@@ -24,7 +24,7 @@ PORT = 8700
 MOST = 2048
 """How many connections of clients with a token there may be."""
 
-TOKEN_OPTIONS = ("read-only", "expires", "job")
+TOKEN_OPTIONS = ("read-only", "no-approvals", "expires", "job")
 """Options that are valid only with `serve token`."""
 
 
@@ -71,10 +71,13 @@ def _token(asked: "Parsed", file: str) -> "dict[str, Any]":
     options = asked.options
     job = asked.store().find(options["job"]).id if "job" in options else ""
     expires = int(time() + options["expires"]) if "expires" in options else 0
-    scope = Scope(read_only="read-only" in options, job=job, expires=expires)
+    scope = Scope(
+        read_only="read-only" in options, job=job, no_answers="no-approvals" in options, expires=expires
+    )
     told = {
         "token": issue(token_of_file(file, "serve"), scope),
         "read_only": scope.read_only,
+        "no_approvals": scope.no_answers or None,
         "job_id": job or None,
         "expires_at": stamp(expires) if expires else None,
     }

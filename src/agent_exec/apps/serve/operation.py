@@ -1,5 +1,6 @@
 """One operation of the HTTP interface: its method and path, its fields, and how a request becomes them."""
 
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
@@ -35,6 +36,10 @@ class Request(Call):
     def __init__(self, on_begin: "Callable[[str], object]") -> None:
         super().__init__()
         self.on_begin = on_begin
+
+
+current: "ContextVar[Request | None]" = ContextVar("current", default=None)
+"""The request that this thread carries out."""
 
 
 class Exchange:
@@ -74,6 +79,8 @@ class Operation(Value):
     """Fields that have the server do something, which a read-only token does not allow."""
     starts: bool = False
     """True if a key makes it idempotent: a request that is repeated starts nothing again."""
+    answers: bool = False
+    """True if it answers for a person, which a token may be kept from."""
     streams: str = ""
     """What a client that accepts text/event-stream gets instead of an answer; empty for nothing."""
 

@@ -3,6 +3,7 @@
 import os
 from typing import TYPE_CHECKING, Any
 
+from agent_exec.apps.serve.operation import current
 from agent_exec.faces.oneshot.kit import create_agent_toolkit
 from agent_exec.faces.session.tools import open_tools
 from agent_exec.faces.verbs import Jobs
@@ -17,21 +18,18 @@ from agent_exec.tools.define import reads_only
 
 if TYPE_CHECKING:
     from agent_exec.apps.mcp.toolset import Settings
-    from agent_exec.requests.arguments import Approver
     from agent_exec.sandbox.profile import Profile
 
 
 class Service:
     """All that requests act on; any thread may use it."""
 
-    def __init__(
-        self, settings: "Settings", *, all_jobs: bool = False, approver: "Approver | None" = None
-    ) -> None:
+    def __init__(self, settings: "Settings", *, all_jobs: bool = False) -> None:
         self.settings = settings
         self.all_jobs = all_jobs
         """True if jobs are in reach whose folders lie outside of the workspaces."""
         self.workspace = Workspace(*settings.roots)
-        self.gate = gate = open_gate(settings.rules, approver=approver)
+        self.gate = gate = open_gate(settings.rules, approver=settings.inbox("serve", current.get))
         self.dispatcher = Dispatcher(
             gate=gate, sandbox=settings.sandbox, own=settings.own, hidden=settings.hidden
         )

@@ -29,14 +29,23 @@ class Scope(Value):
     read_only: bool = False
     job: str = ""
     """The id of the one job that it is for; empty for all that there is."""
+    no_answers: bool = False
+    """True if it cannot answer questions of the approval inbox."""
     expires: int = 0
     """Seconds since 1970; 0 is never."""
+
+    @property
+    def answers(self) -> bool:
+        """True if it can answer questions of the approval inbox."""
+        return not (self.read_only or self.no_answers or self.job)
 
     def refusal(self, operation: "Operation", given: "Mapping[str, object]") -> str:
         """Return why it does not allow a request; empty if it does. The request's job is its whole id."""
         acts = [name for name in operation.acting if name in given]
         if self.read_only and acts:
             return f"this token is read-only, and {acts[0]} has the server do something; use another"
+        if self.no_answers and operation.answers:
+            return "this token was made with --no-approvals, and cannot answer questions; use another"
         if self.read_only and not operation.reads:
             return f"this token is read-only, and {operation.name} changes something; use another"
         if self.job and given.get("job") != self.job:
@@ -46,7 +55,7 @@ class Scope(Value):
 
 def issue(secret: str, scope: Scope) -> str:
     """Return a token with a scope."""
-    fields = {"r": scope.read_only, "j": scope.job, "e": scope.expires}
+    fields = {"r": scope.read_only, "j": scope.job, "e": scope.expires, "a": scope.no_answers}
     payload = _coded(dump({name: value for name, value in fields.items() if value}).encode())
     return f"{_KIND}.{payload}.{_signature(secret, payload)}"
 
@@ -63,7 +72,12 @@ def scope_of(secret: str, token: str) -> Scope | None:
         fields = load(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)).decode())
     except (ValueError, Error):  # signed by us, and by another version
         return None
-    scope = Scope(bool(fields.get("r")), str(fields.get("j", "")), int(fields.get("e", 0)))
+    scope = Scope(
+        read_only=bool(fields.get("r")),
+        job=str(fields.get("j", "")),
+        no_answers=bool(fields.get("a")),
+        expires=int(fields.get("e", 0)),
+    )
     return None if scope.expires and scope.expires <= time() else scope
 
 

@@ -6,7 +6,7 @@ import tempfile
 
 from agent_exec.host import FileLock, is_locked
 from agent_exec.model.errors import StoreFailed
-from agent_exec.places import make_folder, sessions_folder
+from agent_exec.places import is_private, make_folder, sessions_folder
 
 _LOCK = "lock"
 _NAME = "server-"
@@ -45,8 +45,7 @@ class Storage:
 
 def _check(root: str) -> None:
     """Make sure that the folder is ours alone: others may have made one of this name first."""
-    found = os.lstat(root)
-    if hasattr(os, "getuid") and (found.st_uid != os.getuid() or found.st_mode & 0o077):
+    if not is_private(root):
         raise StoreFailed(f"the folder {root!r} is not ours alone; take it away, or set TMPDIR", path=root)
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from agent_exec.model.cancel import Cancel
 
-_WRITTEN, _MOVED_TO, _CREATED = 0x2, 0x80, 0x100
+_WRITTEN, _CLOSED, _MOVED_TO, _CREATED = 0x2, 0x8, 0x80, 0x100
 _LONGEST = 1 << 16
 _LOOK = 0.1
 """How often to look where the system does not report changes."""
@@ -22,12 +22,15 @@ class Changes:
     """The changes of the files of some folders, and the ends of some pipes' owners; to be closed.
 
     The descriptor `fd` becomes readable when a file changes; -1 where the system does not report that.
+    With `closed`, it does so too when a file is closed that was open for writing, as a lock is when its
+    holder ends: the lock is free a moment later.
     """
 
     __slots__ = ("_pipes", "fd")
 
-    def __init__(self, *folders: str) -> None:
-        self.fd = inotify(_WRITTEN | _MOVED_TO | _CREATED, *map(os.fsencode, folders))
+    def __init__(self, *folders: str, closed: bool = False) -> None:
+        events = _WRITTEN | _MOVED_TO | _CREATED | (_CLOSED if closed else 0)
+        self.fd = inotify(events, *map(os.fsencode, folders))
         self._pipes: dict[str, Watch] = {}
 
     def watch(self, pipes: "Collection[str]") -> None:

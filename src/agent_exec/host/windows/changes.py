@@ -17,7 +17,7 @@ class Changes:
     __slots__ = ()
     fd = -1
 
-    def __init__(self, *folders: str) -> None:
+    def __init__(self, *folders: str, closed: bool = False) -> None:
         pass
 
     def read(self) -> None:

@@ -256,6 +256,23 @@ def _named(services: "Any") -> "list[tuple[str, Answer]]":
     return [(str(one.get("name", one.get("service", ""))), one) for one in services]
 
 
+def _approvals(told: "Answer", paint: Paint) -> "Lines":
+    rows = [
+        [(one["id"], "bold"), (one["command"], ""), (one["cwd"] or "", "dim"), (one["reason"], "yellow")]
+        for one in told["approvals"]
+    ]
+    return paint.table(rows) or ["no question waits for an approval"]
+
+
+def _approval(told: "Answer", paint: Paint) -> "Lines":
+    question = told.get("question")
+    if question is None:
+        return _fields(told, paint)
+    ways = "|".join(question["answers"])
+    rule = [paint(f"rule: {question['rule']}", "dim")] if question["rule"] else []
+    return [*question["text"].split("\n"), *rule, f"agent-exec approvals answer {told['id']} {ways}"]
+
+
 def _fields(told: "Answer", paint: Paint) -> "Lines":
     """Return names and values, one a line; tables of objects below their names."""
     rows: list[list[tuple[str, str]]] = []
@@ -282,6 +299,8 @@ _KINDS: "dict[str, Callable[[Answer, Paint], Lines]]" = {
     **dict.fromkeys(("run", "start", "restart", "create", "wait", "tail"), _job),
     "list": _list,
     "events": _events,
+    "approvals": _approvals,
+    "approval": _approval,
     "policy_explain": _explain,
     "sandbox_doctor": _doctor,
     "sandbox_run": _ran,
