@@ -434,6 +434,7 @@ VERBS: dict[str, Verb] = {
             ("all-jobs", "flag", "", "reach jobs of all folders, not only of the workspaces"),
             ("open", "flag", "", "open it in the browser of this machine"),
             ("mcp", "flag", "", "serve the Model Context Protocol too, at /mcp"),
+            ("compat", "text", "PROTOCOL", "serve another protocol too: swerex, for clients of SWE-ReX"),
             TOOLSET,
             ("socket", "text", "PATH", "listen at a Unix socket, for this user alone"),
             ("port", "count", "N", "the port (8700; 0: any)"),

@@ -286,11 +286,21 @@ def span(wanted: str, size: int) -> tuple[int, int]:
 
 async def _write(service: "Service", given: "Given", exchange: "Exchange") -> "Answer":
     """Take the whole body first: nothing is changed by one that is cut short."""
+    fd = await receive_file(service, exchange)
+    try:
+        start = os.read(fd, _SHOWN)
+        return await _thread(lambda: write(service, given["path"], pieces_of(fd), start))
+    finally:
+        os.close(fd)
+
+
+async def receive_file(service: "Service", exchange: "Exchange") -> int:
+    """Return a descriptor of a nameless file that holds the body of a request; the caller closes it."""
     if declared(exchange.scope) > LARGEST:
         raise _too_large()
     fd = await _thread(lambda: spooled(service.jobs.store, ()))
     try:
-        size, more, start = 0, True, b""
+        size, more = 0, True
         while more:
             try:
                 async with asyncio.timeout(PATIENCE):
@@ -303,14 +313,15 @@ async def _write(service: "Service", given: "Given", exchange: "Exchange") -> "A
                 raise HttpError("timed_out", "the connection ended before the whole file had come")
             data, more = message.get("body", b""), message.get("more_body", False)
             size += len(data)
-            start += data[: _SHOWN - len(start)]
             if size > LARGEST:
                 raise _too_large()
             if data:
                 await _thread(_writer(fd, data))
-        return await _thread(lambda: write(service, given["path"], pieces_of(fd), start))
-    finally:
+        os.lseek(fd, 0, os.SEEK_SET)
+    except BaseException:
         os.close(fd)
+        raise
+    return fd
 
 
 def _writer(fd: int, data: bytes) -> "Callable[[], None]":

@@ -21,6 +21,7 @@ MISSING = (
     "the server's libraries are missing: install agent-exec[serve], in a clone with pip install '.[serve]'"
 )
 PORT = 8700
+COMPAT = "swerex"
 MOST = 2048
 """How many connections of clients with a token there may be."""
 
@@ -49,6 +50,8 @@ def serve(asked: "Parsed") -> "dict[str, Any]":
         from agent_exec.apps.serve.browser import refusal
 
         require_descriptors("serve")
+        if asked.options.get("compat", COMPAT) != COMPAT:
+            raise UsageError(f"--compat takes {COMPAT}; got {asked.options['compat']!r}", "serve")
         where = where_of(asked, port=PORT)
         if "open" in asked.options and (why := refusal(where)):
             raise UsageError(why, "serve")
@@ -130,7 +133,13 @@ def _run(asked: "Parsed", settings: "Settings", where: "Where", mounts: "dict[st
         service = Service(settings, all_jobs="all-jobs" in asked.options)
         keys = Keys(service.jobs)
         keys.clean_up()
-        return Mounts(mounted, Api(service, keys, guard, token))
+        api: App = Api(service, keys, guard, token)
+        if "compat" in asked.options:
+            from agent_exec.apps.serve import swerex
+
+            told = Guard(visitors, swerex.refusal, names(where), any_address=where.remote)
+            api = swerex.Swerex(service, told, token, api)
+        return Mounts(mounted, api)
 
     def ready() -> None:
         what = ["jobs, sessions and commands", *(f"/{name}" for name in mounts)]

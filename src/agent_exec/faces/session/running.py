@@ -102,13 +102,19 @@ class Sessions:
         if escalated:
             self._let_out(asked, shell, argv, cwd)
         began = monotonic()  # the time in which a person is asked does not count
+        session = self.begin(asked, shell, argv, cwd, confined=not escalated)
+        return self._exchange(session, asked, began, cancelled, key=key)
+
+    def begin(
+        self, asked: ExecArguments, shell: shells.Shell, argv: "list[str]", cwd: str, *, confined: bool = True
+    ) -> Session:
+        """Start a program that has been judged already, or whose commands are judged one by one."""
         number = self.registry.reserve()
         try:
-            session = self._start(number, asked, shell, argv, cwd, confined=not escalated)
+            return self._start(number, asked, shell, argv, cwd, confined=confined)
         except BaseException:
             self.registry.free(number)
             raise
-        return self._exchange(session, asked, began, cancelled, key=key)
 
     def write(self, asked: WriteArguments, cancelled: "Cancel | None" = None) -> Answer:
         """Type into a session, or only look at it; answer as `execute` does."""
