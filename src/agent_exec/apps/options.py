@@ -468,6 +468,9 @@ VERBS: dict[str, Verb] = {
         ),
         ("agent-exec shell", "agent-exec shell ~/project --theme light --timeout 1h"),
     ),
+    "demo": Verb(
+        "show what this program does, in a minute, in a folder of its own", "", (), ("agent-exec demo",)
+    ),
     "schema": Verb("print the JSON Schema of every answer", "", (), ("agent-exec schema",)),
     "completions": Verb(
         "print a script that completes verbs, options, job ids and tags in a shell",

@@ -5,6 +5,7 @@ import pty
 import re
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -236,3 +237,14 @@ def test_top_draws_what_runs_until_it_is_left(cli: Cli) -> None:
     assert "1 running" in text
     assert job[-8:] in text
     assert "\x1b[31m✗\x1b[0m" in text
+
+
+def test_the_demo_runs_what_it_shows_and_leaves_nothing(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    out = cli.raw("demo", env={"TMPDIR": str(tmp_path / "tmp")})
+    text = out.stdout.decode()
+    assert (out.returncode, out.stderr) == (0, b"")
+    for said in ("step 3\n", "exit 3", "err\n", "deny: it would end process 1", "no jobs", "serve --open"):
+        assert said in text, text
+    assert not list((tmp_path / "tmp").glob("agent-exec-demo-*"))
+    assert cli("list", "--all")["jobs"] == []

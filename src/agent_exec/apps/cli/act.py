@@ -196,6 +196,7 @@ _HOMES = {
     **dict.fromkeys(("up", "down", "import"), "agent_exec.apps.cli.project"),
     "logs": "agent_exec.apps.cli.people.logs",
     "top": "agent_exec.apps.cli.people.top",
+    "demo": "agent_exec.apps.cli.people.demo",
     "policy": "agent_exec.apps.cli.policy",
     "sandbox": "agent_exec.apps.cli.sandbox",
     "schema": "agent_exec.apps.cli.schema",

@@ -32,6 +32,7 @@ options:
 {_options(GLOBAL)}  --version                 show the version
 
 first steps:
+  agent-exec demo                       a tour of a minute
   agent-exec run -- echo hello          run, and see the output at once
   agent-exec run --no-wait -- make      run in the background
   agent-exec logs -f last               follow its output
