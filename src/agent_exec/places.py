@@ -73,6 +73,11 @@ def groups_folder() -> str:
     return place("groups", *DATA)
 
 
+def servers_folder() -> str:
+    """Return the folder of the private sockets through which the sessions of servers are watched."""
+    return place("servers", *DATA)
+
+
 def jobs_root(
     option: str | None = None,
     environ: "Mapping[str, str] | None" = None,

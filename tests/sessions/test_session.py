@@ -12,8 +12,9 @@ from agent_exec.engine.engine import Engine
 from agent_exec.model.command import Command
 from agent_exec.model.errors import CommandNotFound, InputClosed
 from agent_exec.model.output import Head
-from agent_exec.sessions.session import Session, Wanted
+from agent_exec.sessions.session import Session
 from agent_exec.sessions.transcript import Transcript
+from agent_exec.sessions.wanted import Wanted
 from support import descriptors, python, wait_until
 
 if TYPE_CHECKING:

@@ -1,9 +1,11 @@
 """The sessions of one server: their numbers, how many there may be, and what is known of those that ended."""
 
 import os
+from _thread import allocate_lock
 from random import randrange
 from threading import RLock
 from time import monotonic
+from weakref import WeakSet
 
 from agent_exec.model.errors import InvalidArgument
 
@@ -18,6 +20,9 @@ PROTECTED = 8
 
 REMEMBERED = 64
 """How many ended sessions can still be read."""
+
+_ATTEMPTS = 1000
+"""How often a number is looked for that no other registry of this process has: people find sessions by it."""
 
 
 class Registry:
@@ -37,16 +42,26 @@ class Registry:
         self._reserved: set[int] = set()
         self._kept: dict[int, Session] = {}
         self._ended: dict[int, Session] = {}
+        with _choosing:
+            _registries.add(self)
 
     def reserve(self) -> int:
-        """Return an unused number; it is free again after `free`, or when its session is forgotten."""
+        """Return a number that no session of this process has, as far as there are enough.
+
+        It is free again after `free`, or when its session is forgotten.
+        """
         with self._lock:
             if len(self._reserved) > LAST - FIRST:
                 raise InvalidArgument("there is no session number left; end some sessions")
-            while (number := randrange(FIRST, LAST + 1)) in self._reserved:
-                pass
-            self._reserved.add(number)
-            return number
+            with _choosing:
+                others = [one._reserved for one in _registries if one is not self]
+                attempts = 0
+                while (number := randrange(FIRST, LAST + 1)) in self._reserved or (
+                    attempts < _ATTEMPTS and any(number in taken for taken in others)
+                ):
+                    attempts += 1
+                self._reserved.add(number)
+                return number
 
     def free(self, number: int) -> None:
         """Let others have a number."""
@@ -121,3 +136,7 @@ class Registry:
         chosen = next((one for one in candidates if one.ended), candidates[0])
         self._kept.pop(chosen.number)
         return chosen
+
+
+_registries: "WeakSet[Registry]" = WeakSet()
+_choosing = allocate_lock()

@@ -7,8 +7,9 @@ from time import monotonic, time
 from agent_exec.model.cancel import Cancel
 from agent_exec.model.errors import InputClosed, InvalidState
 from agent_exec.model.output import HeadTail, newest_line, unfinished
-from agent_exec.model.value import Value
+from agent_exec.sessions.sizes import Sizes
 from agent_exec.sessions.transcript import WINDOW, View
+from agent_exec.sessions.wanted import NOTHING, Ending, Wanted
 from agent_exec.views.reader import mask, masking
 
 TYPE_CHECKING = False
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from agent_exec.model.command import Command, Outcome
     from agent_exec.requests.shells import Pipeline
     from agent_exec.sandbox.report.guard import Guard
+    from agent_exec.sessions.keyboard import Keyboard
     from agent_exec.sessions.matcher import Matcher
     from agent_exec.sessions.transcript import Taken, Transcript
 
@@ -35,37 +37,6 @@ _FIRST_LOOK, _AFTER_TYPING, _LAST_LOOK = 0.0002, 0.001, 0.05
 
 _looking = allocate_lock()
 """One look at a time: many threads that look at once keep each other from the interpreter."""
-
-
-class Wanted(Value):
-    """Conditions, of which the first to hold ends a wait, beside the end of the command.
-
-    `output` is any new output; `idle` is so many seconds without any; `ports` and `regexes`: one of
-    the ports is listened on in the command's network, one of the expressions is found in what is
-    new. With `only_exit`, not even a program that waits for input ends the wait.
-    """
-
-    only_exit: bool = False
-    output: bool = False
-    idle: float | None = None
-    ports: tuple[int, ...] = ()
-    regexes: tuple[str, ...] = ()
-
-
-NOTHING = Wanted()
-
-
-class Ending(Value):
-    """Why a wait has ended: "exit", "deadline", "output", "idle", "match", "port" or "input".
-
-    With "input", `evidence` is how sure that is, and `echo` whether what is typed is shown. `place`
-    is the offset of the first match of a pattern, if it is known.
-    """
-
-    cause: str
-    evidence: str = ""
-    echo: bool = True
-    place: int | None = None
 
 
 def _pipeline() -> "Pipeline":
@@ -105,6 +76,9 @@ class Session:
         self.outcome: Outcome | None = None
         self.error: BaseException | None = None
         self.job = ""  # the name of the job that has the command now
+        self.sizes = Sizes(command.size.rows, command.size.columns)
+        self.keyboard: Keyboard | None = None  # from the first viewer on
+        self.watcher: Callable[[], object] | None = None  # called after output, a resize and the end
         self.guard: Guard | None = None
         self.seen_to_end = False  # whether an answer has reported the end
         self._reported: list[dict[str, str]] = []
@@ -180,9 +154,13 @@ class Session:
 
     def resize(self, rows: int, columns: int) -> None:
         """Give its terminal another size."""
-        if not self.ended:
-            self.run.resize(rows, columns)
-        self.view.resize(rows, columns)
+        with self._changed:  # what the program prints because of it comes after the place that is noted
+            if not self.ended:
+                self.run.resize(rows, columns)
+            self.sizes.change(self.transcript.total, rows, columns)
+            self.view.resize(rows, columns)
+            if self.watcher is not None:
+                self.watcher()
 
     def changes(self) -> "list[dict[str, str]]":
         """Return what became of protected paths and was not reported before; see `Guard.look`."""
@@ -383,14 +361,10 @@ class Session:
 
     def picture(self) -> str:
         """Return a picture of its last screen, as SVG."""
+        from agent_exec.sessions.replay import Replay
         from agent_exec.terminal.picture import svg
-        from agent_exec.terminal.screen import Screen
 
-        screen = Screen(self.command.size.rows, self.command.size.columns)
-        with self._changed:
-            for _, data in self.transcript.events():
-                screen.feed(data if self.command.tty else data.replace(b"\n", b"\r\n"))
-        return svg(screen)
+        return svg(Replay(self).finish())
 
     def close(self) -> None:
         """Take its output away; only once it has ended."""
@@ -460,6 +434,8 @@ class Session:
             self._look_at = now + _FIRST_LOOK if self._ends_line else now
             if self._heeded:
                 self._changed.notify_all()
+            if self.watcher is not None:
+                self.watcher()
 
     def _wake(self) -> None:
         with self._changed:
@@ -492,3 +468,5 @@ class Session:
                 self._idle.cancel()
             self.transcript.end()
             self._changed.notify_all()
+            if self.watcher is not None:
+                self.watcher()

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     Action = Callable[[Screen, Numbers], None]
     Simple = Callable[[Screen], None]
 
+_KEPT = {5, 9, 12, 66, 1000, 1002, 1003, 1004, 1005, 1006, 1007, 1015, 1016}
+"""Modes of colours, keypad, focus and mouse: they change nothing here, and a viewer's terminal wants them."""
 _SWITCHES = {1: "application_keys", 7: "autowrap", 25: "cursor_shown", 2004: "bracketed_paste"}
 
 
@@ -212,6 +214,15 @@ def _say(screen: "Screen", text: str) -> None:
         screen.answer(text.encode())
 
 
+def _keypad(on: bool) -> "Simple":
+    change = _private_modes(on)
+    return lambda screen: change(screen, (66,))
+
+
+def _cursor_style(screen: "Screen", numbers: "Numbers") -> None:
+    screen.cursor_style = numbers[0] if numbers[0] <= 6 else 0
+
+
 def _modes(on: bool) -> "Action":
     def change(screen: "Screen", numbers: "Numbers") -> None:
         for number in numbers:
@@ -228,6 +239,10 @@ def _private_modes(on: bool) -> "Action":
         for number in numbers:
             if number in _SWITCHES:
                 setattr(screen, _SWITCHES[number], on)
+            elif number in _KEPT:
+                screen.modes.pop(number, None)
+                if on:
+                    screen.modes[number] = None
             elif number == 6:
                 screen.origin = on
                 screen.go(0, 0)
@@ -257,6 +272,8 @@ CODES: "dict[str, Simple]" = {
 }
 ESCAPES: "dict[str, Simple]" = {
     "#8": _align,
+    "=": _keypad(True),
+    ">": _keypad(False),
     "7": lambda screen: screen.save(),
     "8": lambda screen: screen.restore(),
     "D": lambda screen: screen.linefeed(),
@@ -304,5 +321,6 @@ SEQUENCES: "dict[str, Action]" = {
     "r": _region,
     "s": lambda screen, _: screen.save(),
     "u": lambda screen, _: screen.restore(),
+    " q": _cursor_style,
     "!p": lambda screen, _: screen.soft_reset(),
 }

@@ -61,6 +61,11 @@ class Parser:
         """True if a sequence or a character is only begun."""
         return bool(self._carry or self._decoder.getstate()[0])
 
+    @property
+    def begun(self) -> tuple[str, int]:
+        """The sequence that is only begun, and the number of bytes of a character that is."""
+        return self._carry, len(self._decoder.getstate()[0])
+
     def feed(self, data: bytes) -> str:
         """Return what is whole by now, for `patterns().tokens` to split."""
         text = self._carry + self._decoder.decode(data)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     Span = tuple[int, int, str, Style]
     """Where it begins, how many cells it takes, its text, its style."""
     Saved = tuple[int, int, bool, Style, list[str], int, bool]
+    """Row, column, whether the next character wraps, style, charsets, shift, origin."""
 
 _LARGEST = 2000
 _LONGEST_STYLE = 256
@@ -41,20 +42,24 @@ class Screen:
         self.rows = rows
         self.columns = columns
         self.answer = answer
-        self._parser = Parser()
+        self.parser = Parser()
         self.reset()
 
     def reset(self) -> None:
         """Be as new, but for the size."""
         self.title = ""
         self.grid = Grid(self.rows, self.columns, DEFAULT)
-        self._main: Grid | None = None  # the grid below, while a full-screen program has another
-        self._saved: dict[bool, Saved] = {}
+        self.main: Grid | None = None  # the grid below, while a full-screen program has another
+        self.saved: dict[bool, Saved] = {}
         self.row = self.column = 0
         self.cursor_shown = True
         self.application_keys = False
         self.bracketed_paste = False
         self.newline_returns = False
+        self.modes: dict[
+            int, None
+        ] = {}  # those that only a person's terminal heeds, in the order they were set
+        self.cursor_style = 0
         self.tabs = set(range(8, _LARGEST, 8))
         self.soft_reset()
 
@@ -84,13 +89,13 @@ class Screen:
     @property
     def alternate(self) -> bool:
         """True if a full-screen program has it."""
-        return self._main is not None
+        return self.main is not None
 
     def feed(self, data: bytes) -> None:
         """Draw what was printed; how it is cut into pieces does not matter."""
         if self.top == 0 and self.bottom == self.rows - 1:
-            data = self._parser.skip(data, 2 * self.rows)
-        for place, token in enumerate(patterns().tokens.split(self._parser.feed(data))):
+            data = self.parser.skip(data, 2 * self.rows)
+        for place, token in enumerate(patterns().tokens.split(self.parser.feed(data))):
             if place % 2 == 0:
                 if token:
                     self.write(token)
@@ -111,12 +116,12 @@ class Screen:
         _check(rows, columns)
         above = max(0, self.row - rows + 1)
         self.grid.resize(rows, columns, above)
-        if self._main is not None:
-            row, *rest = self._saved.get(False) or (0,)
+        if self.main is not None:
+            row, *rest = self.saved.get(False) or (0,)
             hidden = max(0, row - rows + 1)
-            self._main.resize(rows, columns, hidden)
+            self.main.resize(rows, columns, hidden)
             if rest:
-                self._saved[False] = (row - hidden, *self._saved[False][1:])
+                self.saved[False] = (row - hidden, *self.saved[False][1:])
         self.rows = rows
         self.columns = columns
         self.top = 0
@@ -141,22 +146,22 @@ class Screen:
 
     def switch(self, alternate: bool) -> None:
         """Go to the other screen, which is blank, or come back to the one that was left."""
-        if alternate and self._main is None:
-            self._main = self.grid
+        if alternate and self.main is None:
+            self.main = self.grid
             self.grid = Grid(self.rows, self.columns, self.blank)
-        elif not alternate and self._main is not None:
-            self.grid = self._main
-            self._main = None
+        elif not alternate and self.main is not None:
+            self.grid = self.main
+            self.main = None
 
     def save(self) -> None:
         """Remember the cursor, of each screen apart."""
         charsets = self.charsets.copy()
         state = (self.row, self.column, self.wrapping, self.style, charsets, self.shift, self.origin)
-        self._saved[self.alternate] = state
+        self.saved[self.alternate] = state
 
     def restore(self) -> None:
         """Go back to the cursor that was remembered."""
-        saved = self._saved.get(self.alternate)
+        saved = self.saved.get(self.alternate)
         if saved is None:
             self.origin = False
             self.go(0, 0)

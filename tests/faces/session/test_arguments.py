@@ -18,7 +18,7 @@ from agent_exec.faces.session.arguments import (
 from agent_exec.faces.session.definitions import Terms
 from agent_exec.faces.session.failures import ToolFailure
 from agent_exec.model.errors import InvalidArgument
-from agent_exec.sessions.session import NOTHING, Wanted
+from agent_exec.sessions.wanted import NOTHING, Wanted
 from agent_exec.views.wanted import View
 
 EXEC_FIELDS = (

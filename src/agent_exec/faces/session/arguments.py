@@ -21,7 +21,7 @@ from agent_exec.faces.session.definitions import (
 from agent_exec.faces.session.failures import ToolFailure, failure
 from agent_exec.model.errors import InvalidArgument
 from agent_exec.model.value import Value
-from agent_exec.sessions.session import NOTHING, Wanted
+from agent_exec.sessions.wanted import NOTHING, Wanted
 from agent_exec.tools.schema import Wording, check, present, shown
 from agent_exec.views.wanted import AUTO
 from agent_exec.views.wanted import parse as view_of

@@ -22,6 +22,8 @@ _TEXTS = {
     "no_jobs": "detach failed: this server has no folder of jobs; open its tools with jobs=FOLDER, "
     "or start the command with `agent-exec run` instead",
     "taken": "another call waits for session {session_id}; nothing was typed: try again when that is over",
+    "keyboard_taken": "{tool} failed: a person ({name}) has the keyboard of session {session_id}; "
+    "nothing was typed: look with an empty write_stdin or read_output, and try again when it is given back",
     "escalation_refused": "approval policy is {policy}; reject command — "
     "you cannot ask for escalated permissions if the approval policy is {policy}",
     "login_refused": "login shell is disabled by config; omit `login` or set it to false.",

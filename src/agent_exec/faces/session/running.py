@@ -13,8 +13,9 @@ from agent_exec.model.visible import visible
 from agent_exec.requests import shells, variables
 from agent_exec.requests.folders import Workspace
 from agent_exec.requests.shells import asked_for, may_mask
-from agent_exec.sessions.session import NOTHING, Session
+from agent_exec.sessions.session import Session
 from agent_exec.sessions.transcript import Taken, Transcript
+from agent_exec.sessions.wanted import NOTHING
 from agent_exec.tools.tool import Retries, tally, watch
 
 TYPE_CHECKING = False
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from agent_exec.patch.apply import Applied
     from agent_exec.requests.dispatch import Dispatcher
     from agent_exec.sessions.registry import Registry
-    from agent_exec.sessions.session import Ending
+    from agent_exec.sessions.sharing.hub import Share
+    from agent_exec.sessions.wanted import Ending
 
 INTERRUPT = b"\x03"
 GRACE = 2.0
@@ -46,7 +48,7 @@ class Sessions:
 
     `dispatcher` judges and confines their commands. `jobs` is the folder of the jobs that sessions
     can become. Nothing starts outside of `roots`, if there are
-    any. No call waits longer than `longest` seconds.
+    any. No call waits longer than `longest` seconds. People can watch and type through `share`.
     """
 
     def __init__(
@@ -59,8 +61,10 @@ class Sessions:
         jobs: str | None = None,
         roots: "Sequence[str]" = (),
         longest: float | None = None,
+        share: "Share | None" = None,
     ) -> None:
         self.workspace = workspace
+        self.share = share
         self.terms = terms
         self.sandbox = dispatcher.sandbox
         self.jobs = jobs
@@ -178,6 +182,8 @@ class Sessions:
         for session in left:
             session.stop()
         self._dispatcher.close()
+        if self.share is not None:  # while what the sessions printed is still there
+            self.share.close()
         for session in left:
             session.changes()  # a last look at protected paths
             session.close()
@@ -280,6 +286,8 @@ class Sessions:
         if asked.idle_timeout is not None:
             session.end_when_idle(asked.idle_timeout)
         doomed = self.registry.keep(session)
+        if self.share is not None:
+            self.share.open()
         if doomed is not None:  # it has to make room
             if not doomed.ended:
                 doomed.run.kill()
@@ -356,6 +364,7 @@ class Sessions:
             session.give_turn()
 
     def _type(self, session: Session, asked: WriteArguments) -> None:
+        check_keyboard(session, "write_stdin")
         if not session.command.tty:
             if asked.data() != INTERRUPT:
                 raise failure("stdin_closed", tool="write_stdin")
@@ -393,6 +402,8 @@ class Sessions:
             start, data = session.read(max(0, session.transcript.total - _LAST_SEEN), _LAST_SEEN)
             text, render = session.view.again(data), None
             covered = Taken(start, start + len(data), data, 0, b"")
+        if session.keyboard is not None:
+            notes = [*notes, *session.keyboard.notes()]
         state: dict[str, Any] = {"session_id": session.number, "notes": list(notes)}
         if outcome is not None:
             state = {"exit_code": outcome.exit_code, "signal": outcome.signal, "timed_out": outcome.timed_out}
@@ -448,6 +459,12 @@ class Sessions:
         return notes
 
 
+def check_keyboard(session: Session, tool: str) -> None:
+    """Raise a ToolFailure if a person has the keyboard of a session."""
+    if session.keyboard is not None and (name := session.keyboard.holder):
+        raise failure("keyboard_taken", tool=tool, session_id=session.number, name=visible(name))
+
+
 def _answer_prompts(
     session: Session, texts: "Sequence[str]", deadline: float, cancelled: "Cancel | None"
 ) -> list[str]:
@@ -455,6 +472,8 @@ def _answer_prompts(
     for place, text in enumerate(texts):
         if session.wait(deadline - monotonic(), NOTHING, cancelled).cause != "input":
             return [f"{len(texts) - place} of {len(texts)} inputs were not typed; it did not wait for them"]
+        if session.keyboard is not None and session.keyboard.holder:
+            return [f"{len(texts) - place} of {len(texts)} inputs were not typed; a person has the keyboard"]
         try:
             session.type(text.encode("utf-8", "surrogateescape"), attentive=True)
         except InputClosed:  # it has ended meanwhile

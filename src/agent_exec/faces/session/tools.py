@@ -15,7 +15,7 @@ from agent_exec.faces.session.arguments import (
 )
 from agent_exec.faces.session.definitions import ASKING, USUAL, definitions, instructions
 from agent_exec.faces.session.failures import ToolFailure, failure
-from agent_exec.faces.session.running import Sessions
+from agent_exec.faces.session.running import Sessions, check_keyboard
 from agent_exec.faces.session.storage import Storage
 from agent_exec.model.cancel import check_cancel
 from agent_exec.model.errors import AgentExecError
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from agent_exec.requests.gate import Gate
     from agent_exec.sandbox.profile import Profile
     from agent_exec.sessions.session import Session
+    from agent_exec.sessions.sharing.hub import Share
     from agent_exec.views.wanted import View
 
 
@@ -197,6 +198,7 @@ class SessionTools:
         session = self.sessions.find(number, "resize")
         if not session.command.tty:
             raise failure("no_terminal", tool="resize")
+        check_keyboard(session, "resize")
         session.resize(rows, columns)
         return Result(f"The terminal has {rows} rows and {columns} columns now.", {"session_id": number})
 
@@ -205,6 +207,7 @@ class SessionTools:
         session = self.sessions.find(number, "close_stdin")
         if not session.command.tty:
             raise failure("stdin_closed", tool="close_stdin")
+        check_keyboard(session, "close_stdin")
         if not session.ended:
             session.run.end_input()
         return Result("The input of the session has ended.", {"session_id": number})
@@ -241,6 +244,7 @@ def open_tools(
     jobs: str | None = None,
     roots: "Sequence[str]" = (),
     longest: float | None = None,
+    share: "bool | str" = False,
 ) -> SessionTools:
     """Return the tools of sessions in a workspace, the current directory by default; close them.
 
@@ -251,7 +255,8 @@ def open_tools(
     `own` are more files of yours, beside the rules, that none may change then. `limit` is how many
     sessions there may be at once. `jobs` is the folder of the jobs that `detach` makes of sessions;
     without one it makes none. With `roots`, commands start and patches apply in these folders or
-    the workspace, and nowhere else. No call waits longer than `longest` seconds.
+    the workspace, and nowhere else. No call waits longer than `longest` seconds. With `share`, people
+    of the same user can watch the sessions and type into them; a text says what kind of server it is.
     """
     recover()
     storage = Storage()
@@ -267,19 +272,27 @@ def open_tools(
             hidden=(storage.folder, storage.above, *(() if jobs is None else (jobs,))),
             slots=limit + 64,
         )
+        folder = os.path.realpath(workspace or here())
         sessions = Sessions(
-            os.path.realpath(workspace or here()),
+            folder,
             terms or USUAL,
             dispatcher,
             registry,
             jobs=None if jobs is None else os.path.abspath(jobs),
             roots=roots,
             longest=longest,
+            share=_share(registry, share, folder) if share else None,
         )
     except BaseException:
         storage.close()
         raise
     return SessionTools(sessions, storage)
+
+
+def _share(registry: Registry, kind: "bool | str", workspace: str) -> "Share":
+    from agent_exec.sessions.sharing.hub import Share
+
+    return Share(registry, "library" if kind is True else str(kind), workspace)
 
 
 def _result(answer: "Answer") -> Result:
