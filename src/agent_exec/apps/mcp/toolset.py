@@ -164,6 +164,7 @@ def _session(settings: Settings) -> "Toolset":
         own=settings.own,
         jobs=settings.jobs,
         longest=settings.max_wait,
+        share="mcp",
     )
 
 

@@ -41,6 +41,7 @@ class Service:
             gate=gate,
             own=settings.own,
             jobs=settings.jobs,
+            share="serve",
         )
         self.kit = create_agent_toolkit(
             settings.roots[0],

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from agent_exec.patch.apply import Applied
     from agent_exec.requests.dispatch import Dispatcher
     from agent_exec.sessions.registry import Registry
-    from agent_exec.sessions.sharing.hub import Share
+    from agent_exec.sessions.sharing.share import Share
     from agent_exec.sessions.wanted import Ending
 
 INTERRUPT = b"\x03"

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from agent_exec.requests.gate import Gate
     from agent_exec.sandbox.profile import Profile
     from agent_exec.sessions.session import Session
-    from agent_exec.sessions.sharing.hub import Share
+    from agent_exec.sessions.sharing.share import Share
     from agent_exec.views.wanted import View
 
 
@@ -290,7 +290,7 @@ def open_tools(
 
 
 def _share(registry: Registry, kind: "bool | str", workspace: str) -> "Share":
-    from agent_exec.sessions.sharing.hub import Share
+    from agent_exec.sessions.sharing.share import Share
 
     return Share(registry, "library" if kind is True else str(kind), workspace)
 

@@ -6,13 +6,12 @@ queue, and none is waited for.
 
 import os
 import sys
-from _thread import RLock
 from collections import deque
 from threading import Thread
 from time import monotonic, time
 
 from agent_exec.host import Poller
-from agent_exec.model.errors import SCARCE, AgentExecError, Broken, Missing, Refused
+from agent_exec.model.errors import SCARCE, Broken, Missing, Refused
 from agent_exec.sessions.keyboard import Keyboard
 from agent_exec.sessions.sharing import place
 from agent_exec.sessions.sharing.frames import frame
@@ -24,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from agent_exec.sessions.registry import Registry
     from agent_exec.sessions.replay import Snapshot
     from agent_exec.sessions.session import Session
+    from agent_exec.sessions.sharing.share import Share
 
 _READ, _WRITE = 1, 4
 _APART = 0.002
@@ -37,52 +36,6 @@ _TURN = 8 * PIECE
 """How much is sent to one viewer before the others have their turn."""
 _PAUSE = 0.1
 """How many seconds no connection is accepted while descriptors are scarce."""
-
-
-class Share:
-    """The sessions of one set of tools as people find them, from the first one on.
-
-    `kind` is the kind of their server: "mcp", "serve" or "library".
-    """
-
-    def __init__(self, registry: "Registry", kind: str, workspace: str) -> None:
-        self.registry = registry
-        self.kind = kind
-        self.workspace = workspace
-        self.client = ""
-        """The name of the program that the agent runs in, if it is known."""
-        self.problem = ""
-        """Why nothing is shared, if that cannot be."""
-        self._opened = False
-
-    def open(self) -> None:
-        """Let people see the sessions; harmless when repeated. A system that cannot do that is no error."""
-        if self._opened:
-            return
-        global _hub  # noqa: PLW0603  # a process has one socket
-        with _lock:
-            if self._opened:
-                return
-            self._opened = True
-            try:
-                if _hub is None:
-                    _hub = Hub(server_name())
-                _hub.shares = [*_hub.shares, self]
-            except (AgentExecError, OSError) as error:
-                self.problem = str(error)
-
-    def close(self) -> None:
-        """Show the sessions no more, which have ended; viewers get what is left if they take it at once."""
-        global _hub  # noqa: PLW0603
-        with _lock:
-            if _hub is None or self not in _hub.shares:
-                return
-            _hub.shares = [share for share in _hub.shares if share is not self]
-            if _hub.shares:
-                _hub.call(_hub.drop_forgotten)
-            else:
-                _hub.stop()
-                _hub = None
 
 
 class Watched:
@@ -375,14 +328,6 @@ class Hub:
             del self._watched[watched.session]
 
 
-def server_name() -> str:
-    """Return the word that names this process among servers, for its whole life."""
-    global _name  # noqa: PLW0603
-    if not _name:
-        _name = os.urandom(4).hex()
-    return _name
-
-
 def _most_viewers() -> int:
     """Return how many viewers there may be: half of the descriptors are for commands."""
     if sys.platform == "win32":
@@ -397,18 +342,3 @@ def _own_user() -> int:
     if sys.platform == "win32":
         return -1
     return os.geteuid()
-
-
-def _forget() -> None:
-    """In a forked copy of the process: let go of the sockets, and be another server."""
-    global _hub, _lock, _name
-    hub, _hub, _lock, _name = _hub, None, RLock(), ""
-    if hub is not None:
-        hub.close_descriptors()
-
-
-_hub: Hub | None = None
-_lock = RLock()
-_name = ""
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)

@@ -5,7 +5,6 @@ import socket
 import stat
 import sys
 from contextlib import contextmanager
-from errno import ECONNREFUSED, ENOENT
 
 from agent_exec.host import connect_unix
 from agent_exec.model.errors import StoreFailed, Unsupported
@@ -31,6 +30,7 @@ def listen(server: str) -> tuple[socket.socket, str]:
     try:
         make_folder(folder)
         _check(folder)
+        _sweep()
         with _reached(folder) as short:
             fresh = os.path.join(short, f"{server}.new")
             listener.bind(fresh)
@@ -80,15 +80,12 @@ def connect(server: str, seconds: float | None = None) -> socket.socket | None:
             path = os.path.join(short, server + _SUFFIX)
             try:
                 return connect_unix(path, seconds)
-            except OSError as error:
-                if error.errno == ECONNREFUSED:
-                    remove(path)
-                if error.errno in (ECONNREFUSED, ENOENT):
-                    return None
-                raise
+            except ConnectionRefusedError:
+                remove(path)
+                return None
+    except FileNotFoundError:
+        return None
     except OSError as error:
-        if error.errno == ENOENT:
-            return None
         raise StoreFailed(
             f"server {server} cannot be reached: {error.strerror or 'it does not answer'}; try again",
             server=server,
@@ -101,6 +98,17 @@ def remove(path: str) -> None:
         os.unlink(path)
     except OSError:
         return
+
+
+def _sweep() -> None:
+    """Remove the sockets of dead servers."""
+    for name in servers():
+        try:
+            connection = connect(name, 0)
+        except StoreFailed:  # it lives, and has much to do
+            continue
+        if connection is not None:
+            connection.close()
 
 
 def _names(folder: str) -> list[str]:
