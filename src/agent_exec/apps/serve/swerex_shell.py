@@ -18,7 +18,7 @@ from agent_exec.model.errors import InputClosed
 from agent_exec.model.patterns import compiled
 from agent_exec.model.value import Value
 from agent_exec.requests.shells import find_shell
-from agent_exec.sessions.session import Wanted
+from agent_exec.sessions.wanted import Wanted
 from agent_exec.terminal.parser import patterns
 
 if TYPE_CHECKING:
