@@ -57,7 +57,8 @@ def test_the_table_is_sound(verb: str) -> None:
     names = [option[0] for option in VERBS[verb].options]
     assert len(names) == len(set(names))
     same = set(names) & {option[0] for option in GLOBAL}
-    assert same == ({"root"} if verb == "sandbox" else set()), "only a sandbox has roots of its own"
+    own = {"sandbox": {"root"}, "mcp": {"token-file"}, "serve": {"token-file"}}
+    assert same == own.get(verb, set()), "only a sandbox has roots of its own, and a server a token"
     assert {option[1] for option in VERBS[verb].options} <= {"flag", "text", "many", "count", "ms", "s"}
     for _, kind, value, _ in VERBS[verb].options:
         assert (kind == "flag") is (value == "")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _STARTING = ("run", "watch", "create", "start", "restart")
 _SECRET = ("--env", "--stdin")
-_LATER = ("--stdin", "--help", "-h")
+_LATER = ("--stdin", "--server", "--help", "-h")
 """Options of `run` that need something done before a supervisor is started."""
 
 
@@ -97,6 +97,12 @@ def _act(
         from agent_exec.apps.parse import UsageError
 
         raise UsageError("a verb is needed, such as: agent-exec run -- echo hello")
+    if server := asked.options.get("server", os.environ.get("AGENT_EXEC_SERVER")):
+        from agent_exec.apps.cli.remote import over_server
+
+        done = over_server(asked, server, interrupts)
+        if done is not None:
+            return done
     if asked.verb == "run":
         from agent_exec.apps.cli.run import run
 
@@ -140,7 +146,8 @@ def _launch(words: list[str]) -> "tuple[Interrupts | None, Launcher | None]":
     from agent_exec.apps.cli.redirect import redirected
 
     launcher = None
-    if not (redirected() or any(word.startswith(_LATER) for word in words)):
+    later = redirected() or "AGENT_EXEC_SERVER" in os.environ
+    if not (later or any(word.startswith(_LATER) for word in words)):
         from agent_exec.host import detach
         from agent_exec.jobs.start import BOXED, SUPERVISOR, Launcher
 

@@ -38,9 +38,16 @@ ROOT = ("root", "text", "DIR", "the folder of jobs (default: $AGENT_EXEC_ROOT, o
 CONFIG = ("config", "text", "FILE", "the configuration file (default: $AGENT_EXEC_CONFIG, or config.toml)")
 YAML = ("yaml", "flag", "", "print the answer as YAML")
 HUMAN = ("human", "flag", "", "print the answer as text for people ($AGENT_EXEC_FORMAT=human: always)")
+SERVER = ("server", "text", "URL", "use the jobs of this server ($AGENT_EXEC_SERVER; --server '': none)")
+TOKEN = (
+    "token-file",
+    "text",
+    "FILE",
+    "with --server: the file of its token (default: $AGENT_EXEC_TOKEN, or ours)",
+)
 VERBOSE = ("verbose", "flag", "", "log to stderr what is being done")
 HELP = ("help", "flag", "", "show this help")
-GLOBAL = (ROOT, CONFIG, YAML, HUMAN, VERBOSE, HELP)
+GLOBAL = (ROOT, SERVER, TOKEN, CONFIG, YAML, HUMAN, VERBOSE, HELP)
 SHORT = {
     "-h": "help",
     "-f": "follow",

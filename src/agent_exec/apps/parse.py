@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from agent_exec.apps.option_groups import Option
+    from agent_exec.faces.verbs import Jobs
     from agent_exec.jobs.store import Store
 
 _MOST = 2**63 - 1
@@ -29,7 +30,7 @@ class UsageError(Exception):
 class Parsed:
     """A verb, its options by name as typed values, and its words."""
 
-    __slots__ = ("options", "texts", "verb", "words")
+    __slots__ = ("far", "options", "remote", "texts", "verb", "words")
 
     def __init__(self) -> None:
         self.verb: str | None = None
@@ -37,6 +38,10 @@ class Parsed:
         self.texts: dict[str, str] = {}
         """The options as text, as the caller wrote them."""
         self.words: list[str] = []
+        self.remote: Jobs | None = None
+        """The jobs of the server that the options name; None for those of this machine."""
+        self.far = False
+        """True if that server may be on another machine, whose folders are not ours."""
 
     @property
     def form(self) -> str:

@@ -54,7 +54,7 @@ def answer(kind: str, fields: "Answer") -> "Answer":
 def refusal(error: "AgentExecError", fields: "Answer | None" = None, code: str | None = None) -> "Answer":
     """Return an answer that says no, and why."""
     if code is None:
-        code = "internal_error" if type(error) is errors.AgentExecError else error.code
+        code = "internal_error" if error.code == errors.AgentExecError.code else error.code
     told: Answer = {"code": code, "message": error.message, "retryable": error.retryable}
     if error.details:
         told["details"] = dict(error.details)

@@ -1,6 +1,7 @@
 """The verbs that begin jobs anew, and change what holds for them."""
 
 import os
+from time import monotonic
 
 from agent_exec.faces import answers, defaults
 from agent_exec.model.errors import InvalidArgument
@@ -146,6 +147,46 @@ def start(
         max_bytes=max_bytes,
         on_begin=on_begin,
         kind="start",
+    )
+
+
+def rejoin(
+    self: "Jobs",
+    job_id: str,
+    *,
+    kind: str,
+    observe: float | None = defaults.SNAPSHOT_CAP,
+    tail_lines: int = defaults.TAIL_LINES,
+    max_bytes: int = defaults.MAX_BYTES,
+    until_ready: bool = False,
+    cancel: "Cancel | None" = None,
+) -> "Answer":
+    """Watch a job that was started before, and return the answer of the verb that started it, `kind`."""
+    from agent_exec.jobs.wait import wait_for_end
+
+    begin = monotonic()
+    found = self.store.find(job_id)
+    if until_ready and observe != 0:
+        from agent_exec.faces.readiness import watching_of
+
+        watching = watching_of(self.store, found, ["ready"], None, every=False, forks=False)
+        try:
+            found = wait_for_end(self.store, found, observe, cancel, watching)
+        finally:
+            watching.close()
+    elif observe != 0:
+        found = wait_for_end(self.store, found, observe, cancel)
+    return self._watched(
+        found,
+        begin,
+        0.0 if observe == 0 else monotonic() - begin,
+        observe=observe,
+        tail_lines=tail_lines,
+        max_bytes=max_bytes,
+        env_vars=(),
+        cancel=cancel,
+        kind=kind,
+        until_ready=until_ready,
     )
 
 

@@ -1,29 +1,28 @@
 """A client of `agent-exec serve`: its jobs are used as local ones are, and its errors are ours."""
 
 import http.client
-import os
 from http import HTTPStatus
-from time import monotonic
 from urllib.parse import quote, urlencode, urlsplit
 
+from agent_exec.faces.remote_jobs import RemoteJobs
 from agent_exec.faces.routes import IN_QUERY, ROUTES
-from agent_exec.faces.verbs import Jobs
 from agent_exec.model import errors
-from agent_exec.model.cancel import Cancel
 from agent_exec.model.jsonline import dump, load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
+
+    from agent_exec.model.cancel import Cancel
 
     Answer = dict[str, Any]
 
 _LOCAL = ("http", "http+unix")
+_CONNECT_PATIENCE = 10.0
+"""Seconds within which a server must have accepted a connection."""
 _PATIENCE = 120.0
 """Seconds within which something must come of an answer; a command that is run to its end may take longer."""
-_STEP = 60.0
-"""Seconds that one request waits for a job; a longer wait takes several."""
 
 
 def connect(url: str, token: str) -> "Server":
@@ -91,11 +90,7 @@ class Server:
         except (OSError, http.client.HTTPException) as error:
             if cancel is not None and cancel.is_set():
                 raise errors.Interrupted("the request was cancelled; look what has been done") from None
-            why = str(error) or type(error).__name__
-            raise errors.Broken(
-                f"the server at {self.url} does not answer: {why}; see that it runs, and try again",
-                url=self.url,
-            ) from None
+            raise self._broken(error, lost=True) from None
         finally:
             connection.close()
 
@@ -120,19 +115,39 @@ class Server:
                     yield from _events(answer)
         except (OSError, http.client.HTTPException) as error:
             if cancel is None or not cancel.is_set():
-                raise errors.Broken(f"the stream of {self.url} was cut off: {error}", url=self.url) from None
+                raise errors.Broken(
+                    f"the stream of {self.url} was cut off: {error}; see that the server runs, and try again",
+                    url=self.url,
+                    lost=True,
+                ) from None
         finally:
             connection.close()
 
     def _connection(self, patience: float | None = _PATIENCE) -> http.client.HTTPConnection:
+        """Return an open connection; raise Broken if there is none to be had."""
         connection = http.client.HTTPConnection(
-            "localhost" if self._unix else self._address, timeout=patience
+            "localhost" if self._unix else self._address, timeout=_CONNECT_PATIENCE
         )
-        if self._unix:
-            from agent_exec.host import connect_unix
+        try:
+            if self._unix:
+                from agent_exec.host import connect_unix
 
-            connection.sock = connect_unix(self._address, patience)
+                connection.sock = connect_unix(self._address, patience)
+            else:
+                connection.connect()
+                connection.sock.settimeout(patience)
+        except OSError as error:
+            raise self._broken(error, lost=False) from None
         return connection
+
+    def _broken(self, error: Exception, *, lost: bool) -> errors.Broken:
+        """Return the error of a server that does not answer; `lost` if it may have had the request."""
+        why = str(error) or type(error).__name__
+        return errors.Broken(
+            f"the server at {self.url} does not answer: {why}; see that it runs, and try again",
+            url=self.url,
+            lost=lost,
+        )
 
     def _send(
         self,
@@ -167,156 +182,6 @@ class Server:
             error = {name: told[name] for name in ("code", "retryable", "details") if name in told}
             return {**told["answer"], "error": {**error, "message": told["detail"]}}
         raise _error(told)
-
-
-def _verb(name: str, *positional: str) -> "Any":
-    """Return the method that has the server carry a verb of jobs out."""
-
-    def call(self: "RemoteJobs", *given: "Any", cancel: "Cancel | None" = None, **fields: "Any") -> "Answer":
-        asked = dict(zip(positional, given, strict=True)) | fields
-        return self.server.call(name, cancel=cancel, **asked)
-
-    return call
-
-
-class RemoteJobs(Jobs):
-    """The jobs of a server: every verb is a request. Folders, ids and programs are those of its machine."""
-
-    __slots__ = ("_key", "server")
-
-    def __init__(self, server: Server, key: str = "") -> None:
-        self.server = server
-        self._key = key
-
-    def once(self, key: str) -> "RemoteJobs":
-        """Return the same jobs, of which `run` and `create` start one however often they are called.
-
-        `key` is an idempotency key: the server remembers for a day what it has started.
-        """
-        return RemoteJobs(self.server, key)
-
-    @property
-    def root(self) -> str:
-        """The folder of jobs, on the machine of the server."""
-        return str(self.server.info()["root"])
-
-    if not TYPE_CHECKING:  # their types are those of Jobs
-        status = _verb("status", "job")
-        tail = _verb("tail", "job")
-        kill = _verb("kill", "job")
-        list = _verb("list")
-        delete = _verb("delete", "job")
-        tag = _verb("tag", "job")
-        set_timeout = _verb("timeout", "job", "seconds")
-        gc = _verb("gc")
-        plan = _verb("plan")
-        groups = _verb("groups")
-        set_group = _verb("set_group", "group", "slots")
-        remove_group = _verb("remove_group", "group")
-        events = _verb("events")
-
-        def run(self, argv, *, observe=10.0, cancel=None, on_begin=None, **asked):
-            """Start a job, and watch it."""
-            return self._watched(
-                "run", observe, cancel, on_begin, key=self._key, argv=[*argv], **_plain(asked)
-            )
-
-        def create(self, argv, **asked):
-            """Create a job that `start` starts."""
-            return self.server.call("create", key=self._key, argv=[*argv], **_plain(asked))
-
-        def start(self, job_id, *, observe=10.0, cancel=None, on_begin=None, **asked):
-            """Start a job that was created, and watch it."""
-            return self._watched("start", observe, cancel, on_begin, job=job_id, **_plain(asked))
-
-        def restart(self, job_id, *, observe=10.0, cancel=None, on_begin=None, **asked):
-            """Start a job once more, and watch it."""
-            return self._watched("restart", observe, cancel, on_begin, job=job_id, **_plain(asked))
-
-        def wait(self, job_id, *, seconds=30.0, cancel=None, **asked):
-            """Wait for the end of a job, however long that takes: by one request after the other."""
-            asked.pop("forks", None)
-            until = None if seconds is None else monotonic() + seconds
-            while True:
-                left = _STEP if until is None else max(0.0, until - monotonic())
-                answer = self.server.call(
-                    "wait", job=job_id, seconds=min(left, _STEP), cancel=cancel, **_plain(asked)
-                )
-                over = answer.get("state") not in ("running", "created") or answer.get("ready")
-                if over or left < _STEP:
-                    return answer
-
-        def follow_events(self, *, since=None, job=None, kinds=(), limit=0, seconds=None, cancel=None):
-            """Return each event as it happens: so many, so long, or without limit."""
-            from threading import Timer
-
-            over = Cancel()
-            timer = Timer(seconds or 0, over.set)
-            timer.daemon = True
-            if seconds is not None:
-                timer.start()
-            with (cancel or Cancel()).calling(over.set):
-                found = self.server.stream(
-                    "events", since=since, job=job, kinds=[*kinds] or None, cancel=over
-                )
-                for number, (_, _, event) in enumerate(found, 1):
-                    yield event
-                    if number == limit:
-                        break
-            timer.cancel()
-
-    def follow(self, job_id: str, cursor: str = "", cancel: "Cancel | None" = None) -> "Iterator[Answer]":
-        """Yield a job's output as it comes: `stream`, `text`, and the `cursor` to go on from."""
-        for name, last, data in self.server.stream("tail", last=cursor, job=job_id, cancel=cancel):
-            if name == "output":
-                yield {**data, "cursor": last}
-
-    def locate(self, job_id: str) -> "tuple[str, str]":
-        """Return the whole id of a job, and its working directory."""
-        found = self.status(job_id)
-        return found["job_id"], str(found.get("cwd", ""))
-
-    def _watched(
-        self,
-        name: str,
-        observe: float | None,
-        cancel: "Cancel | None",
-        on_begin: "Callable[[str], object] | None",
-        **asked: "Any",
-    ) -> "Answer":
-        """Begin a job, and watch it for so many seconds, or without limit."""
-        short = _STEP if observe is None else min(observe, _STEP)
-        answer = self.server.call(name, observe=short, cancel=cancel, **asked)
-        if "job_id" not in answer:
-            return answer
-        if on_begin is not None:
-            on_begin(answer["job_id"])
-        if (
-            answer.get("state") != "running"
-            or (observe is not None and observe <= _STEP)
-            or answer.get("ready")
-        ):
-            return answer
-        left = None if observe is None else observe - _STEP
-        return {**self.wait(answer["job_id"], seconds=left, cancel=cancel), "type": name}
-
-
-def _plain(asked: "dict[str, Any]") -> "dict[str, Any]":
-    """Return what is asked of a job as JSON has it: input as text, a profile by its name."""
-    found = {name: value for name, value in asked.items() if value is not None and value != ()}
-    if "stdin" in found:
-        found["stdin"] = found["stdin"].decode("utf-8", "surrogateescape")
-    if "sandbox" in found:
-        found["sandbox"] = found["sandbox"].name
-    for name in ("after", "needs", "conditions", "ports", "tags"):
-        if isinstance(found.get(name), str):
-            found[name] = [found[name]]
-    for name in ("retry", "interval", "at"):
-        if name in found:
-            found[name] = str(found[name])
-    if "cwd" in found:
-        found["cwd"] = os.fspath(found["cwd"])
-    return found
 
 
 def _text(value: "Any") -> "Any":

@@ -43,12 +43,10 @@ def gc(
     from agent_exec.jobs.removal import collect
 
     done = collect(self.store, older_than=older_than, max_jobs=max_jobs, max_bytes=max_bytes, dry_run=dry_run)
-    age = f"{older_than:g}s" if given == "" or (given is None and configured) else given
     fields: Answer = {
         "root": self.root,
         "dry_run": dry_run,
-        "older_than": age or defaults.OLDER_THAN_TEXT,
-        "older_than_source": "default" if age is None else "config" if given is None else "flag",
+        **age(older_than, given, configured=configured),
         "max_jobs": max_jobs,
         "max_bytes": max_bytes,
         "scanned_dirs": done["scanned"],
@@ -60,3 +58,10 @@ def gc(
         "freed_bytes": done["freed"],
     }
     return answers.answer("gc", fields)
+
+
+def age(older_than: float, given: str | None, *, configured: bool) -> "Answer":
+    """Return the age that was asked for as the caller wrote it, and where it is from."""
+    text = f"{older_than:g}s" if given == "" or (given is None and configured) else given
+    source = "default" if text is None else "config" if given is None else "flag"
+    return {"older_than": text or defaults.OLDER_THAN_TEXT, "older_than_source": source}

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any, Unpack
 
     from agent_exec.faces.asked import Asked
+    from agent_exec.jobs.record import Record
     from agent_exec.jobs.start import Started
     from agent_exec.jobs.store import Store
     from agent_exec.model.cancel import Cancel
@@ -51,6 +52,7 @@ class Jobs:
     follow_events = event_verbs.follow_events
     notify = notify_verbs.notify
     create = lifecycle.create
+    rejoin = lifecycle.rejoin
     restart = lifecycle.restart
     start = lifecycle.start
     set_timeout = lifecycle.set_timeout
@@ -188,6 +190,34 @@ class Jobs:
             waited = 0.0 if observe == 0 else monotonic() - waited
         finally:
             job.close()
+        return self._watched(
+            found,
+            begin,
+            waited,
+            observe=observe,
+            tail_lines=tail_lines,
+            max_bytes=max_bytes,
+            env_vars=env_vars,
+            cancel=cancel,
+            kind=kind,
+            until_ready=until_ready,
+        )
+
+    def _watched(
+        self,
+        found: "Record",
+        begin: float,
+        waited: float,
+        *,
+        observe: float | None,
+        tail_lines: int,
+        max_bytes: int,
+        env_vars: "Sequence[str]",
+        cancel: "Cancel | None",
+        kind: str,
+        until_ready: bool,
+    ) -> "Answer":
+        """Return the answer about a job that was begun at a moment, and watched for so many seconds."""
         if observe is not None:
             waited = min(waited, observe)  # the cap is literal, however late we are woken
         fields = answers.head(found)

@@ -153,7 +153,7 @@ def test_a_key_starts_one_job_however_often_and_from_wherever_it_is_sent(cli: Cl
         assert [reply.status for reply in replies] == [200] * 8
         assert len(jobs) == 1
         assert sum("idempotent-replayed" not in reply.fields for reply in replies) == 1
-        other = server("POST", "/v1/jobs", {**order, "observe": 1}, headers={"idempotency-key": "one"})
+        other = server("POST", "/v1/jobs", {**order, "timeout": 9}, headers={"idempotency-key": "one"})
         assert (other.status, other.body["code"]) == (409, "key_reused")
         server.process.send_signal(signal.SIGKILL)
         server.process.wait()

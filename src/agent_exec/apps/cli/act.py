@@ -23,13 +23,18 @@ def act(asked: "Parsed") -> "tuple[dict[str, Any], int]":
         __import__(home)
         told = getattr(sys.modules[home], _FUNCTIONS.get(asked.verb, asked.verb.replace("-", "_")))(asked)
     else:
-        told = _VERBS[asked.verb](asked, verbs.Jobs(asked.store()))
+        told = _VERBS[asked.verb](asked, jobs_of(asked))
     if not told:  # all has been printed
         return told, 0
     status = 0 if told["ok"] else 1
     if asked.options.get("exit-code"):
         status = verbs.exit_code(told)
     return told, status
+
+
+def jobs_of(asked: "Parsed") -> "Jobs":
+    """Return the jobs that the options name: those of a server, of a folder, or the default ones."""
+    return asked.remote or verbs.Jobs(asked.store())
 
 
 def job_of(asked: "Parsed") -> str:
@@ -40,7 +45,7 @@ def job_of(asked: "Parsed") -> str:
     if word[:1] in ("@", "%") or word == "last":
         from agent_exec.apps.cli.people.names import named
 
-        return named(asked.store(), word)
+        return named(jobs_of(asked), word)
     return word
 
 
@@ -92,10 +97,11 @@ def _wait(asked: "Parsed", jobs: "Jobs") -> "dict[str, Any]":
     if "from-json" in options:
         from agent_exec.apps.cli.reference import referenced
 
-        jobs, job_id = referenced(asked, cancel)
+        theirs, job_id = referenced(asked, cancel)
+        jobs = asked.remote or theirs
     else:
         job_id = job_of(asked)
-    if any(text.startswith("exec=") for text in conditions):
+    if asked.remote is None and any(text.startswith("exec=") for text in conditions):
         from agent_exec.apps.cli.readiness import gate_of
 
         jobs = verbs.Jobs(jobs.store, gate_of(asked, conditions))
@@ -135,12 +141,12 @@ def _list(asked: "Parsed", jobs: "Jobs") -> "dict[str, Any]":
         states = (options["state"],)
         if states[0] not in (*STATES, "unknown"):  # which older stores had
             raise UsageError(f"--state takes one of {', '.join(STATES)}; got {states[0]!r}", "list")
-    cwd = None if "all" in options else options.get("cwd") or here()
+    cwd = None if "all" in options else options.get("cwd") or (None if asked.far else here())
     tags = options.get("tag", ())
     told = jobs.list(cwd=cwd, states=states, tags=tags, limit=options.get("limit", defaults.LIST_LIMIT))
     if asked.verb == "ps" and cwd is not None:
-        others = jobs.list(states=states, tags=tags, limit=0, within=lambda of: of != told["cwd_scope"])
-        told["elsewhere"] = len(others["jobs"])
+        everywhere = jobs.list(states=states, tags=tags, limit=0)["jobs"]
+        told["elsewhere"] = sum(one.get("cwd") != told["cwd_scope"] for one in everywhere)
     return told
 
 
@@ -149,6 +155,8 @@ def _delete(asked: "Parsed", jobs: "Jobs") -> "dict[str, Any]":
     if "all" in asked.options:
         if asked.words:
             raise UsageError("give the id of a job or --all, not both", "delete")
+        if asked.remote is not None:
+            raise UsageError("--all works without --server only; give the ids of jobs", "delete")
         return jobs.delete_all(here(), dry_run=dry_run)
     return jobs.delete(job_of(asked), dry_run=dry_run)
 
@@ -159,7 +167,7 @@ def _gc(asked: "Parsed", jobs: "Jobs") -> "dict[str, Any]":
     options = asked.options
     nothing_more(asked)
     said: dict[str, Any] = {}
-    if settle_config() is not None:
+    if asked.remote is None and settle_config() is not None:
         from agent_exec.requests.settings import settings
 
         found = settings()

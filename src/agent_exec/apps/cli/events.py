@@ -2,9 +2,9 @@
 
 import os
 
+from agent_exec.apps.cli.act import jobs_of
 from agent_exec.apps.parse import UsageError
 from agent_exec.faces.event_verbs import LIMIT
-from agent_exec.faces.verbs import Jobs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def events(asked: "Parsed") -> "dict[str, Any]":
     options = asked.options
     if "until" in options and "follow" not in options:
         raise UsageError("--until needs --follow", "events")
-    jobs = Jobs(asked.store())
+    jobs = jobs_of(asked)
     wanted: dict[str, Any] = {
         "since": options.get("since"),
         "job": options.get("job"),

@@ -2,7 +2,7 @@
 
 from time import monotonic
 
-from agent_exec.apps.cli.act import job_of
+from agent_exec.apps.cli.act import job_of, jobs_of
 from agent_exec.apps.cli.run import (
     Asking,
     configured,
@@ -103,6 +103,8 @@ def timeout(asked: "Parsed") -> "dict[str, Any]":
     if (seconds is None) == (what == "set"):
         needs = "needs --in and a time" if what == "set" else "takes no --in"
         raise UsageError(f"{what} {needs}, such as: agent-exec {asked.verb} set {name} --in 10m", asked.verb)
+    if asked.remote is not None:
+        return asked.remote.set_timeout(name, seconds)
     store = asked.store()
     job = set_deadline(store, store.find(name), seconds)
     return answers.timeout_moved(job, what, str(asked.verb))
@@ -117,8 +119,7 @@ def tag(asked: "Parsed") -> "dict[str, Any]":
     tags = asked.options.get("tag", [])
     if not tags and what != "set":
         raise UsageError(f"{what} needs a tag, such as: agent-exec tag {what} {name} --tag build", "tag")
-    jobs = verbs.Jobs(asked.store())
-    return jobs.tag(name, **{"replace" if what == "set" else what: tags})
+    return jobs_of(asked).tag(name, **{"replace" if what == "set" else what: tags})
 
 
 def _what(asked: "Parsed", known: tuple[str, ...]) -> tuple[str, str]:

@@ -1,9 +1,8 @@
 """The verbs `plan` and `group`: what waits, and the slots that it waits for."""
 
-from agent_exec.apps.cli.act import nothing_more
+from agent_exec.apps.cli.act import jobs_of, nothing_more
 from agent_exec.apps.parse import UsageError
 from agent_exec.faces import defaults
-from agent_exec.faces.verbs import Jobs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 def plan(asked: "Parsed") -> "dict[str, Any]":
     """Show what waits."""
     nothing_more(asked)
-    return Jobs(asked.store()).plan(limit=asked.options.get("limit", defaults.LIST_LIMIT))
+    return jobs_of(asked).plan(limit=asked.options.get("limit", defaults.LIST_LIMIT))
 
 
 def group(asked: "Parsed") -> "dict[str, Any]":
@@ -31,7 +30,7 @@ def group(asked: "Parsed") -> "dict[str, Any]":
         )
     if ("slots" in options) != (what == ["set"]):
         raise UsageError(f"{what[0]} {'needs' if what == ['set'] else 'takes no'} --slots", "group")
-    jobs = Jobs(asked.store())
+    jobs = jobs_of(asked)
     if what == ["set"]:
         return jobs.set_group(names[0], options["slots"])
     return jobs.remove_group(names[0]) if names else jobs.groups()

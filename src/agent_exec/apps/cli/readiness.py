@@ -34,7 +34,7 @@ def add(asked: "Parsed", order: "Order") -> None:
         conditions=conditions,
         every="all" in options,
         ports=options.get("port", ()),
-        stop_after_idle=_idle(options.get("stop-after")),
+        stop_after_idle=idle(options.get("stop-after")),
         **given,
     )
 
@@ -51,7 +51,8 @@ def gate_of(asked: "Parsed", conditions: "list[str]", health: str = "") -> "Gate
     return None
 
 
-def _idle(text: str | None) -> float | None:
+def idle(text: str | None) -> float | None:
+    """Return the seconds of --stop-after."""
     if text is None:
         return None
     from agent_exec.model.command import seconds

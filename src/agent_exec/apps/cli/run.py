@@ -73,7 +73,7 @@ def run(
         until_ready="for" in options,
     )
     if not {"stdin", "stdin-file"} & options.keys() and has_unread_pipe():
-        _warn("the command does not get what is piped in here; add --stdin - to pass it on")
+        warn(asked, "the command does not get what is piped in here; add --stdin - to pass it on")
     if "exit-code" in options:
         return told, verbs.exit_code(told)
     return told, 0 if told["ok"] else 1
@@ -86,7 +86,7 @@ class Asking:
 
     def __init__(self, asked: "Parsed", settings: "Settings | None", interrupts: "Interrupts") -> None:
         options = asked.options
-        argv = _command(asked, settings)
+        argv = command_of(asked, settings)
         refuse_both(asked, ("inherit-env", "no-inherit-env"), ("stdin", "stdin-file"))
         if 0 < options.get("max-log-bytes", 0) < defaults.SMALLEST_QUOTA:
             raise UsageError(f"--max-log-bytes takes 0, or {defaults.SMALLEST_QUOTA} at least", asked.verb)
@@ -214,12 +214,13 @@ def _warn_of_milliseconds(asked: "Parsed") -> None:
     """Warn of a small timeout without a unit, which other programs take for seconds."""
     text = asked.texts.get("timeout", "")
     if text.isdecimal() and 0 < int(text) < 1000:
-        _warn(f"--timeout {text} is {text} milliseconds; write {text}s for seconds, or {text}ms")
+        warn(asked, f"--timeout {text} is {text} milliseconds; write {text}s for seconds, or {text}ms")
 
 
-def _warn(text: str) -> None:
+def warn(asked: "Parsed", text: str) -> None:
+    """Print a warning on stderr."""
     try:
-        os.write(2, f"agent-exec run: {text}\n".encode())
+        os.write(2, f"agent-exec {asked.verb}: {text}\n".encode())
     except OSError:
         return  # nothing listens
 
@@ -329,7 +330,7 @@ def observation(asked: "Parsed") -> float | None:
     return min(defaults.SNAPSHOT_CAP, float(options.get("snapshot-after", defaults.SNAPSHOT_CAP)))
 
 
-def _command(asked: "Parsed", settings: "Settings | None" = None) -> list[str]:
+def command_of(asked: "Parsed", settings: "Settings | None" = None) -> list[str]:
     """Return the argv; a shell that was named or configured reads one word as a line, and several quoted."""
     words = asked.words
     if not words or not words[0]:

@@ -241,12 +241,14 @@ OPERATIONS = (
         "Start a job that was created.",
         _begin("start"),
         {**_GIVEN, **_WATCH},
+        starts=True,
     ),
     Operation(
         "restart",
         "Start a job once more under its id.",
         _begin("restart"),
         {"signal": string("What ends it if it runs (TERM)."), **_GIVEN, **_WATCH},
+        starts=True,
     ),
     Operation(
         "timeout",

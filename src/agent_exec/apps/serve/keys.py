@@ -28,9 +28,12 @@ LONGEST = 200
 """The most characters of a key."""
 
 _JOBS = ("run", "create")
+_WATCHING = ("observe", "tail_lines", "max_bytes")
+"""Fields that say how a job is watched: a request that is repeated may have others."""
 _KEPT_ANSWERS = ("create", "exec")
 """Operations whose answers are true in another server, too."""
 _RECORD = ".json"
+_OURS = "request."
 
 
 class Keys:
@@ -55,7 +58,8 @@ class Keys:
         """
         if not key or len(key) > LONGEST:
             raise HttpError("invalid_argument", f"an Idempotency-Key has 1 to {LONGEST} characters")
-        request = sha256(dump([name, sorted(given.items())]).encode()).hexdigest()
+        what = [name, sorted((field, value) for field, value in given.items() if field not in _WATCHING)]
+        request = sha256(dump(what).encode()).hexdigest()
         digest = sha256(key.encode()).hexdigest()[:32]
         make_folder(self._folder)
         path = os.path.join(self._folder, digest)
@@ -64,12 +68,12 @@ class Keys:
         try:
             known = _read(path)
             if known is None or time() - known["at"] > KEPT:
-                return self._begin(path, digest, name, given, request, act), False
+                return _shown(self._begin(path, digest, name, given, request, act)), False
             if known["request"] != request:
                 raise HttpError(
                     "key_reused", "another request was made with this Idempotency-Key; use a new one for this"
                 )
-            return self._again(path, digest, name, given, known, act), True
+            return _shown(self._again(path, digest, name, given, known, act)), True
         finally:
             lock.release()
 
@@ -112,13 +116,13 @@ class Keys:
         if "answer" in known and (known["server"] == self._server or name in _KEPT_ANSWERS):
             answer: Answer = known["answer"]
             return answer
-        if name not in _JOBS:
+        job = known.get("job")
+        if job is None and name not in _JOBS:
             raise HttpError(
                 "uncertain",
                 "the server that had this request has ended, and with it what the request started; look what "
                 "was done, and use a new Idempotency-Key to do it again",
             )
-        job = known.get("job")
         if job is None:
             found = self._jobs.list(tags=[_tag(digest)], limit=1)["jobs"]
             if not found:  # the server was killed before it started anything
@@ -126,8 +130,8 @@ class Keys:
             job = found[0]["job_id"]
         if name == "create":
             return self._jobs.status(job)
-        seconds = given.get("observe", 0)
-        return {**self._jobs.wait(job, seconds=seconds), "type": name}
+        watching = {field: given[field] for field in _WATCHING if field in given}
+        return self._jobs.rejoin(job, kind=name, until_ready=bool(given.get("conditions")), **watching)
 
     def clean_up(self) -> None:
         """Forget keys that are too old."""
@@ -143,8 +147,15 @@ class Keys:
                 continue
 
 
+def _shown(answer: "Answer") -> "Answer":
+    """Return an answer without the tag that is ours."""
+    if "tags" not in answer:
+        return answer
+    return {**answer, "tags": [tag for tag in answer["tags"] if not tag.startswith(_OURS)]}
+
+
 def _tag(digest: str) -> str:
-    return f"request.{digest}"
+    return f"{_OURS}{digest}"
 
 
 def _read(path: str) -> "dict[str, Any] | None":

@@ -13,14 +13,16 @@ _BYTES = 24  # 192 bits
 _LEAST, _MOST = 32, 1024
 
 
-def token_of_file(path: str, verb: str = "mcp") -> str:
-    """Return the secret in a private file, which is made if it is missing.
+def token_of_file(path: str, verb: str = "mcp", *, make: bool = True) -> str:
+    """Return the secret in a private file, which is made if it is missing, unless `make` is False.
 
     Raise UsageError for a link, a file that others may read or write, a file
     of another user, and a file without a secret.
     """
     doing = "made"
     try:
+        if not make and not os.path.lexists(path):
+            raise _unusable(verb, f"{path!r} is missing; name the file that the server printed at its start")
         if path == os.path.abspath(token_place()):
             make_folder(os.path.dirname(path))
         if not os.path.lexists(path):

@@ -1,22 +1,20 @@
 """Names of jobs that a person can type: `last`, `%2` for the second newest of this folder, `@tag`."""
 
-from agent_exec.faces.verbs import Jobs
 from agent_exec.model.errors import InvalidArgument, JobNotFound
 from agent_exec.places import here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from agent_exec.jobs.store import Store
+    from agent_exec.faces.verbs import Jobs
 
 _MOST = 10_000
 
 
-def named(store: "Store", word: str) -> str:
+def named(jobs: "Jobs", word: str) -> str:
     """Return the id of the job that a word means; raise JobNotFound if there is none.
 
     The newest job of a tag is looked for in this folder first, then in all.
     """
-    jobs = Jobs(store)
     if word.startswith("@"):
         for cwd in (here(), None):
             found = jobs.list(cwd=cwd, tags=(word[1:],), limit=1)["jobs"]
