@@ -154,7 +154,7 @@ class Tab:
     async def shows(self, text: str) -> None:
         """Wait until the page shows a text."""
         try:
-            await self.becomes(f"document.body.innerText.includes({json.dumps(text)})", True)
+            await self.becomes(f"!!document.body?.innerText.includes({json.dumps(text)})", True)
         except TimeoutError:
             seen = await self.value("document.body.innerText")
             raise AssertionError(f"the page does not show {text!r}:\n{seen}\n{self.failed}") from None

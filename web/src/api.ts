@@ -149,6 +149,24 @@ export function keepToken(text: string): void {
   else localStorage.removeItem(PLACE);
 }
 
+export interface Allowed {
+  readOnly: boolean;
+  /** The one job that the token is for; empty for all. */
+  job: string;
+}
+
+/** Return what the token says that it allows; the server decides. */
+export function allowed(): Allowed {
+  try {
+    const [kind, payload = ""] = token().split(".");
+    if (kind !== "aex1") return { readOnly: false, job: "" };
+    const fields = JSON.parse(atob(payload.replaceAll("-", "+").replaceAll("_", "/"))) as { r?: boolean; j?: string };
+    return { readOnly: !!fields.r, job: fields.j ?? "" };
+  } catch {
+    return { readOnly: false, job: "" };
+  }
+}
+
 export const segment = (id: string | number): string => encodeURIComponent(String(id));
 
 function query(fields: Record<string, unknown>): string {

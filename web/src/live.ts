@@ -1,6 +1,6 @@
 // What the page knows of the server: jobs kept up to date by the stream of events, sessions and approvals; one connection loop.
 import { useEffect, useState } from "preact/hooks";
-import { type Approval, type Event, Failure, type Info, type Job, type Session, backoff, call, follow, get, segment, token } from "./api";
+import { type Approval, type Event, Failure, type Info, type Job, type Session, allowed, backoff, call, follow, get, segment, token } from "./api";
 
 export type Link = "connecting" | "up" | "down" | "denied";
 
@@ -160,7 +160,23 @@ async function recentEvents(signal: AbortSignal): Promise<string> {
   return since;
 }
 
+/** Follow the one job that the token is for. */
+async function connectedToJob(id: string, signal: AbortSignal, reached: () => void): Promise<void> {
+  const { cursor } = await get<{ cursor: string }>("/v1/events", { job: id, since: "now" }, signal);
+  put(await get<Job>(`/v1/jobs/${segment(id)}`, {}, signal));
+  state.link = "up";
+  state.loaded = true;
+  reached();
+  changed();
+  for await (const sent of follow("/v1/events", { job: id }, cursor, signal)) {
+    apply(sent.data as Event);
+    changed();
+  }
+}
+
 async function connected(signal: AbortSignal, reached: () => void): Promise<void> {
+  const { job } = allowed();
+  if (job) return connectedToJob(job, signal, reached);
   const info = await get<Info>("/v1/info", {}, signal);
   state.replaced = state.info !== null && state.info.pid !== info.pid;
   state.info = info;

@@ -3,7 +3,7 @@ import "@xterm/xterm/css/xterm.css";
 import "./app.css";
 import { type JSX, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { adoptToken, keepToken } from "./api";
+import { adoptToken, allowed, keepToken } from "./api";
 import { duration, shortFolder } from "./format";
 import { known, useKeys } from "./keys";
 import { keepConnected, retry, useLive, useNow } from "./live";
@@ -29,7 +29,7 @@ function useAddress(): string {
   const [address, set] = useState(location.hash.slice(1) || "/");
   useEffect(() => {
     const listener = () => {
-      if (adoptToken()) retry();
+      if (adoptToken()) location.reload(); // what was known is forgotten, too
       set(location.hash.slice(1) || "/");
     };
     addEventListener("hashchange", listener);
@@ -39,6 +39,8 @@ function useAddress(): string {
 }
 
 function View({ address }: { address: string }): JSX.Element {
+  const { job } = allowed();
+  if (job) return <JobView id={job} />;
   const [path = "/", given = ""] = address.split("?", 2);
   const [, room, name] = path.split("/");
   const id = name ? decoded(name) : "";
@@ -179,7 +181,7 @@ function Frame(): JSX.Element {
           </svg>
           <span>agent-exec</span>
         </a>
-        {PLACES.map(([path, name, key, icon]) => (
+        {(allowed().job ? [] : PLACES).map(([path, name, key, icon]) => (
           <a key={path} class="place" href={`#${path}`} aria-current={(path === "/" ? here === "/" || here.startsWith("/sessions") : here.startsWith(path)) ? "page" : undefined}>
             <svg viewBox="0 0 16 16" aria-hidden="true">
               <path d={icon} />

@@ -1,7 +1,7 @@
 // Parts that several views share.
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { type Approval, Failure, type Job, segment } from "./api";
+import { type Approval, Failure, type Job, allowed, segment } from "./api";
 import { ago, commandText, duration, relativeFolder, standing, type Tone } from "./format";
 import { useKeys } from "./keys";
 import { answer, state, useNow } from "./live";
@@ -66,6 +66,24 @@ export function useAction<A extends unknown[]>(act: (...given: A) => Promise<unk
   return [perform, busy, error];
 }
 
+/** Return what a button does that asks once more: armed by the first press, carried out by the second, soon after it. */
+export function useSure(act: () => void): [boolean, () => void] {
+  const [armed, draw] = useState(false);
+  const timer = useRef(0);
+  const arm = (wanted: boolean) => {
+    clearTimeout(timer.current);
+    timer.current = wanted ? window.setTimeout(() => arm(false), 4000) : 0;
+    draw(wanted);
+  };
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const press = () => {
+    const again = timer.current !== 0;
+    arm(!again);
+    if (again) act();
+  };
+  return [armed, press];
+}
+
 /** Return a selected position in a list, moved by j and k, opened by Enter. */
 export function useCursor(count: number, open: (at: number) => void): [number, (at: number) => void] {
   const [at, set] = useState(-1);
@@ -117,7 +135,7 @@ export function VirtualList({ count, height, at, row, label }: { count: number; 
   );
 }
 
-export function JobRow({ job, now, selected, last }: { job: Job; now: number; selected?: boolean; last?: string }): JSX.Element {
+export function JobRow({ job, now, selected, last }: { job: Job; now: number; selected?: boolean; last?: string | undefined }): JSX.Element {
   const [tone, said] = standing(job);
   const begun = job.started_at ?? job.created_at;
   const took = job.finished_at ? Date.parse(job.finished_at) - Date.parse(begun) : now - Date.parse(begun);
@@ -183,7 +201,8 @@ export function Question({ approval, selected }: { approval: Approval; selected?
       </dl>
       <Trouble error={error} />
       <div class="answers">
-        {approval.answers.map((how, index) => (
+        {allowed().readOnly && <span class="muted">This token is read-only: answer from elsewhere, such as `agent-exec approvals`.</span>}
+        {(allowed().readOnly ? [] : approval.answers).map((how, index) => (
           <button type="button" key={how} disabled={busy} data-answer={how} class={how === "no" ? "deny" : how === "once" ? "primary" : ""} onClick={() => act(how)}>
             {WORDS[how] ?? how}
             {selected && <kbd>{index + 1}</kbd>}

@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("uvicorn", reason="the server's libraries are not installed")
 pytest.importorskip("aiohttp")
 
+from agent_exec.apps.serve.tokens import Scope, issue
 from apps.serve.serving import Served, served
 from browser import CHROMIUM, Tab, browse
 from cli import Cli
@@ -135,13 +136,12 @@ def test_a_job_is_started_followed_searched_killed_and_started_again(cli: Cli) -
         await press(tab, "mmm")
         await tab.becomes("document.querySelectorAll('.logs .log').length", 2)
         await tab.becomes("document.querySelectorAll('.log')[1].innerText.trim()", "a.c:1:2: error: boom")
-        await tab.value("window.confirm = () => true")
-        await press(tab, "x")
+        await press(tab, "xx")
         await tab.shows("SIGTERM")
-        await press(tab, "R")
+        await press(tab, "RR")
         await tab.becomes("document.querySelector('.headline .badge').textContent", "running")
         await tab.shows("attempt")
-        await press(tab, "x")
+        await press(tab, "xx")
         await tab.shows("SIGTERM")
         await go(tab, "/jobs")
         await press(tab, "j")
@@ -201,7 +201,7 @@ def test_the_page_tells_that_the_server_is_gone_and_finds_the_next_one(cli: Cli)
         look(cli, server, work)
 
 
-def test_a_page_without_a_valid_token_asks_for_it(cli: Cli) -> None:
+def test_a_page_asks_for_a_token_and_shows_what_it_allows(cli: Cli) -> None:
     async def work(tab: Tab) -> None:
         await tab.value("localStorage.clear()")
         await tab.call("Page.reload")
@@ -213,6 +213,12 @@ def test_a_page_without_a_valid_token_asks_for_it(cli: Cli) -> None:
         await write(tab, "input", server.token)
         await tab.click("button")
         await tab.shows("Nothing runs.")
+        await go(tab, f"token={issue(server.token, Scope(read_only=True, job=job))}")
+        await tab.shows("said by a job")
+        await tab.becomes("document.querySelectorAll('nav .place').length", 0)
+        assert await tab.value("location.hash") == "#/"
+        assert "Restart" not in await tab.value("document.body.innerText")
 
     with served(cli) as server:
+        job = server.run("echo", "said by a job", observe=10)["job_id"]
         look(cli, server, work, SIZES[1])

@@ -118,7 +118,7 @@ export function Home(): JSX.Element {
         <Section title="Running" count={running.length}>
           <div class="rows">
             {running.slice(0, MOST_ROWS).map((job, index) => (
-              <JobRow key={job.job_id} job={job} now={now} selected={first + live.length + index === at} last={lines[job.job_id] ?? ""} />
+              <JobRow key={job.job_id} job={job} now={now} selected={first + live.length + index === at} last={lines[job.job_id]} />
             ))}
           </div>
         </Section>

@@ -1,12 +1,12 @@
 // One job: what it is, how it stands, and its output as it comes.
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Failure, type Listening, type Sent, type Status, backoff, call, follow, get, segment } from "../api";
+import { Failure, type Listening, type Sent, type Status, allowed, backoff, call, follow, get, segment } from "../api";
 import { ago, bytes, clock, commandText, duration, standing } from "../format";
 import { useKeys } from "../keys";
 import { forget, useLive, useNow } from "../live";
 import { Log } from "../log";
-import { Badge, Choice, Trouble, go, useAction } from "../parts";
+import { Badge, Choice, Trouble, go, useAction, useSure } from "../parts";
 
 const FIRST = 1 << 20; // bytes of each stream that are shown at first
 const KEPT = 8 << 20; // characters of output that are kept, to be shown in another way
@@ -243,7 +243,9 @@ export function JobView({ id }: { id: string }): JSX.Element {
     setText("");
     output.current?.show(wanted as Mode);
   };
-  const sure = (question: string, act: () => void) => confirm(question) && act();
+  const [killArmed, pressKill] = useSure(kill);
+  const [removeArmed, pressRemove] = useSure(remove);
+  const [restartArmed, pressRestart] = useSure(restart);
   useKeys({
     "/": { label: "search the output", act: () => input.current?.focus() },
     n: { label: "next match", act: () => output.current?.step(1) },
@@ -254,8 +256,8 @@ export function JobView({ id }: { id: string }): JSX.Element {
     t: { label: "times", act: () => setTimes(!times) },
     w: { label: "wrap lines", act: () => setWrap(!wrap) },
     f: { label: "follow the output", act: () => output.current?.end() },
-    x: { label: "kill", act: () => running && sure("Kill this job with all its processes?", kill) },
-    R: { label: "start again", act: () => sure(running ? "Kill this job and start it again?" : "Start this job again?", restart) },
+    x: { label: "kill", act: () => running && pressKill() },
+    R: { label: "start again", act: pressRestart },
     Escape: { label: "back to the list", act: () => go("/jobs") },
   });
   const begun = shown.started_at ?? shown.created_at;
@@ -267,17 +269,17 @@ export function JobView({ id }: { id: string }): JSX.Element {
         <div class="headline">
           <Badge tone={tone}>{said}</Badge>
           <pre class="command">{ready ? commandText(shown.command) : id}</pre>
-          <div class="actions">
-            <button type="button" disabled={restarting || !ready} onClick={() => (running ? sure("Kill this job and start it again?", restart) : restart())}>
-              {shown.state === "created" ? "Start" : "Restart"}
+          <div class="actions" hidden={allowed().readOnly}>
+            <button type="button" disabled={restarting || !ready} onClick={running ? pressRestart : restart}>
+              {restartArmed ? "Restart: sure?" : shown.state === "created" ? "Start" : "Restart"}
             </button>
             {running ? (
-              <button type="button" class="deny" disabled={killing} onClick={() => sure("Kill this job with all its processes?", kill)}>
-                Kill
+              <button type="button" class="deny" disabled={killing} onClick={pressKill}>
+                {killArmed ? "Kill: sure?" : "Kill"}
               </button>
             ) : (
-              <button type="button" disabled={!ready} onClick={() => sure("Delete this job and its output?", remove)}>
-                Delete
+              <button type="button" disabled={!ready} onClick={pressRemove}>
+                {removeArmed ? "Delete with its output?" : "Delete"}
               </button>
             )}
           </div>

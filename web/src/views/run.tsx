@@ -1,7 +1,7 @@
 // The run box: type a command, choose where, how confined, and as what.
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type Verdict, call, segment } from "../api";
+import { type Verdict, allowed, call, segment } from "../api";
 import { useKeys } from "../keys";
 import { lookNow, useLive } from "../live";
 import { Choice, Trouble, go, useAction } from "../parts";
@@ -129,9 +129,10 @@ export function Run(): JSX.Element {
         </div>
         <Trouble error={error} />
         <div class="answers">
-          <button type="submit" class="primary" disabled={busy || !line.trim()}>
+          <button type="submit" class="primary" disabled={busy || !line.trim() || allowed().readOnly}>
             {busy ? "Starting…" : "Run"} <kbd>Enter</kbd>
           </button>
+          {allowed().readOnly && <span class="muted">This token is read-only.</span>}
           {waits && (
             <span class="muted">
               It waits for an approval: <a href="#/">answer it</a>.

@@ -1,10 +1,10 @@
 // One session: its live terminal, watched or typed into.
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { call, segment } from "../api";
+import { allowed, call, segment } from "../api";
 import { useKeys } from "../keys";
 import { lookNow } from "../live";
-import { Badge, Trouble, go, useAction } from "../parts";
+import { Badge, Trouble, go, useAction, useSure } from "../parts";
 import { LiveTerminal, type Seen } from "../terminal";
 
 const BAR: readonly (readonly [string, string])[] = [
@@ -24,11 +24,11 @@ const BAR: readonly (readonly [string, string])[] = [
 
 function writerText(seen: Seen): string {
   if (seen.link === "connecting") return "connecting";
-  if (seen.link === "lost") return "connection lost; reconnecting";
+  if (seen.link === "lost") return "lost; reconnecting";
   if (seen.link === "ended") return "ended";
   if (seen.writer === "you") return "you type";
   if (seen.writer === "other") return `${seen.writerName || "another person"} types`;
-  return "the agent types; you watch";
+  return "watching";
 }
 
 export function SessionView({ id }: { id: string }): JSX.Element {
@@ -55,7 +55,7 @@ export function SessionView({ id }: { id: string }): JSX.Element {
     terminal.current?.take();
   };
   const give = () => terminal.current?.give();
-  const kill = () => confirm("End this session with all its processes?") && terminal.current?.kill();
+  const [killArmed, kill] = useSure(() => terminal.current?.kill());
   const mine = seen?.writer === "you";
   const live = seen?.link === "live";
   useEffect(() => {
@@ -95,7 +95,7 @@ export function SessionView({ id }: { id: string }): JSX.Element {
         <div class="headline">
           <Badge tone={seen?.link === "lost" ? "warn" : seen?.link === "ended" ? "idle" : mine ? "warn" : "run"}>{seen ? writerText(seen) : "connecting"}</Badge>
           <pre class="command">{seen?.cmd || `session ${id}`}</pre>
-          <div class="actions">
+          <div class="actions" hidden={allowed().readOnly}>
             {live && !mine && (
               <button type="button" class="primary" onClick={take} disabled={asked && seen?.writer === "other"}>
                 {asked && seen?.writer === "other" ? "Asked…" : seen?.writer === "other" ? "Ask for the keyboard" : "Take over"} <kbd>i</kbd>
@@ -113,7 +113,7 @@ export function SessionView({ id }: { id: string }): JSX.Element {
             )}
             {live && (
               <button type="button" class="deny" onClick={kill}>
-                End
+                {killArmed ? "End: sure?" : "End"}
               </button>
             )}
           </div>
