@@ -73,14 +73,16 @@ export interface Approval {
   server?: string;
   client?: string;
   command: string;
-  cwd: string;
+  cwd: string | null;
   reason: string;
-  rule?: unknown;
+  rule: string | null;
   answers: string[];
-  escalated?: boolean;
-  once?: boolean;
-  env_names?: string[];
-  stdin_preview?: string | null;
+  /** What an "always" would add to the rules. */
+  always: string | null;
+  escalated: boolean;
+  env_names: string[];
+  stdin_bytes: number;
+  stdin_preview: string;
 }
 
 export interface Event {
@@ -151,19 +153,23 @@ export function keepToken(text: string): void {
 
 export interface Allowed {
   readOnly: boolean;
+  /** True if questions can be answered. */
+  answers: boolean;
   /** The one job that the token is for; empty for all. */
   job: string;
 }
+
+const ALL: Allowed = { readOnly: false, answers: true, job: "" };
 
 /** Return what the token says that it allows; the server decides. */
 export function allowed(): Allowed {
   try {
     const [kind, payload = ""] = token().split(".");
-    if (kind !== "aex1") return { readOnly: false, job: "" };
-    const fields = JSON.parse(atob(payload.replaceAll("-", "+").replaceAll("_", "/"))) as { r?: boolean; j?: string };
-    return { readOnly: !!fields.r, job: fields.j ?? "" };
+    if (kind !== "aex1") return ALL;
+    const fields = JSON.parse(atob(payload.replaceAll("-", "+").replaceAll("_", "/"))) as { r?: boolean; j?: string; a?: boolean };
+    return { readOnly: !!fields.r, answers: !(fields.r || fields.a || fields.j), job: fields.j ?? "" };
   } catch {
-    return { readOnly: false, job: "" };
+    return ALL;
   }
 }
 
@@ -215,6 +221,7 @@ export async function* follow(
   fields: Record<string, unknown>,
   last: string | undefined,
   signal: AbortSignal,
+  opened: () => void = () => {},
 ): AsyncGenerator<Sent> {
   const headers: Record<string, string> = { Accept: "text/event-stream" };
   if (last) headers["Last-Event-ID"] = last;
@@ -225,6 +232,7 @@ export async function* follow(
   let timer = setTimeout(abort, QUIET);
   try {
     const answer = await send(path + query(fields), { headers, signal: own.signal });
+    opened();
     const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
     let rest = "";
     for (;;) {

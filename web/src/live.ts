@@ -213,12 +213,8 @@ export function lookNow(): void {
 async function look(signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     try {
-      const [sessions, approvals] = await Promise.all([
-        get<{ sessions: Session[] }>("/v1/sessions", {}, signal).catch(unless(403)),
-        get<{ approvals: Approval[] }>("/v1/approvals", {}, signal).catch(unless(403, 404)),
-      ]);
-      state.sessions = sessions?.sessions ?? [];
-      state.approvals = approvals?.approvals ?? null;
+      state.sessions = (await get<{ sessions: Session[] }>("/v1/sessions", {}, signal)).sessions;
+      if (!present) state.approvals = (await get<{ approvals: Approval[] }>("/v1/approvals", {}, signal)).approvals;
       changed();
     } catch {
       // The stream of events notices that the server is gone, and says so.
@@ -233,12 +229,44 @@ async function look(signal: AbortSignal): Promise<void> {
   }
 }
 
-function unless(...statuses: number[]): (error: unknown) => null {
-  return (error) => {
-    if (error instanceof Failure && statuses.includes(error.status)) return null;
-    throw error;
-  };
+let present = false;
+
+/** Follow the approval inbox, also while the page is hidden: as long as it is followed, agents may ask a person.
+
+ One page of a browser does, where browsers can agree on one, since they have few connections to a server.
+ */
+export async function followApprovals(): Promise<void> {
+  if (allowed().job) return;
+  if ("locks" in navigator) await navigator.locks.request("agent-exec.approvals", followInbox);
+  else await followInbox();
 }
+
+async function followInbox(): Promise<void> {
+  const never = new AbortController().signal;
+  for (let attempt = 0; ; attempt++) {
+    try {
+      for await (const sent of follow("/v1/approvals", {}, undefined, never, () => begin())) {
+        attempt = 0;
+        if (sent.event === "approval.asked") state.approvals = [...(state.approvals ?? []).filter(other(sent.data)), sent.data as Approval];
+        else if (sent.event === "approval.answered") state.approvals = (state.approvals ?? []).filter(other(sent.data));
+        changed();
+      }
+    } catch {
+      // It is tried again below; the other connection says why.
+    }
+    present = false;
+    while (state.link === "denied") await new Promise((done) => setTimeout(done, 1000));
+    await new Promise((done) => setTimeout(done, backoff(attempt)));
+  }
+}
+
+function begin(): void {
+  present = true;
+  state.approvals = [];
+  changed();
+}
+
+const other = (data: unknown) => (one: Approval) => one.id !== (data as Approval).id;
 
 /** Keep the page connected as long as it is seen; a hidden page holds no connection. */
 export async function keepConnected(): Promise<never> {

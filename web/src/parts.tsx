@@ -161,14 +161,7 @@ export function JobRow({ job, now, selected, last }: { job: Job; now: number; se
   );
 }
 
-const WORDS: Record<string, string> = { once: "Allow once", session: "For this session", always: "Always", no: "Deny" };
-
-function ruleText(rule: unknown): string {
-  if (!rule) return "no rule matches";
-  if (typeof rule === "string") return rule;
-  const found = rule as { source?: unknown };
-  return typeof found.source === "string" ? found.source : JSON.stringify(rule);
-}
+const WORDS: Record<string, string> = { once: "Allow once", session: "This session", always: "Always", no: "Deny" };
 
 /** One question that waits for a person. */
 export function Question({ approval, selected }: { approval: Approval; selected?: boolean }): JSX.Element {
@@ -187,23 +180,29 @@ export function Question({ approval, selected }: { approval: Approval; selected?
       </p>
       <dl>
         <dt>rule</dt>
-        <dd>{ruleText(approval.rule)}</dd>
-        <dt>folder</dt>
-        <dd>{approval.cwd}</dd>
-        {approval.client && <dt>asked by</dt>}
-        {approval.client && <dd>{approval.client}</dd>}
-        {approval.env_names && approval.env_names.length > 0 && <dt>variables</dt>}
-        {approval.env_names && approval.env_names.length > 0 && <dd>{approval.env_names.join(" ")}</dd>}
+        <dd>{approval.rule ?? "no rule matches"}</dd>
+        {approval.cwd && <dt>folder</dt>}
+        {approval.cwd && <dd>{approval.cwd}</dd>}
+        <dt>asked by</dt>
+        <dd>{[approval.server, approval.client].filter(Boolean).join(" · ")}</dd>
+        {approval.env_names.length > 0 && <dt>variables</dt>}
+        {approval.env_names.length > 0 && <dd>{approval.env_names.join(" ")}</dd>}
         {approval.stdin_preview && <dt>input</dt>}
         {approval.stdin_preview && <dd class="preview">{approval.stdin_preview}</dd>}
         {left !== null && <dt>time left</dt>}
         {left !== null && <dd class={left < 15_000 ? "soon" : ""}>{left > 0 ? `${duration(1000 * Math.ceil(left / 1000))}, then it is denied` : "none"}</dd>}
       </dl>
+      {approval.always && (
+        <details>
+          <summary>What “Always” writes into the rules</summary>
+          <pre>{approval.always}</pre>
+        </details>
+      )}
       <Trouble error={error} />
       <div class="answers">
-        {allowed().readOnly && <span class="muted">This token is read-only: answer from elsewhere, such as `agent-exec approvals`.</span>}
-        {(allowed().readOnly ? [] : approval.answers).map((how, index) => (
-          <button type="button" key={how} disabled={busy} data-answer={how} class={how === "no" ? "deny" : how === "once" ? "primary" : ""} onClick={() => act(how)}>
+        {!allowed().answers && <span class="muted">This token cannot answer; use `agent-exec approvals`.</span>}
+        {(allowed().answers ? approval.answers : []).map((how, index) => (
+          <button type="button" key={how} disabled={busy} data-answer={how} title={how === "session" ? "until the server that asks ends" : undefined} class={how === "no" ? "deny" : how === "once" ? "primary" : ""} onClick={() => act(how)}>
             {WORDS[how] ?? how}
             {selected && <kbd>{index + 1}</kbd>}
           </button>

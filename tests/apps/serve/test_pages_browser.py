@@ -222,3 +222,30 @@ def test_a_page_asks_for_a_token_and_shows_what_it_allows(cli: Cli) -> None:
     with served(cli) as server:
         job = server.run("echo", "said by a job", observe=10)["job_id"]
         look(cli, server, work, SIZES[1])
+
+
+def test_commands_are_approved_and_denied_from_a_phone(cli: Cli) -> None:
+    rules = cli.root.with_name("rules.toml")
+    rules.write_text(f'[[rule]]\nprefix = ["touch"]\nverdict = "ask"\nreason = "it writes {MARK}"\n')
+
+    async def work(tab: Tab) -> None:
+        await tab.shows("Nothing runs.")
+        for name, answer, status in (("yes", "once", 200), (MARK.replace("/", ""), "no", 403)):
+            asked = asyncio.create_task(
+                asyncio.to_thread(server, "POST", "/v1/jobs", {"argv": ["touch", name]})
+            )
+            await tab.becomes("document.querySelectorAll('.question').length", 1)
+            await tab.shows(f"it writes {MARK}")
+            await tab.shows("rules.toml:1")
+            assert name in await tab.value("document.querySelector('.question pre').textContent")
+            await tab.becomes("document.title", "(1) agent-exec")
+            assert await tab.value("document.documentElement.scrollWidth <= innerWidth")
+            await go(tab, "/policy")
+            await tab.click("a.asks")
+            await tab.click(f"[data-answer={answer}]")
+            assert (await asked).status == status
+            await tab.becomes("document.querySelectorAll('.question').length", 0)
+        assert [path.name for path in cli.cwd.iterdir()] == ["yes"]
+
+    with served(cli, "--rules", rules) as server:
+        look(cli, server, work, SIZES[1])
