@@ -142,3 +142,30 @@ LIST: "tuple[Option, ...]" = (
     ("all", "flag", "", "jobs of every working directory"),
     ("tag", "many", "TAG", "jobs with this tag; ns.* is ns and all below it"),
 )
+
+SERVE: "tuple[Option, ...]" = (
+    ("workspace", "many", "DIR", "a folder of commands (default: the current one)"),
+    (
+        "sandbox",
+        "text",
+        "PROFILE",
+        "workspace-write (the default), read-only, FILE; full-access: none",
+    ),
+    UNPROTECT,
+    RULES,
+    *APPROVALS,
+    ("all-jobs", "flag", "", "reach jobs of all folders, not only of the workspaces"),
+    ("open", "flag", "", "open it in the browser of this machine"),
+    ("mcp", "flag", "", "serve the Model Context Protocol too, at /mcp"),
+    ("compat", "text", "PROTOCOL", "serve another protocol too: swerex, for clients of SWE-ReX"),
+    TOOLSET,
+    ("socket", "text", "PATH", "listen at a Unix socket, for this user alone"),
+    ("port", "count", "N", "the port (8700; 0: any)"),
+    ("host", "text", "ADDRESS", "the address to listen on (127.0.0.1)"),
+    ("allow-remote", "flag", "", "allow a --host that other machines can reach"),
+    ("token-file", "text", "FILE", "a private file with the token (default: in the state folder)"),
+    ("read-only", "flag", "", "token: it allows nothing that changes something"),
+    ("no-approvals", "flag", "", "token: it cannot answer approvals; for agents"),
+    ("expires", "s", "TIME", "token: it is valid for so long (default: always)"),
+    ("job", "text", "JOB", "token: it is for this job alone"),
+)
