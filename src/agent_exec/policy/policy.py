@@ -7,6 +7,7 @@ from agent_exec.policy.facts import Facts
 from agent_exec.policy.programs import writes
 from agent_exec.policy.programs.effects import EXACT, Effects, name_of
 from agent_exec.policy.programs.inspect import alternatives, inspect
+from agent_exec.policy.programs.self_approval import self_approval
 from agent_exec.policy.programs.self_kill import self_kill
 from agent_exec.policy.rule import Rule
 from agent_exec.policy.shell.parsed_line import Reading, Simple, Write
@@ -193,6 +194,8 @@ class Policy:
 
         if harm := self_kill(words, facts.ancestors):
             return say("deny", f"it would end {harm}")
+        if self_approval(words):
+            return say("deny", "it would answer a question that is put to a person")
         forms = (words, *alternatives(words))
         against: list[Rule] = []
         doubtful: list[Rule] = []

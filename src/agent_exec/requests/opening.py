@@ -153,10 +153,10 @@ def facts_here(
 
 
 def dangerous_to_us(command: "tuple[str, ...] | str") -> bool:
-    """True if a command may be one that ends processes, so that ours must be known to judge it."""
+    """True if a command may end processes, of which ours must be known, or answer a person's question."""
     text = command if isinstance(command, str) else " ".join(command)
     names = text.translate(_APART).split()
-    if any(name.endswith(_ENDING) for name in names):
+    if any(name.endswith(_ENDING) for name in names) or "approvals" in names:
         return True
     return "init" in names and not _LEVELS.isdisjoint(names)
 
