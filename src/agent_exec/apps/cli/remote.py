@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _READING = "status tail wait kill list ps delete gc events plan group tag timeout".split()
 _BEGINNING = "run create start restart".split()
-_HERE = "abandon watch logs notify up down policy".split()
+_HERE = "abandon watch logs top notify up down policy".split()
 """Verbs that are about the jobs and rules of this machine: refused while a server is named in any way.
 
 All others have nothing to do with a server, and refuse only --server.
