@@ -1,8 +1,10 @@
 """What else `serve` offers at its address: MCP clients, the web shell, a link for the browser."""
 
+import json
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -76,3 +78,26 @@ def test_the_link_is_opened_and_shown_to_a_person(cli: Cli, *, works: bool) -> N
             process.send_signal(signal.SIGTERM)
             process.wait(20)
             os.close(leader)
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+@pytest.mark.parametrize("page", ["README.md", "docs/server.md"])
+def test_the_lines_of_the_documents_start_and_follow_a_job(cli: Cli, page: str) -> None:
+    text = (Path(__file__).parents[3] / page).read_text()
+    lines = re.findall(r"```sh\n(TOKEN=.*?)```", text, re.DOTALL)
+    assert len(lines) == 1
+    assert len(lines[0].splitlines()) == 5
+    folder = cli.cwd / ".local" / "state" / "agent-exec"
+    folder.mkdir(parents=True)
+    with served(cli, "--token-file", folder / "token") as server:
+        out = subprocess.run(
+            ["sh", "-c", lines[0].replace(":8700", f":{server.port}")],
+            env={**os.environ, "HOME": str(cli.cwd)},
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        )
+    pieces = re.findall(r"event: output\nid: \S+\ndata: (.*)\n", out.stdout)
+    assert "".join(json.loads(piece)["text"] for piece in pieces) == "1\n2\n3\n"
+    assert json.loads(out.stdout.splitlines()[-1])["exit_code"] == 0
