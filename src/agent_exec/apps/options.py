@@ -388,8 +388,8 @@ VERBS: dict[str, Verb] = {
         ),
     ),
     "approvals": Verb(
-        "list the questions of servers that wait for an approval; show, answer or watch them",
-        "[show ID | answer ID once|session|always|no | watch]",
+        "list questions that wait for approval; show, watch, answer (once, session, always, no)",
+        "[show ID | answer ID ANSWER | watch]",
         (("until", "s", "TIME", "watch: end after this time (default: at Ctrl-C)"),),
         ("agent-exec approvals", "agent-exec approvals answer 3f9c once", "agent-exec approvals watch"),
     ),

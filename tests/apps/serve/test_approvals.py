@@ -31,8 +31,8 @@ class Doors:
         return self.cli("approvals", *words)
 
     def question(self) -> dict[str, Any]:
-        """Wait until one question waits; return it."""
-        wait_until(lambda: self.server("GET", "/v1/approvals").body["approvals"])
+        """Wait until exactly one question waits; return it."""
+        wait_until(lambda: len(self.server("GET", "/v1/approvals").body["approvals"]) == 1)
         (one,) = self.server("GET", "/v1/approvals").body["approvals"]
         found: dict[str, Any] = one
         return found
@@ -88,6 +88,13 @@ def test_a_question_is_answered_from_either_door(cli: Cli, door: str) -> None:
             shown = cli.raw("approvals", "show", one["id"], "--human").stdout.decode()
             assert shown.startswith("Run this command?\n    touch made\n")
             assert f"agent-exec approvals answer {one['id']} once|session|no" in shown
+            for words, part in (("show", one["id"]), ("answer", one["id"])):
+                out = cli.raw(
+                    "completions", "words", "--", "agent-exec", "approvals", words, ""
+                ).stdout.decode()
+                assert out == f"{part}\ttouch made\n"
+            typed = ("agent-exec", "approvals", "answer", one["id"], "")
+            assert cli.raw("completions", "words", "--", *typed).stdout == b"once\t\nsession\t\nno\t\n"
             assert not (cli.cwd / "made").exists()
             if door == "cli":
                 given: Any = both.approvals("answer", one["id"][-8:], "once")

@@ -84,6 +84,7 @@ _VALUES = {
     "toolset": ("lean", "jobs", "session", "oneshot", "executor"),
     "net": ("off", "on"),
     "scope": ("user", "project"),
+    "approvals": ("auto", "inbox", "client", "off"),
 }
 
 
@@ -164,6 +165,8 @@ def _words(verb: str, plain: list[str], before: "Sequence[str]") -> "Candidates"
     first = [way.split()[0] for way in ways if way and way.split()[0].islower()]
     if first and not plain:
         return [(word, "") for word in first]
+    if verb == "approvals":
+        return _questions(plain)
     if any("JOB" in way for way in ways) and len(plain) == bool(first):
         jobs = _jobs(before, _STATES.get(verb, ()))
         found = [
@@ -178,6 +181,21 @@ def _words(verb: str, plain: list[str], before: "Sequence[str]") -> "Candidates"
             ]
         return found
     return []
+
+
+def _questions(plain: list[str]) -> "Candidates":
+    """Return the questions that wait for an approval, or the answers to one; none if they cannot be read."""
+    from agent_exec.model.errors import AgentExecError
+    from agent_exec.requests.inbox_folder import waiting
+
+    try:
+        found = waiting() if plain[0] in ("show", "answer") else []
+    except (AgentExecError, OSError):
+        return []
+    if len(plain) == 1:
+        return [(one["id"], one["command"][:60].replace("\n", " ")) for one in found]
+    named = [one for one in found if plain[0] == "answer" and one["id"] == plain[-1]]
+    return [(answer, "") for one in named for answer in one["answers"]]
 
 
 def _values(option: "Option", before: "Sequence[str]") -> "Candidates":

@@ -15,6 +15,7 @@ from textual.binding import Binding, BindingType
 from agent_exec.apps.shell.mainscreen import MainScreen
 from agent_exec.apps.shell.panes.commandline import CommandLine
 from agent_exec.apps.shell.panes.dialogs import SESSIONS, Approval, Confirm, TextScreen, help_text
+from agent_exec.apps.shell.questions import Questions
 from agent_exec.apps.shell.settings import Settings, theme_named
 from agent_exec.faces.jobs import open_jobs
 from agent_exec.faces.slash.core import SlashCore
@@ -77,6 +78,7 @@ class ShellApp(App[None]):
         self._typed: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
         self._asked: set[Future[str]] = set()
         self._leaving = False
+        self._questions = Questions(self)
 
     def get_default_screen(self) -> MainScreen:
         """Return the first screen."""
@@ -86,6 +88,7 @@ class ShellApp(App[None]):
         """Begin to take what is typed, and tell what is wrong from the start."""
         self.run_worker(self._take_keys(), group="keys")
         self.run_worker(self._submit_all(), group="submit")
+        self._questions.start()
         if not self.is_headless:
             self._listen()
         permission = self.core.permission
@@ -96,9 +99,10 @@ class ShellApp(App[None]):
             self.main.tell(f"shell commands are off: {permission.reason}", "Warn")
 
     def on_unmount(self) -> None:
-        """Refuse what is still asked for."""
+        """Refuse what is still asked for; questions of other programs go on to wait."""
         self._leaving = True
         self._refuse()
+        self._questions.stop()
 
     # What is typed.
 

@@ -18,6 +18,7 @@ from agent_exec.faces.slash.line import COMMANDS, joined
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from agent_exec.faces.slash.permission import ShellPermission
     from agent_exec.policy.rule import Rule
@@ -126,6 +127,23 @@ class Confirm(Dialog):
 
     def __init__(self, title: str, lines: "Sequence[str]") -> None:
         super().__init__(title, lines, (("yes", "Yes (y)"), ("no", "No (n)")))
+
+
+class Inquiry(Dialog):
+    """Whether a command of another program may run: one of the answers that are offered, or later."""
+
+    PATIENCE: ClassVar[float] = 0.4
+    LATER = "later"
+
+    def __init__(self, question: "dict[str, Any]") -> None:
+        origin = question["client"] or question["server"]
+        rule = [f"rule: {question['rule']}"] if question["rule"] else []
+        answers = [*question["answers"], self.LATER]
+        super().__init__(
+            f"{origin} asks",
+            [*question["text"].split("\n"), *rule],
+            [(name, f"{name.capitalize()} ({name[0]})") for name in answers],
+        )
 
 
 class Approval(Dialog):
