@@ -6,6 +6,7 @@ Chromium and the requirements of the tests.
 """
 
 import argparse
+import asyncio
 import json
 import os
 import subprocess
@@ -68,7 +69,15 @@ while :; do
     sleep 0.5
 done
 """
-PROGRAMS = {"make": BUILD, "npm": SERVE, "htop": TOP, "cargo": "echo '    Finished dev in 0.41s'; sleep 600"}
+PROGRAMS = {
+    "make": BUILD,
+    "npm": SERVE,
+    "htop": TOP,
+    "cargo": "echo '    Finished dev in 0.41s'; sleep 600",
+    "ruff": "echo 'All checks passed!'",
+    "mypy": "echo 'Success: no issues found in 41 source files'",
+    "pytest": "echo '41 passed in 0.32s'",
+}
 """What the commands of the demonstration do, by their names."""
 
 
@@ -87,16 +96,19 @@ class Demo:
         wire.request(method, path, json.dumps(body) if body is not None else None, head)
         found = json.loads(wire.getresponse().read())
         wire.close()
-        assert found.get("ok"), found
         return found
+
+    def asks(self, argv: list[str]) -> None:
+        """Start a command that waits for an approval."""
+        assert self("POST", "/v1/jobs", {"argv": argv})["code"] == "command_denied"
 
     def fill(self) -> None:
         """Start jobs and sessions."""
         run = "/v1/jobs"
-        lines = ["echo ruff check .", "true pytest -q tests/unit", "true npm run lint", "false make docs"]
+        lines = ["ruff check .", "pytest -q tests/unit", "mypy src", "make docs"]
         for number in range(40):
             tags = [("lint", "test", "ci.linux")[number % 3]]
-            self("POST", run, {"line": lines[(number * 7 % 11) // 3], "observe": 0, "tags": tags})
+            self("POST", run, {"line": lines[(number * 7 % 10) // 3], "observe": 0, "tags": tags})
         self.build = self("POST", run, {"argv": ["make", "test"], "tags": ["build.linux"]})["job_id"]
         broken = ["python3", "-c", "import sys; sys.exit('no such table: users')"]
         self("POST", run, {"argv": broken, "tags": ["migrate"]})
@@ -113,7 +125,7 @@ class Demo:
 def demo() -> Iterator[Demo]:
     """Start a server whose files are its own; end it with all that it runs."""
     with tempfile.TemporaryDirectory(prefix="demo-") as name:
-        top = Path(name)
+        top = Path(name, "you")
         project = top / "project"
         for part in ("src", "tests", "docs"):
             (project / part).mkdir(parents=True)
@@ -169,16 +181,21 @@ def demo() -> Iterator[Demo]:
 async def take(tab: Tab, found: Demo, folder: Path) -> None:
     """Take all pictures with one tab."""
     views = {
-        "home": ("/", "document.querySelectorAll('.rows .job').length > 3"),
+        "home": (
+            "/",
+            "!!document.querySelector('.question') && document.querySelectorAll('.tile').length > 1",
+        ),
         "jobs": ("/jobs", "document.querySelectorAll('.row').length > 9"),
         "job": (f"/jobs/{found.build}", "document.querySelectorAll('.line').length > 12"),
         "job-running": (f"/jobs/{found.server}", "document.querySelectorAll('.line').length > 2"),
         "session": (f"/sessions/{found.shell}", "!!document.querySelector('.xterm')"),
+        "typing": (f"/sessions/{found.shell}", "!!document.querySelector('.actions .primary')"),
         "run": ("/run", "!!document.querySelector('.run textarea')"),
         "events": ("/events", "document.querySelectorAll('.event').length > 9"),
         "policy": ("/policy", "!!document.querySelector('.policy textarea')"),
     }
-    await tab.becomes("document.readyState === 'complete' && location.hash === '#/'", True)
+    await tab.becomes("document.querySelector('.state')?.className", "state up")
+    push = asyncio.create_task(asyncio.to_thread(found.asks, ["git", "push", "origin", "main"]))
     for size, (width, height) in (("desk", DESK), ("phone", PHONE)):
         await tab.resize(width, height)
         for name, (path, shown) in views.items():
@@ -193,7 +210,18 @@ async def take(tab: Tab, found: Demo, folder: Path) -> None:
                 await tab.value("document.querySelector('textarea').focus()")
                 await tab.call("Input.insertText", text=text)
                 await tab.becomes("!!document.querySelector('.verdict, p.preview')", True)
+            if name == "typing":
+                await tab.click(".actions .primary")
+                await tab.shows("you type")
+                await tab.type("sum(range(101))\r")
+            await asyncio.sleep(1)  # what terminals and last lines show comes by itself
             (folder / f"{name}-{size}.png").write_bytes(await tab.picture())
+            if name == "typing":
+                await tab.click(".actions .primary")
+                await tab.shows("watching")
+    await tab.value("location.hash = '/'")
+    await tab.click("[data-answer=no]")
+    await push
 
 
 def main() -> None:

@@ -61,10 +61,14 @@ export interface Session {
   tty: boolean;
   running: boolean;
   age_seconds: number;
+  /** The name of the person who has the keyboard. */
   writer?: string | null;
-  writer_name?: string | null;
-  title?: string;
+  /** Of another server: which kind it is, and who its client is. */
+  kind?: string;
+  client?: string;
 }
+
+export const sessionId = (one: Session): string => one.id ?? String(one.session_id);
 
 export interface Approval {
   id: string;
@@ -101,6 +105,8 @@ export interface Event {
   message?: string;
   details?: unknown;
   attempt?: number;
+  /** The command of a question, as a line. */
+  line?: string;
 }
 
 export interface Finding {

@@ -89,9 +89,13 @@ function put(job: Job): void {
 
 const sort = () => state.jobs.sort((a, b) => (a.job_id < b.job_id ? 1 : -1));
 
-function apply(event: Event): void {
+function note(event: Event): void {
   state.events.push(event);
   if (state.events.length > MOST_EVENTS) state.events.splice(0, state.events.length - MOST_EVENTS);
+}
+
+function apply(event: Event): void {
+  note(event);
   const id = event.job_id;
   if (!id) return;
   if (event.kind === "created") {
@@ -156,7 +160,7 @@ async function recentEvents(signal: AbortSignal): Promise<string> {
     since = page.cursor;
     if (!page.more) break;
   }
-  state.events = found;
+  state.events = [...found, ...state.events.filter((event) => event.line !== undefined)];
   return since;
 }
 
@@ -247,8 +251,7 @@ async function followInbox(): Promise<void> {
     try {
       for await (const sent of follow("/v1/approvals", {}, undefined, never, () => begin())) {
         attempt = 0;
-        if (sent.event === "approval.asked") state.approvals = [...(state.approvals ?? []).filter(other(sent.data)), sent.data as Approval];
-        else if (sent.event === "approval.answered") state.approvals = (state.approvals ?? []).filter(other(sent.data));
+        if (sent.event === "approval.asked" || sent.event === "approval.answered") noteApproval(sent.event, sent.data as Approval & Answered);
         changed();
       }
     } catch {
@@ -260,13 +263,29 @@ async function followInbox(): Promise<void> {
   }
 }
 
+interface Answered {
+  answer?: string;
+  by?: string | null;
+}
+
+const asked = new Map<string, string>();
+
+function noteApproval(kind: string, told: Approval & Answered): void {
+  const rest = (state.approvals ?? []).filter((one) => one.id !== told.id);
+  state.approvals = kind === "approval.asked" ? [...rest, told] : rest;
+  const id = `${told.id}.${kind}`;
+  if (asked.has(id)) return; // it waited before, too
+  asked.set(id, told.command);
+  const message = kind === "approval.asked" ? told.reason : `${told.answer} by ${told.by ?? "the end of its server"}`;
+  note({ id, kind, time: told.asked_at ?? new Date().toISOString(), line: told.command ?? asked.get(`${told.id}.approval.asked`) ?? "", message });
+}
+
 function begin(): void {
   present = true;
   state.approvals = [];
   changed();
 }
 
-const other = (data: unknown) => (one: Approval) => one.id !== (data as Approval).id;
 
 /** Keep the page connected as long as it is seen; a hidden page holds no connection. */
 export async function keepConnected(): Promise<never> {

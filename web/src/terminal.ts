@@ -1,7 +1,7 @@
 // A session's terminal: one conversation over a WebSocket, resumed where it was cut; drawn by xterm.js.
 import { FitAddon } from "@xterm/addon-fit";
 import { Terminal } from "@xterm/xterm";
-import { backoff, segment, token } from "./api";
+import { type Session, backoff, get, segment, sessionId, token } from "./api";
 import { onTheme, terminalTheme } from "./theme";
 
 export const FONT = 'ui-monospace, SFMono-Regular, "Cascadia Mono", "JetBrains Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace';
@@ -81,15 +81,16 @@ export class LiveTerminal {
   #timer = 0;
   #waiting = 0;
   #paused = false;
+  #asked = "";
   #closed = false;
   #watching: ResizeObserver;
   #unTheme: () => void;
-  #again: () => void;
+  #seenAgain: () => void;
   /** True while the Ctrl key of the key bar is held. */
   control = false;
 
   constructor(
-    private readonly id: string,
+    readonly id: string,
     private readonly host: HTMLElement,
     private readonly options: Options = {},
   ) {
@@ -117,19 +118,19 @@ export class LiveTerminal {
     this.#watching = new ResizeObserver(() => this.layout());
     this.#watching.observe(host);
     this.#unTheme = onTheme(() => (this.term.options.theme = terminalTheme()));
-    this.#again = () => {
-      if (!document.hidden && this.seen.link === "lost") this.#connect();
+    this.#seenAgain = () => {
+      if (!document.hidden && this.seen.link === "lost") void this.#again();
     };
-    document.addEventListener("visibilitychange", this.#again);
-    addEventListener("online", this.#again);
+    document.addEventListener("visibilitychange", this.#seenAgain);
+    addEventListener("online", this.#seenAgain);
     this.#connect();
   }
 
   dispose(): void {
     this.#closed = true;
     clearTimeout(this.#timer);
-    document.removeEventListener("visibilitychange", this.#again);
-    removeEventListener("online", this.#again);
+    document.removeEventListener("visibilitychange", this.#seenAgain);
+    removeEventListener("online", this.#seenAgain);
     this.#watching.disconnect();
     this.#unTheme();
     this.#socket?.close();
@@ -164,8 +165,22 @@ export class LiveTerminal {
       if (socket !== this.#socket || this.#closed || this.seen.link === "ended" || this.seen.link === "failed") return;
       this.#setWriter(null, "", "");
       this.#say({ link: "lost" });
-      this.#timer = window.setTimeout(() => this.#connect(), backoff(this.#attempt++));
+      this.#timer = window.setTimeout(() => void this.#again(), backoff(this.#attempt++));
     };
+  }
+
+  /** Connect again, unless the server answers that the session is gone: a socket cannot tell that from a lost server. */
+  async #again(): Promise<void> {
+    try {
+      const { sessions } = await get<{ sessions: Session[] }>("/v1/sessions");
+      if (!sessions.some((one) => sessionId(one) === this.id)) {
+        this.#say({ link: "failed", message: "this session has ended, or its server has; look at the list on the first page" });
+        return;
+      }
+    } catch {
+      // Then the socket fails, too, and it is tried again later.
+    }
+    this.#connect();
   }
 
   #output(data: Uint8Array): void {
@@ -191,19 +206,20 @@ export class LiveTerminal {
         this.#offset = told.offset;
         this.#say({ tty: told.tty, cmd: told.cmd, message: "" });
         if (!told.tty) this.term.options.convertEol = true;
-        this.#resized(told);
+        this.#inTurn(() => this.#resized(told));
         this.#setWriter(told.writer, told.writer_name ?? "", "");
         this.#say({ link: "live" });
         break;
       case "snapshot":
-        this.term.reset();
-        this.#resized(told);
+        this.#inTurn(() => {
+          this.term.reset();
+          this.#resized(told);
+        });
         this.term.write(told.data);
         this.#offset = told.offset;
         break;
       case "resize":
-        // In its place in the stream: after what came before was drawn.
-        this.term.write("", () => this.#resized(told));
+        this.#inTurn(() => this.#resized(told));
         break;
       case "writer":
         this.#setWriter(told.writer, told.name ?? "", told.asked_by ?? "");
@@ -221,6 +237,13 @@ export class LiveTerminal {
     }
   }
 
+  /** Do something in its place in the stream: after what came before was drawn, and before what comes after. */
+  #inTurn(act: () => void): void {
+    this.term.write("", () => {
+      if (!this.#closed) act();
+    });
+  }
+
   #resized({ rows, columns }: { rows: number; columns: number }): void {
     if (this.#closed || !rows || !columns) return;
     this.#say({ rows, columns });
@@ -234,6 +257,7 @@ export class LiveTerminal {
     this.term.options.disableStdin = writer !== "you";
     this.term.options.cursorBlink = writer === "you";
     if (before === writer) return;
+    this.#asked = "";
     this.layout();
     if (writer === "you") this.term.focus();
   }
@@ -245,8 +269,9 @@ export class LiveTerminal {
     if (this.seen.writer === "you") {
       this.term.options.fontSize = width < 600 ? 12 : 13;
       const size = this.#fit.proposeDimensions();
-      if (size && size.rows > 1 && size.cols > 1 && (size.rows !== this.term.rows || size.cols !== this.term.cols)) {
-        this.term.resize(size.cols, size.rows);
+      const asked = size ? `${size.rows} ${size.cols}` : "";
+      if (size && size.rows > 1 && size.cols > 1 && asked !== this.#asked) {
+        this.#asked = asked; // the terminal here follows when the server says where in the stream
         this.#tell({ type: "resize", rows: size.rows, columns: size.cols });
       }
       return;

@@ -41,7 +41,7 @@ export function Events(): JSX.Element {
   const names = useMemo(() => new Map(jobs.map((job: Job) => [job.job_id, commandText(job.command)])), [jobs, jobs.length]);
   const hidden = new Set(GROUPS.filter(([name]) => off.includes(name)).flatMap(([, kinds]) => kinds));
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
-  const text = (event: Event) => (event.job_id ? (names.get(event.job_id) ?? (event.command ? commandText(event.command) : event.job_id)) : "");
+  const text = (event: Event) => event.line ?? (event.job_id ? (names.get(event.job_id) ?? (event.command ? commandText(event.command) : event.job_id)) : "");
   const found = events
     .filter((event) => !hidden.has(event.kind) && words.every((word) => `${event.kind} ${event.job_id ?? ""} ${text(event)} ${detail(event)}`.toLowerCase().includes(word)))
     .reverse();

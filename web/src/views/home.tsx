@@ -1,7 +1,7 @@
 // What runs now: questions that wait, sessions as live tiles, running jobs with their last line, failures of the last day.
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type Session, get, segment } from "../api";
+import { type Session, get, segment, sessionId } from "../api";
 import { duration, failed } from "../format";
 import { useKeys } from "../keys";
 import { answer, useLive, useNow } from "../live";
@@ -14,8 +14,7 @@ const MOST_TILES = 8;
 const MOST_TAILS = 12;
 const MOST_ROWS = 50;
 
-export const sessionPath = (one: Session): string => `/sessions/${segment(one.id ?? (one.server ? `${one.server}.${one.session_id}` : one.session_id))}`;
-const sessionId = (one: Session): string => decodeURIComponent(sessionPath(one).slice("/sessions/".length));
+const sessionPath = (one: Session): string => `/sessions/${segment(sessionId(one))}`;
 
 function Tile({ session, selected, live }: { session: Session; selected: boolean; live: boolean }): JSX.Element {
   const host = useRef<HTMLDivElement>(null);
@@ -33,7 +32,8 @@ function Tile({ session, selected, live }: { session: Session; selected: boolean
       </div>
       <div class="caption">
         <code class="command">{session.cmd}</code>
-        {writer && <Badge tone="warn">{writer === "you" ? "you type" : "a person types"}</Badge>}
+        {session.server && <span class="muted">{session.client || session.kind}</span>}
+        {writer && <Badge tone="warn">a person types</Badge>}
         <span class="age">{duration(session.age_seconds * 1000)}</span>
       </div>
     </a>

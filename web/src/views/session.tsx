@@ -62,7 +62,7 @@ export function SessionView({ id }: { id: string }): JSX.Element {
     if (seen?.link === "ended") lookNow();
   }, [seen?.link]);
   useKeys({
-    i: { label: "take over the keyboard (F10 hands it back)", act: () => live && take() },
+    i: { label: "take over the keyboard (F10 hands it back)", act: () => live && seen.tty && take() },
     x: { label: "end the session", act: () => live && kill() },
     Escape: { label: "back", act: () => go("/") },
   });
@@ -96,7 +96,7 @@ export function SessionView({ id }: { id: string }): JSX.Element {
           <Badge tone={seen?.link === "lost" ? "warn" : seen?.link === "ended" ? "idle" : mine ? "warn" : "run"}>{seen ? writerText(seen) : "connecting"}</Badge>
           <pre class="command">{seen?.cmd || `session ${id}`}</pre>
           <div class="actions" hidden={allowed().readOnly}>
-            {live && !mine && (
+            {live && !mine && seen.tty && (
               <button type="button" class="primary" onClick={take} disabled={asked && seen?.writer === "other"}>
                 {asked && seen?.writer === "other" ? "Asked…" : seen?.writer === "other" ? "Ask for the keyboard" : "Take over"} <kbd>i</kbd>
               </button>
@@ -106,7 +106,7 @@ export function SessionView({ id }: { id: string }): JSX.Element {
                 {seen?.askedBy ? `Give it to ${seen.askedBy}` : "Hand back"} <kbd>F10</kbd>
               </button>
             )}
-            {live && (
+            {live && !id.includes(".") && (
               <button type="button" disabled={detaching} onClick={detach} title="Make it a job, which outlives the server">
                 Detach
               </button>
