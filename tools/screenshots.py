@@ -100,7 +100,7 @@ class Demo:
 
     def asks(self, argv: list[str]) -> None:
         """Start a command that waits for an approval."""
-        assert self("POST", "/v1/jobs", {"argv": argv})["code"] == "command_denied"
+        self("POST", "/v1/jobs", {"argv": argv})
 
     def fill(self) -> None:
         """Start jobs and sessions."""

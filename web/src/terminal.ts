@@ -82,6 +82,7 @@ export class LiveTerminal {
   #waiting = 0;
   #paused = false;
   #asked = "";
+  #found: { rows: number; columns: number } | null = null;
   #closed = false;
   #watching: ResizeObserver;
   #unTheme: () => void;
@@ -310,10 +311,13 @@ export class LiveTerminal {
   }
 
   take(): void {
+    this.#found = { rows: this.seen.rows, columns: this.seen.columns };
     this.#tell({ type: "take" });
   }
 
+  /** Hand the keyboard back, and the terminal in the size in which it was found. */
   give(): void {
+    if (this.#found && !this.seen.askedBy) this.#tell({ type: "resize", ...this.#found });
     this.#tell({ type: "give" });
   }
 
