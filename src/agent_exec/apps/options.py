@@ -259,6 +259,24 @@ VERBS: dict[str, Verb] = {
         ("agent-exec list --all --state failed",),
     ),
     "ps": Verb("list running jobs", "", LIST, ("agent-exec ps --all",)),
+    "sessions": Verb(
+        "list the sessions of all your servers: the terminals of agents",
+        "",
+        (),
+        ("agent-exec sessions --human",),
+    ),
+    "attach": Verb(
+        "show a session in this terminal and type into it, Ctrl+] leaves; or follow the output of a job",
+        "SESSION|JOB",
+        (("watch", "flag", "", "only look; the agent keeps the keyboard"),),
+        ("agent-exec attach 4711", "agent-exec attach 4711 --watch", "agent-exec attach last"),
+    ),
+    "send": Verb(
+        "type a line into a session",
+        "SESSION TEXT",
+        (("no-enter", "flag", "", "do not type Enter after it"),),
+        ("agent-exec send 4711 yes",),
+    ),
     "top": Verb(
         "draw the running jobs of all folders, again and again; q leaves",
         "",

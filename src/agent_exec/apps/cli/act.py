@@ -204,6 +204,7 @@ _HOMES = {
     **dict.fromkeys(("up", "down", "import"), "agent_exec.apps.cli.project"),
     "logs": "agent_exec.apps.cli.people.logs",
     "top": "agent_exec.apps.cli.people.top",
+    **dict.fromkeys(("sessions", "attach", "send"), "agent_exec.apps.cli.people.attach"),
     "demo": "agent_exec.apps.cli.people.demo",
     "policy": "agent_exec.apps.cli.policy",
     "sandbox": "agent_exec.apps.cli.sandbox",

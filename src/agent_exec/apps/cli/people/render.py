@@ -175,6 +175,19 @@ def _list(told: "Answer", paint: Paint) -> "Lines":
     return lines
 
 
+def _sessions(told: "Answer", paint: Paint) -> "Lines":
+    rows = []
+    for one in told["sessions"]:
+        known = {"state": "running" if one["running"] else "exited", **one}
+        sign, style = mark(known)
+        client = str(one.get("client") or one["kind"])
+        since = span(float(one.get("age_seconds", 0)))
+        rows.append([(sign, style), (one["id"], ""), (since, ""), (client, "cyan"), (str(one["cmd"]), "")])
+    if not rows:
+        return ["no sessions", paint("  next: agent-exec mcp install gives terminals to an agent", "dim")]
+    return [*paint.table(rows), paint("  next: agent-exec attach ID · agent-exec attach ID --watch", "dim")]
+
+
 def _events(told: "Answer", paint: Paint) -> "Lines":
     return paint.table([event_cells(event) for event in told["events"]]) or ["no events"]
 
@@ -298,6 +311,7 @@ _KINDS: "dict[str, Callable[[Answer, Paint], Lines]]" = {
     "error": _error,
     **dict.fromkeys(("run", "start", "restart", "create", "wait", "tail"), _job),
     "list": _list,
+    "sessions": _sessions,
     "events": _events,
     "approvals": _approvals,
     "approval": _approval,
