@@ -18,12 +18,14 @@ from support import wait_until
 
 PROGRAM = Path(sys.executable).parent / "agent-exec"
 SCHEMA = Path(__file__).parents[1] / "src" / "agent_exec" / "faces" / "verbs.schema.json"
-WARM = frozenset("status tail list ps wait kill delete gc policy".split())
-"""Verbs that start nothing, so that nothing of them could be left but what the call waits for."""
+WARM = frozenset("run create start restart status tail list ps wait kill delete gc policy".split())
+"""Verbs that are called as copies of a process that has loaded them."""
 ENDING = frozenset("run start restart wait kill".split())
 """Verbs whose answer may tell of a job's end."""
 MODULES = """
-    apps.main apps.cli.act faces.policy_verbs jobs.kill jobs.output jobs.removal jobs.wait policy.policy
+    apps.main apps.cli.act apps.cli.run faces.policy_verbs jobs.kill jobs.output jobs.removal jobs.start
+    jobs.supervise jobs.wait policy.policy engine.run host.posix.keeper.launch host.posix.keeper.tree
+    host.posix.process.local
 """.split()
 
 

@@ -19,10 +19,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from contextlib import AbstractContextManager
+    from ctypes import Array, c_char
 
 WARMSTART = os.path.abspath(__file__)
 PASSED_ON = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1)
 PATIENCE = 60.0
+ROOM = "X" * 16384
+"""What the environments of copies may take more than that of the process that they are copies of."""
 _STATUS = struct.Struct("i")
 
 
@@ -36,7 +39,8 @@ def serving(*modules: str) -> "AbstractContextManager[str]":
     def served() -> "Iterator[str]":
         name = f"agent-exec-tests-{uuid.uuid4().hex}"
         argv = [sys.executable, WARMSTART, "serve", name, *modules]
-        with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        env = {**os.environ, "AGENT_EXEC_TESTS_ROOM": ROOM}
+        with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == b"ready\n"
             yield name
@@ -103,6 +107,7 @@ def serve(name: str, modules: list[str]) -> NoReturn:
 
     for module in modules:
         import_module(module)
+    environment = _own_environment()
     waker, wake = os.pipe()
     os.set_blocking(wake, False)
     os.set_blocking(waker, False)
@@ -142,7 +147,7 @@ def serve(name: str, modules: list[str]) -> NoReturn:
             pid = os.fork()
             if not pid:
                 signal.set_wakeup_fd(-1)
-                _become(asked, fds)
+                _become(asked, fds, environment)
             for fd in fds:
                 os.close(fd)
             copies[pid] = there
@@ -156,8 +161,19 @@ def _tell(there: socket.socket, status: int) -> None:
     there.close()
 
 
-def _become(asked: dict[str, object], fds: list[int]) -> NoReturn:
+def _own_environment() -> "Array[c_char]":
+    """Return the memory that the system shows as the environment of this process and of its copies."""
+    from ctypes import c_char
+
+    with open("/proc/self/stat") as file:
+        start, end = map(int, file.read().rpartition(")")[2].split()[47:49])
+    return (c_char * (end - start)).from_address(start)
+
+
+def _become(asked: dict[str, object], fds: list[int], environment: "Array[c_char]") -> NoReturn:
     """Be what was asked for, with its descriptors and nothing of ours."""
+    from ctypes import pythonapi
+
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -171,11 +187,15 @@ def _become(asked: dict[str, object], fds: list[int]) -> NoReturn:
         os.umask(mask)
         assert isinstance(wanted, dict)
         assert isinstance(words, list)
+        shown = b"".join(os.fsencode(f"{name}={value}\0") for name, value in wanted.items())
+        memoryview(environment).cast("B")[:] = shown.ljust(
+            len(environment), b"\0"
+        )  # raises if it is too long
+        pythonapi.clearenv()  # its pointers led there
         for variable in os.environ.keys() - wanted.keys():
             del os.environ[variable]
         for variable, value in wanted.items():
-            if os.environ.get(variable) != value:  # a copy pays for all that it writes to
-                os.environ[variable] = value
+            os.environ[variable] = value
         if words[0] == "-m":
             import runpy
 
