@@ -1,6 +1,7 @@
 """One validator for all tools: what a schema says is what a call may hold."""
 
 import math
+from functools import cache
 from typing import Any
 
 import fastjsonschema
@@ -33,6 +34,12 @@ SCHEMAS: dict[str, Any] = {
 }
 
 
+@cache
+def validator(name: str) -> Any:
+    """Return what JSON Schema has to say of the arguments of a tool; it takes longer to make than to use."""
+    return fastjsonschema.compile({**SCHEMAS[name], "additionalProperties": False})
+
+
 def one(schema: dict[str, Any], value: object) -> Any:
     return check("tool", {"properties": {"it": schema}}, {"it": value}, WORDING)["it"]
 
@@ -48,7 +55,7 @@ def test_it_agrees_with_json_schema(name: str, data: st.DataObject) -> None:
     asked = data.draw(st.dictionaries(fields, values, max_size=3))
     asked |= data.draw(needed)
     try:
-        fastjsonschema.compile({**schema, "additionalProperties": False})(asked)
+        validator(name)(asked)
         fits = True
     except fastjsonschema.JsonSchemaException:
         fits = False
