@@ -64,8 +64,10 @@ def doors(cli: Cli, *words: object) -> Iterator[Doors]:
         yield Doors(cli, server)
 
 
-@pytest.mark.parametrize("door", ["http", "cli"])
-def test_a_question_is_answered_from_either_door(cli: Cli, door: str) -> None:
+@pytest.mark.parametrize(
+    ("door", "by"), [("request", "http"), ("program at a server", "http"), ("program", "cli")]
+)
+def test_a_question_is_answered_from_any_door(cli: Cli, door: str, by: str) -> None:
     with doors(cli) as both:
         with both.asking() as replies:
             one = both.question()
@@ -96,19 +98,27 @@ def test_a_question_is_answered_from_either_door(cli: Cli, door: str) -> None:
             typed = ("agent-exec", "approvals", "answer", one["id"], "")
             assert cli.raw("completions", "words", "--", *typed).stdout == b"once\t\nsession\t\nno\t\n"
             assert not (cli.cwd / "made").exists()
-            if door == "cli":
+            far = ("--server", both.server.url)
+            assert both.approvals(*far)["approvals"] == [one]
+            assert both.approvals("show", one["id"][:8], *far)["question"] == one
+            assert both.approvals("answer", "zz", "once", *far)["error"]["code"] == "question_not_found"
+            assert cli.raw("approvals", "watch", *far).returncode == 2
+            if door == "program":
                 given: Any = both.approvals("answer", one["id"][-8:], "once")
+            elif door == "program at a server":
+                given = both.approvals("answer", one["id"][-8:], "once", *far)
             else:
                 given = both.server("POST", f"/v1/approvals/{one['id']}", {"answer": "once"}).body
             validator()(dict(given))
-            assert (given["type"], given["by"], given["command"]) == ("approval_answered", door, "touch made")
+            assert (given["type"], given["command"]) == ("approval_answered", "touch made")
+            assert given["by"] == by
         assert replies[0].status == 200, replies[0].body
         assert (cli.cwd / "made").exists()
         late = both.approvals("answer", one["id"], "no")
         assert (late.code, late["error"]["code"]) == (1, "invalid_state")
-        assert late["error"]["details"] == {"question_id": one["id"], "answer": "once", "by": door}
+        assert late["error"]["details"] == {"question_id": one["id"], "answer": "once", "by": by}
         refused = both.server("POST", f"/v1/approvals/{one['id']}", {"answer": "no"})
-        assert (refused.status, refused.body["details"]["by"]) == (409, door)
+        assert (refused.status, refused.body["details"]["by"]) == (409, by)
         assert both.approvals("show", one["id"])["answer"] == "once"
 
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from agent_exec.apps.parse import Parsed
+    from agent_exec.faces.verbs import Jobs
 
 _COUNTS = {"show": 1, "answer": 2, "watch": 0}
 _USAGE = (
@@ -24,6 +25,8 @@ def approvals(asked: "Parsed") -> "dict[str, Any]":
         raise UsageError(_USAGE, "approvals")
     if "until" in asked.options and what != "watch":
         raise UsageError("--until is for `approvals watch`", "approvals")
+    if asked.remote is not None:
+        return _remote(asked.remote, what, words)
     if what == "show":
         return approval_verbs.show(words[0])
     if what == "answer":
@@ -31,6 +34,20 @@ def approvals(asked: "Parsed") -> "dict[str, Any]":
     if what == "watch":
         _watch(asked.options.get("until"))
     return approval_verbs.waiting()
+
+
+def _remote(jobs: "Jobs", what: str, words: list[str]) -> "dict[str, Any]":
+    """Do the same with the inbox of a server's user."""
+    from agent_exec.faces.remote_jobs import RemoteJobs
+
+    assert isinstance(jobs, RemoteJobs)
+    if what == "watch":
+        raise UsageError("watch works on this machine only; leave out --server", "approvals")
+    if what == "show":
+        return jobs.server.call("show_approval", approval=words[0])
+    if what == "answer":
+        return jobs.server.call("answer_approval", approval=words[0], answer=words[1])
+    return jobs.server.call("approvals")
 
 
 def _watch(seconds: float | None) -> "NoReturn":

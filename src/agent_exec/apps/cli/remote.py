@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from agent_exec.apps.parse import Parsed
     from agent_exec.faces.remote_jobs import RemoteJobs
 
-_READING = "status tail wait kill list ps delete gc events plan group tag timeout".split()
+_READING = "status tail wait kill list ps delete gc events plan group tag timeout approvals".split()
 _BEGINNING = "run create start restart".split()
 _HERE = "abandon watch logs top notify up down policy".split()
 """Verbs that are about the jobs and rules of this machine: refused while a server is named in any way.

@@ -189,10 +189,10 @@ class Elicitation:
     def _post(self, request: "Request") -> "Question | None":
         """Post a question to the inbox; return None if that cannot be asked, and the client can."""
         inbox = self._inbox()
-        if inbox is None or not inbox.reachable:
-            return None
         client = self._asked.connection.client_of(self._asked)
         try:
+            if inbox is None or not inbox.reachable:
+                raise ApprovalRequired("The approval inbox is not watched any longer")
             return inbox.post(request, tuple(self._notices.changes), client)
         except ApprovalRequired:
             if not can_elicit(self._asked):
