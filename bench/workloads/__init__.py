@@ -24,6 +24,7 @@ from bench.workloads import (
     prompts,
     protocol,
     roundtrip,
+    serve,
     sessions,
     spawn,
     start,
@@ -70,4 +71,5 @@ WORKLOADS: dict[str, Callable[[Stage], Result]] = {
     "interface": interface.measure,
     "protocol": protocol.measure,
     "duel": duel.measure,
+    "serve": serve.measure,
 }

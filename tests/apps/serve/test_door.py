@@ -1,5 +1,6 @@
 """What else `serve` offers at its address: MCP clients, the web shell, a link for the browser."""
 
+import asyncio
 import json
 import os
 import pty
@@ -101,3 +102,21 @@ def test_the_lines_of_the_documents_start_and_follow_a_job(cli: Cli, page: str) 
     pieces = re.findall(r"event: output\nid: \S+\ndata: (.*)\n", out.stdout)
     assert "".join(json.loads(piece)["text"] for piece in pieces) == "1\n2\n3\n"
     assert json.loads(out.stdout.splitlines()[-1])["exit_code"] == 0
+
+
+def test_five_hundred_requests_at_once_are_all_answered(cli: Cli) -> None:
+    """Each over a connection of its own, all of which are open before the first has shown its token."""
+    with served(cli) as server:
+        head = f"GET /v1/info HTTP/1.1\r\nHost: localhost:{server.port}\r\nAuthorization: Bearer {server.token}\r\n"
+
+        async def one() -> bytes:
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(f"{head}Connection: close\r\n\r\n".encode())
+            answer = await reader.read()
+            writer.close()
+            return answer[:12]
+
+        async def crowd() -> list[bytes]:
+            return await asyncio.gather(*(one() for _ in range(500)))
+
+        assert set(asyncio.run(crowd())) == {b"HTTP/1.1 200"}

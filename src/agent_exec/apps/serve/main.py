@@ -25,6 +25,9 @@ COMPAT = "swerex"
 MOST = 2048
 """How many connections of clients with a token there may be."""
 
+STRANGERS = 640
+"""How many connections may be open that have shown none: hundreds of requests that come at once."""
+
 TOKEN_OPTIONS = ("read-only", "no-approvals", "expires", "job")
 """Options that are valid only with `serve token`."""
 
@@ -125,7 +128,7 @@ def _run(asked: "Parsed", settings: "Settings", where: "Where", mounts: "dict[st
 
     token = token_of_file(where.token_file, "serve")
     listener = listen(where, "serve")
-    visitors = Visitors(MOST)
+    visitors = Visitors(MOST, STRANGERS)
     guard = Guard(visitors, refusal, names(where), any_address=where.remote)
 
     async def opened() -> "App":

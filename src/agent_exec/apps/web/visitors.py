@@ -35,14 +35,15 @@ class Visitors:
     """The open connections of one server, all in one event loop.
 
     A stranger is hung up on after PATIENCE seconds, or when there are more
-    than STRANGERS of them and it is the oldest. Nothing that a stranger sends
+    than `strangers` of them and it is the oldest. Nothing that a stranger sends
     is parsed beyond the head of its first request, which is short: a body in
     tiny chunks costs the parser, and all other clients, seconds. Known
     clients have `most` places of their own.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, strangers: int = STRANGERS) -> None:
         self._most = most
+        self._most_strangers = strangers
         self._strangers: dict[asyncio.Transport, float] = {}  # oldest first, with its deadline
         self._known: set[asyncio.Transport] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -60,9 +61,9 @@ class Visitors:
         """Count a new connection; hang up on the oldest stranger if there are too many."""
         loop = asyncio.get_running_loop()
         self._strangers[transport] = loop.time() + PATIENCE
-        if len(self._strangers) > STRANGERS:
+        if len(self._strangers) > self._most_strangers:
             self._forget_closed()
-        while len(self._strangers) > STRANGERS:
+        while len(self._strangers) > self._most_strangers:
             self._drop(next(iter(self._strangers)))
         if self._timer is None:
             self._timer = loop.call_later(PATIENCE, self._expire)
