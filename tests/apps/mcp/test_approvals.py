@@ -240,7 +240,11 @@ def test_a_refusal_to_leave_the_sandbox(
     assert "rejected by user" not in said
     assert "approval policy is" not in said
     assert "running it outside of the sandbox needs approval: May it? " in said
-    assert ("This client cannot ask a person" if person is None else "The client ") in said
+    assert (
+        "This client does not support elicitation, and no `agent-exec approvals watch` is open"
+        if person is None
+        else "The client "
+    ) in said
     assert said.endswith("have the operator allow more by --sandbox or --workspace")
 
 

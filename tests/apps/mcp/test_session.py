@@ -93,7 +93,11 @@ def test_the_approval_policy_of_the_environment(
         result = await client.call_tool(
             "exec_command", {"cmd": "true", "sandbox_permissions": "require_escalated"}
         )
-        why = f"approval policy is {policy}; reject command" if policy else "This client cannot ask a person"
+        why = (
+            f"approval policy is {policy}; reject command"
+            if policy
+            else "This client does not support elicitation, and no `agent-exec approvals watch` is open"
+        )
         assert why in text(result)
 
     talk(work, *session("--workspace", tmp_path))
