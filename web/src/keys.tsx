@@ -1,5 +1,5 @@
 // The keyboard: each view names its keys, `?` lists those that work now.
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 export interface Key {
   label: string;
@@ -15,7 +15,7 @@ let timer = 0;
 export function useKeys(keys: Keys): void {
   const latest = useRef(keys);
   latest.current = keys;
-  useEffect(() => {
+  useLayoutEffect(() => {
     layers.unshift(latest);
     return () => void layers.splice(layers.indexOf(latest), 1);
   }, []);

@@ -87,12 +87,12 @@ export function useSure(act: () => void): [boolean, () => void] {
 /** Return a selected position in a list, moved by j and k, opened by Enter. */
 export function useCursor(count: number, open: (at: number) => void): [number, (at: number) => void] {
   const [at, set] = useState(-1);
-  const clamp = (wanted: number) => set(Math.max(0, Math.min(count - 1, wanted)));
+  const move = (wanted: (at: number) => number) => set((known) => Math.max(0, Math.min(count - 1, wanted(known))));
   useKeys({
-    j: { label: "next", act: () => clamp(at + 1) },
-    k: { label: "previous", act: () => clamp(at - 1) },
-    G: { label: "last", act: () => clamp(count - 1) },
-    "g g": { label: "first", act: () => clamp(0) },
+    j: { label: "next", act: () => move((known) => known + 1) },
+    k: { label: "previous", act: () => move((known) => known - 1) },
+    G: { label: "last", act: () => move(() => count - 1) },
+    "g g": { label: "first", act: () => move(() => 0) },
     Enter: { label: "open", act: () => at >= 0 && at < count && open(at) },
   });
   return [Math.min(at, count - 1), set];

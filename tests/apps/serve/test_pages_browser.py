@@ -13,6 +13,7 @@ pytest.importorskip("uvicorn", reason="the server's libraries are not installed"
 pytest.importorskip("aiohttp")
 
 from agent_exec.apps.serve.tokens import Scope, issue
+from agent_exec.faces.routes import ROUTES
 from apps.serve.serving import Served, served
 from browser import CHROMIUM, Tab, browse
 from cli import Cli
@@ -144,6 +145,7 @@ def test_a_job_is_started_followed_searched_killed_and_started_again(cli: Cli) -
         await press(tab, "xx")
         await tab.shows("SIGTERM")
         await go(tab, "/jobs")
+        await tab.becomes("document.querySelectorAll('.jobs .job').length", 1)  # its keys work from now on
         await press(tab, "j")
         await tab.becomes("document.querySelectorAll('.job.selected').length", 1)
         await tab.press("Enter", 13)
@@ -249,3 +251,56 @@ def test_commands_are_approved_and_denied_from_a_phone(cli: Cli) -> None:
 
     with served(cli, "--rules", rules) as server:
         look(cli, server, work, SIZES[1])
+
+
+SCREEN = (
+    "[...document.querySelectorAll('.xterm-rows > div')].map(row => row.textContent.trimEnd()).join('\\n')"
+)
+
+
+@pytest.mark.skipif("terminal" not in ROUTES, reason="this server shows no terminals")
+@pytest.mark.parametrize("size", SIZES, ids=["desk", "phone"])
+def test_a_session_is_watched_taken_over_and_handed_back(cli: Cli, size: tuple[int, int]) -> None:
+    link = "\\033]8;;javascript:window.pwned=1\\007link\\033]8;;\\007\\033]52;c;cHduZWQ=\\007"
+    program = f"printf '{link} {MARK}\\n'; while read -r line; do echo \"<$line>\" $(stty size); done"
+
+    async def work(tab: Tab) -> None:
+        await tab.becomes("document.querySelectorAll('.tile .xterm').length", 1)
+        await tab.becomes(f"{SCREEN}.startsWith('link <img')", True)
+        assert await tab.value("document.documentElement.scrollWidth <= innerWidth")
+        await tab.click(".tile")
+        await tab.shows("watching")
+        await tab.becomes(f"{SCREEN}.includes('link <img')", True)
+        await tab.type("q")  # a key of the page, which has none: it must not reach the program
+        await asyncio.to_thread(server, "POST", f"/v1/sessions/{session}/write", {"chars": "agent\n"})
+        await tab.becomes(f"{SCREEN}.includes('<agent> 24 80')", True)
+        await tab.click(".actions .primary")
+        await tab.shows("you type")
+        await tab.becomes(f"{SCREEN}.split('\\n').length > 24", True)  # it fills the room there is
+        rows = await tab.value(f"{SCREEN}.split('\\n').length")
+        await tab.type("person\r")
+        await tab.becomes(f"{SCREEN}.includes('<person> {rows} ')", True)
+        refused = await asyncio.to_thread(server, "POST", f"/v1/sessions/{session}/write", {"chars": "x\n"})
+        assert refused.status != 200 or "person" in json.dumps(refused.body)
+        if size == SIZES[1]:
+            assert await tab.value("document.querySelector('.keybar').getBoundingClientRect().height") > 30
+            await tab.click(".keybar [aria-pressed]")
+            await tab.type("v")  # Ctrl-V takes the next key as it is
+            await tab.value("[...document.querySelectorAll('.keybar button')][0].click()")
+            await tab.becomes(f"{SCREEN}.includes('^[')", True)
+            await tab.type("\r")
+        await tab.press("F10", 121)
+        await tab.shows("watching")
+        await asyncio.to_thread(server, "POST", f"/v1/sessions/{session}/write", {"chars": "again\n"})
+        await tab.becomes(f"{SCREEN}.includes('<again> 24 80')", True)  # in the size in which it was found
+        assert "<x>" not in await tab.value(SCREEN)
+        assert "<q>" not in await tab.value(SCREEN)
+        await press(tab, "xx")
+        await tab.shows("It ended")
+
+    with served(cli) as server:
+        made = server(
+            "POST", "/v1/sessions", {"cmd": program, "tty": True, "login": False, "yield_time_ms": 250}
+        )
+        session = made.body["session_id"]
+        look(cli, server, work, size)

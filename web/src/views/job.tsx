@@ -183,6 +183,7 @@ export function JobView({ id }: { id: string }): JSX.Element {
   const [status, setStatus] = useState<Status | null>(null);
   const [trouble, setTrouble] = useState<unknown>(null);
   const [mode, setMode] = useState<Mode>("merged");
+  const current = useRef<Mode>("merged"); // keys may come faster than drawings
   const [times, setTimes] = useState(false);
   const [wrap, setWrap] = useState(true);
   const [following, setFollowing] = useState(true);
@@ -238,6 +239,7 @@ export function JobView({ id }: { id: string }): JSX.Element {
     output.current?.step(by);
   });
   const show = (wanted: string) => {
+    current.current = wanted as Mode;
     setMode(wanted as Mode);
     setMarked("");
     setText("");
@@ -252,7 +254,7 @@ export function JobView({ id }: { id: string }): JSX.Element {
     N: { label: "previous match", act: () => output.current?.step(-1) },
     e: { label: "next error", act: () => faults(1) },
     E: { label: "previous error", act: () => faults(-1) },
-    m: { label: "merged, stdout, stderr, split", act: () => show(MODES[(MODES.findIndex(([name]) => name === mode) + 1) % MODES.length]![0]) },
+    m: { label: "merged, stdout, stderr, split", act: () => show(MODES[(MODES.findIndex(([name]) => name === current.current) + 1) % MODES.length]![0]) },
     t: { label: "times", act: () => setTimes(!times) },
     w: { label: "wrap lines", act: () => setWrap(!wrap) },
     f: { label: "follow the output", act: () => output.current?.end() },
