@@ -159,6 +159,7 @@ SERVE: "tuple[Option, ...]" = (
     ("mcp", "flag", "", "serve the Model Context Protocol too, at /mcp"),
     ("compat", "text", "PROTOCOL", "serve another protocol too: swerex, for clients of SWE-ReX"),
     TOOLSET,
+    ("preview-port", "count", "N", "show what jobs serve on their ports, at this port (0: any)"),
     ("socket", "text", "PATH", "listen at a Unix socket, for this user alone"),
     ("port", "count", "N", "the port (8700; 0: any)"),
     ("host", "text", "ADDRESS", "the address to listen on (127.0.0.1)"),

@@ -20,6 +20,8 @@ ROUTES = {
     "restart": ("POST", f"{JOB}/restart"),
     "timeout": ("POST", f"{JOB}/timeout"),
     "tag": ("POST", f"{JOB}/tags"),
+    "ports": ("GET", f"{JOB}/ports"),
+    "preview": ("POST", f"{JOB}/previews"),
     "gc": ("POST", "/v1/gc"),
     "plan": ("GET", "/v1/plan"),
     "groups": ("GET", "/v1/groups"),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
             Listening,
             ancestors,
             connect_unix,
+            dial,
             holders,
             is_listened_on,
             network_of,
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
             hide_arguments,
             tell,
         )
-        from agent_exec.host.posix.dialing import Exchange, connect_unix, network_of
+        from agent_exec.host.posix.dialing import Exchange, connect_unix, dial, network_of
         from agent_exec.host.posix.listening import Listener, Listening, ancestors, holders, is_listened_on
         from agent_exec.host.posix.lock import FileLock, holder, is_locked, signers
         from agent_exec.host.posix.orphans import end_orphans
@@ -104,6 +105,7 @@ __all__ = [
     "close_loopback",
     "connect_unix",
     "detach",
+    "dial",
     "end_orphans",
     "hide_arguments",
     "holder",

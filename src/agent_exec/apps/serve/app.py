@@ -3,7 +3,7 @@
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from agent_exec.apps.serve import approval_operations, files, job_operations, session_operations
+from agent_exec.apps.serve import approval_operations, files, job_operations, preview, session_operations
 from agent_exec.apps.serve.openapi import document
 from agent_exec.apps.serve.operation import Exchange, Request, current, find
 from agent_exec.apps.serve.pages import is_page, send_page
@@ -12,7 +12,7 @@ from agent_exec.apps.serve.streams import ended, job_events, job_output
 from agent_exec.apps.serve.tokens import scope_of
 from agent_exec.apps.web.events import KIND as EVENTS
 from agent_exec.apps.web.events import send_events
-from agent_exec.apps.web.guard import fields
+from agent_exec.apps.web.guard import fields, host_of
 from agent_exec.apps.web.listening import bearer
 from agent_exec.engine.awaiting import in_thread
 from agent_exec.faces.answers import of_the_system
@@ -36,6 +36,7 @@ OPERATIONS = (
     *session_operations.OPERATIONS,
     *files.OPERATIONS,
     *approval_operations.OPERATIONS,
+    *preview.OPERATIONS,
 )
 WITHOUT = "send the header `Authorization: Bearer TOKEN` with the server's token, or one that it made"
 DOCUMENT = "/openapi.json"
@@ -133,7 +134,8 @@ class Api:
         keys = fields(scope, "idempotency-key")
         if len(keys) > 1:
             raise HttpError("invalid_argument", "the header Idempotency-Key is there twice; send it once")
-        request = Request(lambda _job: None)
+        host = host_of(fields(scope, "host")[0])
+        request = Request(lambda _job: None, host)
 
         def act() -> "tuple[dict[str, Any], bool]":
             current.set(request)  # of this thread, which ends with it

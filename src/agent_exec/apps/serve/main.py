@@ -1,16 +1,19 @@
 """The verb `serve`: serves everything over HTTP until a signal comes; `serve token` makes a token."""
 
+import sys
 from time import time
 
 from agent_exec.apps.parse import UsageError, end_after
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Awaitable, Callable
     from typing import Any
 
     from agent_exec.apps.mcp.toolset import Settings
     from agent_exec.apps.parse import Parsed
+    from agent_exec.apps.serve.preview import Previews
     from agent_exec.apps.web.listening import Where
     from agent_exec.apps.web.serving import App
     from agent_exec.apps.web.visitors import Visitors
@@ -22,6 +25,8 @@ MISSING = (
 )
 PORT = 8700
 COMPAT = "swerex"
+MOST_PREVIEWS = 512
+"""How many connections to previews there may be."""
 MOST = 2048
 """How many connections of clients with a token there may be."""
 
@@ -114,6 +119,25 @@ def _mounts(asked: "Parsed", settings: "Callable[[], Settings]", where: "Where")
     return found
 
 
+def _previews(
+    asked: "Parsed", where: "Where", token: str
+) -> "tuple[Previews | None, list[tuple[socket.socket, Visitors, App]]]":
+    """Return what shows previews, and its socket beside the server's; neither without --preview-port."""
+    if "preview-port" not in asked.options:
+        return None, []
+    from agent_exec.apps.serve.preview import Previews, refusal
+    from agent_exec.apps.web.guard import Guard
+    from agent_exec.apps.web.listening import listen, names
+    from agent_exec.apps.web.visitors import Visitors
+
+    place = where.replace(path="", port=asked.options["preview-port"])
+    listener = listen(place, "serve")
+    visitors = Visitors(MOST_PREVIEWS)
+    guard = Guard(visitors, refusal, names(place), any_address=place.remote)
+    previews = Previews(guard, token, listener.getsockname()[1])
+    return previews, [(listener, visitors, previews)]
+
+
 def _run(asked: "Parsed", settings: "Settings", where: "Where", mounts: "dict[str, Mount]") -> int:
     from agent_exec.apps.serve.app import Api, refusal
     from agent_exec.apps.serve.browser import invite
@@ -130,6 +154,7 @@ def _run(asked: "Parsed", settings: "Settings", where: "Where", mounts: "dict[st
     listener = listen(where, "serve")
     visitors = Visitors(MOST, STRANGERS)
     guard = Guard(visitors, refusal, names(where), any_address=where.remote)
+    previews, beside = _previews(asked, where, token)
 
     async def opened() -> "App":
         mounted = {name: await mount(visitors, token) for name, mount in mounts.items()}
@@ -142,13 +167,18 @@ def _run(asked: "Parsed", settings: "Settings", where: "Where", mounts: "dict[st
 
             told = Guard(visitors, swerex.refusal, names(where), any_address=where.remote)
             api = swerex.Swerex(service, told, token, api)
+        if previews is not None:
+            previews.service, service.previews = service, previews
         return Mounts(mounted, api)
 
     def ready() -> None:
         what = ["jobs, sessions and commands", *(f"/{name}" for name in mounts)]
         announce(" and ".join(what), url_of(listener), where)
+        for place, _, _ in beside:
+            sys.stderr.write(f"agent-exec: shows what jobs serve below {url_of(place, '/p/JOB/PORT/')}\n")
+            sys.stderr.flush()
         if not where.path:
             invite(url_of(listener), token, browse="open" in asked.options)
 
-    number = serving.serve(listener, visitors, opened, ready)
+    number = serving.serve(listener, visitors, opened, ready, beside=beside)
     return 0 if number == 2 else 128 + number

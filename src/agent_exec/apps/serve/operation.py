@@ -31,11 +31,13 @@ _TRUE, _FALSE = ("true", "1", "yes", ""), ("false", "0", "no")
 class Request(Call):
     """A request that is carried out: set when its client has hung up; it can learn which job it started."""
 
-    __slots__ = ("on_begin",)
+    __slots__ = ("host", "on_begin")
 
-    def __init__(self, on_begin: "Callable[[str], object]") -> None:
+    def __init__(self, on_begin: "Callable[[str], object]", host: str = "127.0.0.1") -> None:
         super().__init__()
         self.on_begin = on_begin
+        self.host = host
+        """How the client calls this machine."""
 
 
 current: "ContextVar[Request | None]" = ContextVar("current", default=None)

@@ -23,7 +23,9 @@ STATUS = {
         "command_denied approval_required patch_rejected forbidden POLICY_DENIED SANDBOX_VIOLATION".split(),
         403,
     ),
-    **dict.fromkeys("job_not_found group_not_found question_not_found missing no_such_path".split(), 404),
+    **dict.fromkeys(
+        "job_not_found group_not_found question_not_found missing no_such_path port_not_found".split(), 404
+    ),
     "method_not_allowed": 405,
     "timed_out": 408,
     **dict.fromkeys(

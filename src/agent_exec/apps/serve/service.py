@@ -18,6 +18,7 @@ from agent_exec.tools.define import reads_only
 
 if TYPE_CHECKING:
     from agent_exec.apps.mcp.toolset import Settings
+    from agent_exec.apps.serve.preview import Previews
     from agent_exec.sandbox.profile import Profile
 
 
@@ -26,6 +27,8 @@ class Service:
 
     def __init__(self, settings: "Settings", *, all_jobs: bool = False) -> None:
         self.settings = settings
+        self.previews: Previews | None = None
+        """What shows the ports of jobs; None if the server does not."""
         self.all_jobs = all_jobs
         """True if jobs are in reach whose folders lie outside of the workspaces."""
         self.workspace = Workspace(*settings.roots)
@@ -148,6 +151,7 @@ class Service:
                 "sandbox": self.settings.sandbox.name,
                 "sandboxes": list(self.sandboxes),
                 "all_jobs": self.all_jobs,
+                "preview_port": None if self.previews is None else self.previews.port,
                 "root": self.jobs.root,
                 "warning": self.settings.warning(),
             },

@@ -25,6 +25,9 @@ LARGEST = 4 << 20
 PATIENCE = 30.0
 """Seconds within which the body of a request must have come."""
 
+ORIGIN = b"origin"
+"""The field by which a browser says which page has made a request."""
+
 _DEFAULT_PORT = "80"
 
 
@@ -164,6 +167,12 @@ def declared(scope: "Scope") -> int:
     """Return the declared length of a body, 0 without one; the parser has checked that it is a number."""
     said = fields(scope, "content-length")
     return int(said[0][:16]) if said else 0
+
+
+def host_of(field: str) -> str:
+    """Return the host of a Host field, without its port, as an address has it."""
+    host = _split(field)[0]
+    return f"[{host}]" if ":" in host else host
 
 
 def _split(field: str) -> tuple[str, str]:

@@ -76,6 +76,16 @@ class Connection(H11Protocol):
         self._upgraded = True
         pass_on(self.transport, before)
 
+    def give_away(self, taker: asyncio.Protocol) -> bytes:
+        """Leave the connection to another protocol, unanswered; return what has come behind the request."""
+        self._stop(head=True, reading=True)
+        self._upgraded = True
+        self.cycle.disconnected = True  # so that nothing is sent for the request
+        self.connections.discard(self)
+        self.transport.set_protocol(taker)
+        self.transport.resume_reading()
+        return bytes(self.conn.trailing_data[0])
+
     def pause_writing(self) -> None:
         """Wait for the client to read, for a bounded time."""
         super().pause_writing()

@@ -11,7 +11,7 @@ from agent_exec.apps.web.server import Server
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from starlette.types import Receive, Scope, Send
 
@@ -38,16 +38,18 @@ def serve(
     ready: "Callable[[], object]",
     *,
     websockets: bool = False,
+    beside: "Sequence[tuple[socket.socket, Visitors, App]]" = (),
 ) -> int:
     """Serve on a socket until a signal asks the process to end; return the number of the signal.
 
     `open_app` makes what is served, in the event loop; `ready` is called when
-    clients can connect. A second signal ends the process at once.
+    clients can connect. A second signal ends the process at once. `beside`
+    are other sockets, and what is served on them.
     """
     with listener:
         path = listener.getsockname()
         try:
-            return asyncio.run(_serve(listener, visitors, open_app, ready, websockets))
+            return asyncio.run(_serve(listener, visitors, open_app, ready, websockets, beside))
         finally:
             if isinstance(path, str):
                 os.unlink(path)
@@ -59,6 +61,7 @@ async def _serve(
     open_app: "Callable[[], Awaitable[App]]",
     ready: "Callable[[], object]",
     websockets: bool,
+    beside: "Sequence[tuple[socket.socket, Visitors, App]]",
 ) -> int:
     asked = first_signal(asyncio.get_running_loop())  # first: a signal at any time ends what is started
     # Ends a process that hangs after that, with a traceback: it needs neither our loop nor Python.
@@ -67,12 +70,19 @@ async def _serve(
     gc.freeze()  # what is loaded stays; collections need not look at it
     gc.enable()  # which a call of the program has no time for
     server = Server(app, visitors, websockets=websockets)
+    others = [(Server(other, guests), place, other) for place, guests, other in beside]
     try:
         await server.start(listener)
+        for one, place, _ in others:
+            await one.start(place)
         ready()
         number = await asked
     finally:
         server.close()
+        for one, _, other in others:
+            one.close()
+            await other.close()
         await app.close()
-    await server.hang_up()
+    for one in (server, *(one for one, _, _ in others)):
+        await one.hang_up()
     return number

@@ -6,7 +6,7 @@ _HOMES = homes(
     {
         "changes": "Changes",
         "descriptors": "Interrupts Poller wait_to_read",
-        "dialing": "Exchange connect_unix network_of",
+        "dialing": "Exchange connect_unix dial network_of",
         "detached": "Control ExitWatch Report Watch ask detach hide_arguments tell",
         "listening": "Listener Listening ancestors holders is_listened_on",
         "lock": "FileLock holder is_locked signers",

@@ -154,6 +154,28 @@ def main(fds: "Sequence[int]") -> None:
         wire.send_fds(asker, b"!", [made.fileno()])
 
 
+def dial(
+    host: str,
+    port: int,
+    seconds: float,
+    pid: int = 0,
+    detach: "Callable[[str, Sequence[int]], None] | None" = None,
+) -> "socket.socket":
+    """Return a connection to an address in the network of a process, as for `Exchange`; wait for it."""
+    import socket
+
+    family = _socket.AF_INET6 if ":" in host else _socket.AF_INET
+    made = _elsewhere(pid, family, detach) if _is_elsewhere(pid) else _new(family)
+    wire = socket.socket(fileno=made.detach())
+    try:
+        wire.settimeout(seconds)
+        wire.connect((host, port))
+    except BaseException:
+        wire.close()
+        raise
+    return wire
+
+
 def connect_unix(path: str, seconds: float | None = None) -> "socket.socket":
     """Return a connection to a Unix socket, whose calls take at most so many seconds."""
     import socket

@@ -7,8 +7,8 @@ _HOMES = homes(
         "changes": "Changes",
         "control": "Control ExitWatch Report Watch ask tell",
         "detached": "detach",
-        "listening": "Exchange Listener Listening ancestors connect_unix holders is_listened_on network_of "
-        "signers",
+        "listening": "Exchange Listener Listening ancestors connect_unix dial holders is_listened_on "
+        "network_of signers",
         "lock": "FileLock holder is_locked",
         "orphans": "end_orphans",
         "poller": "Interrupts Poller call_at on_terminate wait_to_read",

@@ -101,6 +101,22 @@ def network_of(pid: int) -> list[int]:  # noqa: ARG001
     raise Unsupported("a job has no network of its own on this system; wait for match= or file= instead")
 
 
+def dial(
+    host: str,
+    port: int,
+    seconds: float,
+    pid: int = 0,
+    detach: object = None,
+) -> "socket.socket":
+    """Not offered here."""
+    raise Unsupported(
+        f"{host}:{port} of a job cannot be reached on this system",
+        seconds=seconds,
+        pid=pid,
+        detach=bool(detach),
+    )
+
+
 def connect_unix(path: str, seconds: float | None = None) -> "socket.socket":
     """Raise Unsupported: Python has no Unix sockets on this system."""
     raise Unsupported(f"{path!r}: this system has no Unix sockets; use http://HOST:PORT", seconds=seconds)
