@@ -266,7 +266,7 @@ VERBS: dict[str, Verb] = {
         ("agent-exec sessions --human",),
     ),
     "attach": Verb(
-        "show a session in this terminal and type into it, Ctrl+] leaves; or follow the output of a job",
+        "show a session in this terminal and type into it (Ctrl+] leaves), or follow a job",
         "SESSION|JOB",
         (("watch", "flag", "", "only look; the agent keeps the keyboard"),),
         ("agent-exec attach 4711", "agent-exec attach 4711 --watch", "agent-exec attach last"),

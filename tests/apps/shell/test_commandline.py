@@ -137,7 +137,7 @@ def test_history_is_there_the_next_time(make_app: MakeApp, tmp_path: Path) -> No
 
 
 def test_a_history_that_cannot_be_kept_is_reported(make_app: MakeApp, tmp_path: Path) -> None:
-    (tmp_path / "state").write_text("no folder")
+    (tmp_path / "flat").write_text("no folder")
 
     async def story(person: Person) -> None:
         assert "the history is not kept" in person.told
@@ -145,7 +145,7 @@ def test_a_history_that_cannot_be_kept_is_reported(make_app: MakeApp, tmp_path: 
         await person.press("/", "up")
         assert person.typed == "/shell echo one"
 
-    use(make_app(history=str(tmp_path / "state" / "history")), story)
+    use(make_app(history=str(tmp_path / "flat" / "history")), story)
 
 
 @pytest.mark.parametrize("text", ["a\x1b[2Jb", "one\ntwo", "nul\0"])

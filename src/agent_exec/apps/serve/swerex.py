@@ -426,11 +426,11 @@ class Swerex:
         try:
             await upload(self._service, exchange)
             return 200, _encoded({})
-        except (AgentExecError, HttpError, SwerexError, OSError) as error:
+        except (AgentExecError, FormError, HttpError, SwerexError, OSError) as error:
             if not exchange.received:
                 await self._guard.drain(exchange.scope, exchange.receive)
             if isinstance(error, FormError):
-                return 422, _encoded({"detail": error.message})
+                return 422, _encoded({"detail": str(error)})
             return STATUS, _encoded(of_ours(error).answer())
 
 

@@ -10,7 +10,6 @@ from agent_exec.apps.serve.files import LARGEST, receive_file, write
 from agent_exec.apps.web.guard import fields
 from agent_exec.engine.awaiting import in_thread
 from agent_exec.jobs.stdin import spooled
-from agent_exec.model.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
     from agent_exec.apps.serve.service import Service
 
 
-class FormError(InvalidArgument):
-    """The body of an upload is not a form that can be used."""
+class FormError(Exception):
+    """The body of an upload is not a form that can be used; the protocol has a status of its own for that."""
 
 
 MOST_FILES = 100_000
