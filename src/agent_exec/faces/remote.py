@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
+    from agent_exec.faces.remote_terminal import Terminal
+    from agent_exec.faces.remote_tools import RemoteTools
     from agent_exec.model.cancel import Cancel
 
     Answer = dict[str, Any]
@@ -22,7 +24,9 @@ _LOCAL = ("http", "http+unix")
 _CONNECT_PATIENCE = 10.0
 """Seconds within which a server must have accepted a connection."""
 _PATIENCE = 120.0
-"""Seconds within which something must come of an answer; a command that is run to its end may take longer."""
+"""Seconds within which something must come of an answer."""
+_PATIENT = ("exec", "call_tool")
+"""Operations that take as long as what they run."""
 
 
 def connect(url: str, token: str) -> "Server":
@@ -35,7 +39,7 @@ def connect(url: str, token: str) -> "Server":
 
 
 class Server:
-    """A server of agent-exec that is elsewhere; `jobs` are its jobs."""
+    """A server of agent-exec that is elsewhere; `jobs` are its jobs, `tools` those of its sessions."""
 
     __slots__ = ("_address", "_token", "_unix", "jobs", "url")
 
@@ -64,24 +68,57 @@ class Server:
         asked = {"line": command} if isinstance(command, str) else {"argv": list(command)}
         return self.call("explain", cwd=cwd, **asked)
 
+    @property
+    def tools(self) -> "RemoteTools":
+        """The tools of its sessions, used as those that `open_tools` returns."""
+        from agent_exec.faces.remote_tools import RemoteTools
+
+        return RemoteTools(self)
+
+    def sessions(self) -> "list[dict[str, Any]]":
+        """Return the sessions of the server, and those of all other servers of its user."""
+        found: list[dict[str, Any]] = self.call("list_sessions")["sessions"]
+        return found
+
+    def attach(
+        self,
+        session: int | str,
+        *,
+        offset: int | None = None,
+        skip: int | None = None,
+        name: str | None = None,
+    ) -> "Terminal":
+        """Return a connection to the terminal of a session, named by its `id` in `sessions`; close it.
+
+        Output comes from `offset` on; without one, what is on the screen comes first, as a
+        snapshot. With `skip`, a snapshot takes the place of output whenever this viewer is so many
+        bytes behind. `name` is what other viewers of the terminal read.
+        """
+        from agent_exec.faces.remote_terminal import Terminal, dial
+
+        _, path, _ = _target("terminal", {"session": session, "offset": offset, "skip": skip, "name": name})
+        host = "localhost" if self._unix else self._address
+        head = {"Authorization": f"Bearer {self._token}"}
+        return Terminal(dial(f"ws://{host}{path}", head, lambda: self._connection(None).sock), str(session))
+
+    async def aattach(self, session: int | str, **asked: "Any") -> "Terminal":
+        """Attach as `attach` does, and await the connection, under asyncio or trio."""
+        from agent_exec.engine.awaiting import in_thread
+
+        return await in_thread(lambda: self.attach(session, **asked), lambda: None)
+
     def call(self, name: str, *, key: str = "", cancel: "Cancel | None" = None, **fields: "Any") -> "Answer":
         """Carry an operation out, and return its answer; raise the AgentExecError that the server has raised.
 
         Fields that are None are left out. `key` is an idempotency key. A
         request that is cancelled is not waited for.
         """
-        method, path = ROUTES[name]
-        given = {field: value for field, value in fields.items() if value is not None}
-        for field in list(given):
-            if f"{{{field}}}" in path:
-                path = path.replace(f"{{{field}}}", quote(str(given.pop(field)), safe=""))
-        if method in IN_QUERY and given:
-            path = f"{path}?{urlencode({field: _text(value) for field, value in given.items()}, doseq=True)}"
+        method, path, given = _target(name, fields)
         body = None if method in IN_QUERY else dump(given).encode("utf-8", "surrogateescape")
         headers = {"Content-Type": "application/json"} if body is not None else {}
         if key:
             headers["Idempotency-Key"] = key
-        connection = self._connection(None if name == "exec" else _PATIENCE)
+        connection = self._connection(None if name in _PATIENT else _PATIENCE)
         try:
             if cancel is None:
                 return self._exchange(connection, method, path, body, headers)
@@ -98,16 +135,13 @@ class Server:
         self, name: str, *, last: str = "", cancel: "Cancel | None" = None, **fields: "Any"
     ) -> "Iterator[tuple[str, str, Answer]]":
         """Yield the events of `tail` or `events` as name, cursor, data; `last` is a cursor to go on from."""
-        _, path = ROUTES[name]
-        given = {field: value for field, value in fields.items() if value is not None}
-        path = path.replace("{job}", quote(str(given.pop("job", "")), safe=""))
-        query = urlencode({field: _text(value) for field, value in given.items()}, doseq=True)
+        _, path, _ = _target(name, fields)
         headers = {"Accept": "text/event-stream", **({"Last-Event-ID": last} if last else {})}
         connection = self._connection()
         try:
-            answer = self._send(connection, "GET", f"{path}?{query}" if query else path, None, headers)
+            answer = self._send(connection, "GET", path, None, headers)
             if answer.status != HTTPStatus.OK:
-                raise _error(load(answer.read().decode()))
+                raise error_of(load(answer.read().decode()))
             if cancel is None:
                 yield from _events(answer)
             else:
@@ -181,7 +215,20 @@ class Server:
         if "answer" in told:  # a job that could not be started: an answer, as it is locally
             error = {name: told[name] for name in ("code", "retryable", "details") if name in told}
             return {**told["answer"], "error": {**error, "message": told["detail"]}}
-        raise _error(told)
+        raise error_of(told)
+
+
+def _target(name: str, fields: "dict[str, Any]") -> "tuple[str, str, dict[str, Any]]":
+    """Return the method and the path of a request, with its query, and the fields that its body has."""
+    method, path = ROUTES[name]
+    given = {field: value for field, value in fields.items() if value is not None}
+    for field in list(given):
+        if f"{{{field}}}" in path:
+            path = path.replace(f"{{{field}}}", quote(str(given.pop(field)), safe=""))
+    if method in IN_QUERY and given:
+        query = urlencode({field: _text(value) for field, value in given.items()}, doseq=True)
+        return method, f"{path}?{query}", {}
+    return method, path, given
 
 
 def _text(value: "Any") -> "Any":
@@ -190,8 +237,8 @@ def _text(value: "Any") -> "Any":
     return [str(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-def _error(told: "Answer") -> errors.AgentExecError:
-    """Return the error that a problem stands for: of the class with its code."""
+def error_of(told: "Answer") -> errors.AgentExecError:
+    """Return the error that a problem of the server stands for: of the class with its code."""
     kind = _kinds(errors.AgentExecError).get(str(told.get("code")), errors.AgentExecError)
     details = told.get("details")
     made = kind(str(told.get("detail")), **(details if isinstance(details, dict) else {}))
@@ -217,7 +264,7 @@ def _events(answer: http.client.HTTPResponse) -> "Iterator[tuple[str, str, Answe
         elif "data" in fields:
             event = fields.get("event", "")
             if event == "error":
-                raise _error(load(fields["data"]))
+                raise error_of(load(fields["data"]))
             yield event, fields.get("id", ""), load(fields["data"])
             fields = {}
 

@@ -42,10 +42,13 @@ ROUTES = {
     "exec_command": ("POST", SESSIONS),
     "write_stdin": ("POST", f"{SESSION}/write"),
     "read_output": ("GET", f"{SESSION}/output"),
+    "terminal": ("GET", f"{SESSION}/terminal"),
     "resize": ("POST", f"{SESSION}/resize"),
     "close_stdin": ("POST", f"{SESSION}/close-stdin"),
     "detach": ("POST", f"{SESSION}/detach"),
     "kill_session": ("DELETE", SESSION),
+    "tools": ("GET", "/v1/tools"),
+    "call_tool": ("POST", "/v1/tools/{tool}"),
 }
 """By the names of operations."""
 IN_QUERY = ("GET", "DELETE")

@@ -134,10 +134,20 @@ def events(answer: HTTPResponse) -> Iterator[Event]:
 
 @contextmanager
 def served(
-    cli: Cli, *words: object, address: tuple[object, ...] = ("--port", "0"), sandbox: str = "full-access"
+    cli: Cli,
+    *words: object,
+    address: tuple[object, ...] = ("--port", "0"),
+    sandbox: str = "full-access",
+    before: str = "",
 ) -> Iterator[Served]:
-    """Start a server in the folder of the program; end it by force if it has not ended."""
-    argv = [sys.executable, "-P", "-m", "agent_exec", "serve", *map(str, address), "--sandbox", sandbox]
+    """Start a server in the folder of the program; end it by force if it has not ended.
+
+    `before` is code that its process runs first.
+    """
+    program = (
+        ["-c", f"{before}; from agent_exec.apps.main import main; main()"] if before else ["-m", "agent_exec"]
+    )
+    argv = [sys.executable, "-P", *program, "serve", *map(str, address), "--sandbox", sandbox]
     state = cli.root.with_name("state")
     with (
         TemporaryFile() as errors,

@@ -9,6 +9,7 @@ from agent_exec.apps.serve.operation import Exchange, Request, current, find
 from agent_exec.apps.serve.pages import is_page, send_page
 from agent_exec.apps.serve.problems import KIND, HttpError, of_answer, of_error, problem
 from agent_exec.apps.serve.streams import ended, job_events, job_output
+from agent_exec.apps.serve.terminals import follow, parse_cursor
 from agent_exec.apps.serve.tokens import scope_of
 from agent_exec.apps.web.events import KIND as EVENTS
 from agent_exec.apps.web.events import send_events
@@ -74,7 +75,7 @@ class Api:
         if not await self._guard.admit(scope, receive, send, token=allowed is not None, without=WITHOUT):
             return
         assert allowed is not None
-        exchange = Exchange(scope, receive, send) if _reads_itself(scope) else None
+        exchange = Exchange(scope, receive, send, allowed) if _reads_itself(scope) else None
         body = b"" if exchange else await self._guard.body(scope, receive, send)
         if body is None:
             return
@@ -96,7 +97,8 @@ class Api:
                     await _answer(send, 200, told)
                 return
             if operation.streams and EVENTS in "".join(fields(scope, "accept")):
-                await send_events(ended(self._events(operation, given, scope, allowed)), receive, send)
+                events = await self._events(operation, given, scope, allowed)
+                await send_events(ended(events), receive, send)
                 return
             status, answer, again = await self._perform(operation, given, scope, receive)
         except (AgentExecError, HttpError) as error:
@@ -114,7 +116,7 @@ class Api:
             self._document = document(OPERATIONS)
         return self._document
 
-    def _events(
+    async def _events(
         self, operation: "Operation", given: "dict[str, Any]", scope: "Scope", allowed: "Allowed"
     ) -> "AsyncGenerator[Event, None]":
         seen = "".join(fields(scope, "last-event-id")[-1:])
@@ -122,6 +124,8 @@ class Api:
             return approval_operations.approval_events(present=allowed.answers)
         if operation.streams == "events":
             return job_events(self._service, {**given, **({"since": seen} if seen else {})})
+        if operation.streams == "session":
+            return await follow(given["session"], parse_cursor(seen) if seen else given.get("from", 0))
         return job_output(self._service, given["job"], seen or given.get("cursor"), given.get("attempt"))
 
     async def _perform(
@@ -177,9 +181,11 @@ def _match(scope: "Scope") -> "tuple[Operation, dict[str, str]]":
 
 
 def _reads_itself(scope: "Scope") -> bool:
-    """True if the body of a request is left to its operation."""
+    """True if a request is left to its operation, body and all."""
     found = find(OPERATIONS, scope["path"]).get(scope["method"])
-    return found is not None and found[0].raw is not None
+    if found is None or found[0].raw is None:
+        return False
+    return bool(found[0].websocket == (scope["type"] == "websocket"))
 
 
 def _kind(scope: "Scope") -> str:

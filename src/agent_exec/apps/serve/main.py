@@ -40,6 +40,8 @@ TOKEN_OPTIONS = ("read-only", "no-approvals", "expires", "job")
 def serve(asked: "Parsed") -> "dict[str, Any]":
     """Serve, and end the process; only `serve token` returns an answer."""
     try:
+        import websockets  # noqa: F401 - loaded when the first terminal is opened
+
         from agent_exec.apps.web.listening import where_of
     except ImportError as error:
         if (error.name or "").startswith("agent_exec"):
@@ -180,5 +182,5 @@ def _run(asked: "Parsed", settings: "Settings", where: "Where", mounts: "dict[st
         if not where.path:
             invite(url_of(listener), token, browse="open" in asked.options)
 
-    number = serving.serve(listener, visitors, opened, ready, beside=beside)
+    number = serving.serve(listener, visitors, opened, ready, websockets=True, beside=beside)
     return 0 if number == 2 else 128 + number

@@ -95,13 +95,14 @@ def _operation(one: "Operation") -> "dict[str, Any]":
             }
         )
     content: dict[str, Any] = {"application/json": {"schema": {"$ref": "#/components/schemas/Answer"}}}
-    if one.raw is not None and one.method == "GET":
+    if one.raw is not None and one.method == "GET" and not one.websocket:
         content = _BYTES
     if one.streams:
         parameters.append({"name": "Last-Event-ID", "in": "header", "schema": {"type": "string"}})
         content[EVENTS] = {"schema": {"type": "string"}}
+    answer = {"200": {"description": "The answer.", "content": content}}
     told["responses"] = {
-        "200": {"description": "The answer.", "content": content},
+        **({"101": {"description": "A WebSocket."}} if one.websocket else answer),
         "default": {
             "description": "What is wrong.",
             "content": {KIND: {"schema": {"$ref": "#/components/schemas/Problem"}}},

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope, Send
 
     from agent_exec.apps.serve.service import Service
+    from agent_exec.apps.serve.tokens import Scope as Allowed
     from agent_exec.tools.define import Schema
 
     Answer = dict[str, Any]
@@ -47,10 +48,12 @@ current: "ContextVar[Request | None]" = ContextVar("current", default=None)
 class Exchange:
     """A request and the way to answer it, for an operation that reads or writes bytes."""
 
-    __slots__ = ("_receive", "received", "scope", "send")
+    __slots__ = ("_receive", "allowed", "received", "scope", "send")
 
-    def __init__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+    def __init__(self, scope: "Scope", receive: "Receive", send: "Send", allowed: "Allowed") -> None:
         self.scope = scope
+        self.allowed = allowed
+        """What the token of the request allows."""
         self.send = send
         self._receive = receive
         self.received = False
@@ -91,6 +94,8 @@ class Operation(Value):
 
     It returns an answer, or None if it has sent one; what it raises before that is one too.
     """
+    websocket: bool = False
+    """True if `raw` serves a WebSocket, and requests without one are for `act`."""
 
     @property
     def method(self) -> str:

@@ -366,7 +366,7 @@ class Swerex:
             await self._guard.refuse(405, f"/{name} takes {method}", scope, receive, send)
             return
         if name == "upload":
-            await _send(send, *await self._upload(Exchange(scope, receive, send)))
+            await _send(send, *await self._upload(Exchange(scope, receive, send, allowed)))
             return
         body = await self._guard.body(scope, receive, send)
         if body is None:

@@ -102,7 +102,13 @@ class Guard:
                 pass
 
     async def body(self, scope: "Scope", receive: "Receive", send: "Send") -> bytes | None:
-        """Return the whole body of a request; None if it was answered, or the client has gone."""
+        """Return the whole body of a request; None if it was answered, or the client has gone.
+
+        A websocket has none, and is refused.
+        """
+        if scope["type"] == "websocket":
+            await self._render(400, "there is no WebSocket at this path; use HTTP")(scope, receive, send)
+            return None
         body = bytearray()
         fits = more = declared(scope) <= LARGEST
         try:

@@ -23,6 +23,7 @@ LOCAL = ("127.0.0.1", "localhost", "::1")
 """The names of every server of ours."""
 
 _LAST_PORT = 65535
+_OFFERED = "bearer."
 _REMOTE = "WARNING: other machines can reach it, and anyone on the way can read all of it, the token too"
 
 
@@ -151,8 +152,14 @@ def announce(what: str, url: str, where: Where) -> None:
 
 
 def bearer(scope: "Scope") -> str:
-    """Return the token that a request bears in its head; empty without one."""
+    """Return the token that a request bears in its head; empty without one.
+
+    A page cannot set the header of a websocket: there it may be a subprotocol, `bearer.TOKEN`.
+    """
     given = fields(scope, "authorization")
+    if not given and scope["type"] == "websocket":
+        offered = [one.removeprefix(_OFFERED) for one in scope["subprotocols"] if one.startswith(_OFFERED)]
+        return offered[0] if len(offered) == 1 else ""
     scheme, _, token = (given[0] if len(given) == 1 else "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""
 

@@ -16,7 +16,7 @@ from agent_exec.apps.web.visitors import pass_on
 
 if TYPE_CHECKING:
     from h11 import Request
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from agent_exec.apps.web.visitors import Visitors
 
@@ -39,6 +39,34 @@ _PING, _PONG = 30, 15
 _GRACE = 2.0
 
 
+class ReadClock:
+    """Aborts a connection whose client reads nothing for READ_PATIENCE seconds of what waits for it."""
+
+    __slots__ = ("_timer", "_transport")
+
+    def __init__(self, transport: "asyncio.Transport") -> None:
+        self._transport = transport
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        """Start to count; whatever the client reads starts it again."""
+        self.stop()
+        size = self._transport.get_write_buffer_size()
+        self._timer = asyncio.get_running_loop().call_later(READ_PATIENCE, self._look, size)
+
+    def stop(self) -> None:
+        """Count no more; harmless when repeated."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _look(self, size: int) -> None:
+        if self._transport.get_write_buffer_size() < size:
+            self.start()
+        else:
+            self._transport.abort()
+
+
 class Connection(H11Protocol):
     """A connection that ends when its client is too slow; requests have its transport in their state.
 
@@ -48,12 +76,12 @@ class Connection(H11Protocol):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._head: asyncio.TimerHandle | None = None
-        self._reading: asyncio.TimerHandle | None = None
         self._upgraded = False
 
     def connection_made(self, transport: "asyncio.Transport") -> None:  # type: ignore[override]
         """Start the clock of the head."""
         super().connection_made(transport)
+        self._reading = ReadClock(transport)
         self.app_state = {TRANSPORT: transport}
         self._watch()
 
@@ -64,7 +92,8 @@ class Connection(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the clocks."""
-        self._stop(head=True, reading=True)
+        self._stop_head()
+        self._reading.stop()
         self._unset_keepalive_if_required()
         super().connection_lost(exc)
 
@@ -72,13 +101,15 @@ class Connection(H11Protocol):
         """Leave the connection to a websocket; before the token was checked, only its head is passed on."""
         before = self.transport.get_protocol()
         super().handle_websocket_upgrade(event)
-        self._stop(head=True, reading=True)
+        self._stop_head()
+        self._reading.stop()
         self._upgraded = True
         pass_on(self.transport, before)
 
     def give_away(self, taker: asyncio.Protocol) -> bytes:
         """Leave the connection to another protocol, unanswered; return what has come behind the request."""
-        self._stop(head=True, reading=True)
+        self._stop_head()
+        self._reading.stop()
         self._upgraded = True
         self.cycle.disconnected = True  # so that nothing is sent for the request
         self.connections.discard(self)
@@ -89,16 +120,16 @@ class Connection(H11Protocol):
     def pause_writing(self) -> None:
         """Wait for the client to read, for a bounded time."""
         super().pause_writing()
-        self._wait_for_reader(self.transport.get_write_buffer_size())
+        self._reading.start()
 
     def resume_writing(self) -> None:
         """Continue."""
-        self._stop(reading=True)
+        self._reading.stop()
         super().resume_writing()
 
     def on_response_complete(self) -> None:
         """Be ready for the next request."""
-        self._stop(head=True)
+        self._stop_head()
         super().on_response_complete()
 
     def _watch(self) -> None:
@@ -106,27 +137,14 @@ class Connection(H11Protocol):
         if self._upgraded:
             return
         if self.cycle is not None and not self.cycle.response_complete:
-            self._stop(head=True)
+            self._stop_head()
         elif self._head is None and not self.transport.is_closing():
             self._head = self.loop.call_later(HEAD_PATIENCE, self.transport.abort)
 
-    def _stop(self, *, head: bool = False, reading: bool = False) -> None:
-        if head and self._head is not None:
+    def _stop_head(self) -> None:
+        if self._head is not None:
             self._head.cancel()
             self._head = None
-        if reading and self._reading is not None:
-            self._reading.cancel()
-            self._reading = None
-
-    def _wait_for_reader(self, size: int) -> None:
-        def look() -> None:
-            left = self.transport.get_write_buffer_size()
-            if left < size:
-                self._wait_for_reader(left)
-            else:
-                self.transport.abort()
-
-        self._reading = self.loop.call_later(READ_PATIENCE, look)
 
 
 class Server:
@@ -136,7 +154,11 @@ class Server:
         self._app = app
         self._visitors = visitors
         self._state = ServerState()
-        self._ws: Any = "websockets-sansio" if websockets else "none"
+        self._ws: Any = "none"
+        if websockets:
+            from agent_exec.apps.web.websocket import WebSocket
+
+            self._ws = WebSocket
         self._listening: asyncio.Server | None = None
 
     async def start(self, listener: socket.socket) -> None:
@@ -163,6 +185,8 @@ class Server:
         self._listening = await self._visitors.receive(listener, connection)
 
     async def _call(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        if scope["type"] == "websocket":
+            scope, send = {**scope, "method": "GET"}, _refusing(send)
         try:
             await self._app(scope, receive, send)
         except OSError:
@@ -188,6 +212,16 @@ class Server:
         for connection in tuple(self._state.connections):
             connection.transport.abort()
         await asyncio.sleep(0)
+
+
+def _refusing(send: "Send") -> "Send":
+    """Return a `send` for a websocket that takes an answer of HTTP as well, which refuses it."""
+
+    async def sent(message: "Message") -> None:
+        kind = message["type"]
+        await send({**message, "type": f"websocket.{kind}"} if kind.startswith("http.") else message)
+
+    return sent
 
 
 def bind(address: tuple[Any, ...], family: int = socket.AF_INET) -> socket.socket:

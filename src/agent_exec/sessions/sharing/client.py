@@ -22,12 +22,12 @@ class Conversation:
     """One connection to a server, after `attach` or for lists; for one thread at a time in each direction."""
 
     def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
+        self.connection = connection
 
     def send(self, message: "Message") -> None:
         """Send what is typed, as bytes, or an object; raise Broken if the server is gone."""
         try:
-            self._connection.sendall(frame(message))
+            self.connection.sendall(frame(message))
         except OSError as error:
             raise _lost(error) from None
 
@@ -44,15 +44,22 @@ class Conversation:
 
     def settimeout(self, seconds: float | None) -> None:
         """Let each wait for the server take at most so long; it raises Broken then."""
-        self._connection.settimeout(seconds)
+        self.connection.settimeout(seconds)
 
     def fileno(self) -> int:
         """Return the descriptor, to wait for."""
-        return self._connection.fileno()
+        return self.connection.fileno()
+
+    def cut(self) -> None:
+        """Have every wait for the server end, in any thread; harmless when repeated."""
+        try:
+            self.connection.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            return
 
     def close(self) -> None:
         """End the conversation; a lease of the keyboard ends with it."""
-        self._connection.close()
+        self.connection.close()
 
     def __enter__(self) -> "Self":
         return self
@@ -69,7 +76,7 @@ class Conversation:
         data = bytearray()
         try:
             while len(data) < size:
-                piece = self._connection.recv(min(size - len(data), 1 << 20))
+                piece = self.connection.recv(min(size - len(data), 1 << 20))
                 if not piece:
                     break
                 data += piece
