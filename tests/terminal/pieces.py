@@ -5,6 +5,9 @@ from itertools import pairwise
 
 from hypothesis import strategies as st
 
+from agent_exec.terminal.grid import Grid
+from agent_exec.terminal.screen import Screen
+
 FRAGMENTS = [
     b"\r", b"\n", b"\r\n", b"\r\r\n", b"\b", b"\t", b"\x07", b"\x00", b"\v", b"\x0e", b"\x0f", b"\x18", b"\x7f",
     b"hello world", b"a", b"  ", b"12%", b"=" * 30, "größe".encode(), "日本".encode(), "e\u0301".encode(),
@@ -57,3 +60,33 @@ def moving_stream(seed: int, moves: int) -> bytes:
         more = (b"\x1b[%d;%dH" % (far, chance.randint(1, 99)), b"x" * chance.randint(1, 9000))
         found.append(chance.choice(choices + more))
     return b"".join(found)
+
+
+def state(screen: Screen) -> dict[str, object]:
+    """Return all of a screen that has an effect on what is drawn, now or later, but for the last character."""
+
+    def cells(grid: Grid | None) -> object:
+        return None if grid is None else (grid.text, grid.styles)
+
+    saved = {}
+    for alternate, (row, column, wrapping, *rest) in screen.saved.items():
+        if screen.alternate or not alternate:
+            at = min(row, screen.rows - 1), min(column, screen.columns - 1)
+            saved[alternate] = (*at, wrapping and at[1] == screen.columns - 1, *rest)
+    names = (
+        "rows columns cursor wrapping top bottom origin autowrap inserting charsets shift style title cursor_shown "
+        "application_keys bracketed_paste newline_returns cursor_style alternate"
+    )
+    return {name: getattr(screen, name) for name in names.split()} | {
+        "grid": cells(screen.grid),
+        "main": cells(screen.main),
+        "saved": saved,
+        "modes": list(screen.modes),
+        "tabs": {stop for stop in screen.tabs if stop < screen.columns},
+        "begun": screen.parser.begun[0],
+    }
+
+
+def is_outside(screen: Screen) -> bool:
+    """True if the cursor is where no sequence can put it: outside of the region that its origin is in."""
+    return screen.origin and not screen.top <= screen.row <= screen.bottom

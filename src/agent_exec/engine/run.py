@@ -131,6 +131,12 @@ class Run:
         """True if something that was written is still on its way to the command's input."""
         return self._waiting > 0
 
+    @property
+    def unread(self) -> int:
+        """How many bytes of its input wait for the command to read others."""
+        process = self._process
+        return 0 if process is None else process.unread
+
     def end_input(self) -> None:
         """Say that no more input comes; harmless when repeated or late."""
         with self._writing:

@@ -58,6 +58,10 @@ class Process(Protocol):
     def takes_now(self) -> bool:
         """True if any thread may call `write` now."""
 
+    @property
+    def unread(self) -> int:
+        """How many bytes of its input wait for the command to read others."""
+
     def write(self, data: bytes) -> None:
         """Feed the command's input."""
 

@@ -64,7 +64,7 @@ class Replay:
         else:
             self._screen.feed(data)
             self._offset += len(data)
-        return self._offset >= target
+        return False  # a resize may be due here
 
     def finish(self) -> Screen:
         """Return the screen after all output of now."""

@@ -10,7 +10,7 @@ from agent_exec.model.output import HeadTail, newest_line, unfinished
 from agent_exec.sessions.sizes import Sizes
 from agent_exec.sessions.transcript import WINDOW, View
 from agent_exec.sessions.wanted import NOTHING, Ending, Wanted
-from agent_exec.views.reader import mask, masking
+from agent_exec.views.reader import begun, mask, masking
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -349,6 +349,16 @@ class Session:
         """Return some output again, and where it begins."""
         with self._changed:
             return self._shown(start, most)
+
+    @property
+    def showable(self) -> int:
+        """The offset up to which viewers are shown output: a secret that is only begun waits for its rest."""
+        with self._changed:
+            total = self.transcript.total
+            if not self._secrets or self.ended:
+                return total
+            wide = max(map(len, self._secrets))
+            return total - begun(self.transcript.read(max(0, total - wide), wide)[1], self._secrets)
 
     def record(self, file: "Sink") -> None:
         """Write all that is kept of it as an asciicast, version 2, to a file opened for text."""

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 class Call(Cancel):
     """A call that runs: set when its caller cancels; it can learn what the call waits for."""
 
-    __slots__ = ("printed", "shows_progress", "what")
+    __slots__ = ("client", "printed", "shows_progress", "what")
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,6 +54,8 @@ class Call(Cancel):
         """The name of the work."""
         self.printed: Callable[[], tuple[int, str]] | None = None
         """Returns how many bytes it has printed, and its newest line."""
+        self.client = ""
+        """The name of the program that the agent runs in, if it is known."""
         self.shows_progress = False
         """True if the client hears meanwhile that the call goes on."""
 

@@ -7,6 +7,8 @@ if TYPE_CHECKING:
     Read = Callable[[int, int], tuple[int, bytes]]
 
 PIECE = 1 << 18
+_LEAST = 4
+"""How many bytes of a secret are recognised as its beginning: fewer are part of many words."""
 
 
 class Source:
@@ -72,6 +74,17 @@ def mask(data: bytes, secrets: "Iterable[bytes]") -> bytes:
             masked[place : place + len(secret)] = b"*" * len(secret)
             place = data.find(secret, place + 1)
     return data if masked is None else bytes(masked)
+
+
+def begun(data: bytes, secrets: "Iterable[bytes]") -> int:
+    """Return how many bytes at the end may be the beginning of a secret; a few alone count as none."""
+    longest = 0
+    for secret in secrets:
+        for size in range(min(len(secret) - 1, len(data)), max(longest, _LEAST - 1), -1):
+            if data.endswith(secret[:size]):
+                longest = size
+                break
+    return longest
 
 
 def of_bytes(data: bytes) -> "Read":

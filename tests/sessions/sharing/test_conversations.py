@@ -111,7 +111,6 @@ def test_a_session_that_has_ended_is_shown_whole(tools: SessionTools, watch: Wat
     wait_until(lambda: session.ended)
     person = watch(session.number, offset=0)
     assert person.hello["running"] is False
-    person.send({"type": "take"})
     assert person.until("end")["exit_code"] == 4
     assert person.output == b"\r\n"
 

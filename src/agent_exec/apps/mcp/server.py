@@ -168,6 +168,7 @@ class Server:
         except AgentExecError as error:
             return _shown(_error(error.code, f"the client's roots cannot be worked in: {error.message}"))
         call = Call(asking, self._notices)
+        call.client = request.connection.client_of(request)
         current.set(call)
         ticking = None
         if request.meta.get("progressToken") is not None:

@@ -142,6 +142,8 @@ class SessionTools:
 
     def _exec(self, given: object, cancelled: "Cancel | None") -> Result:
         asked = parse_exec(given, self.sessions.terms, patient=shows_progress(cancelled))
+        if self.sessions.share is not None and isinstance(cancelled, Call):
+            self.sessions.share.client = cancelled.client
         return _result(self.sessions.execute(asked, cancelled))
 
     def _write(self, given: object, cancelled: "Cancel | None") -> Result:
@@ -290,8 +292,10 @@ def open_tools(
 
 
 def _share(registry: Registry, kind: "bool | str", workspace: str) -> "Share":
-    from agent_exec.sessions.sharing.share import Share
+    from agent_exec.sessions.sharing.share import Share, check_supported
 
+    if kind is True:
+        check_supported()
     return Share(registry, "library" if kind is True else str(kind), workspace)
 
 

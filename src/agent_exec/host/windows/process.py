@@ -87,6 +87,11 @@ class Process:
         """True if `write` may be called from outside the loop now: its writer keeps what comes in order."""
         return self._input is not None
 
+    @property
+    def unread(self) -> int:
+        """How many bytes of its input wait; not known here, hence none."""
+        return 0
+
     def write(self, data: bytes) -> None:
         """Feed the command's input."""
         writer = self._input

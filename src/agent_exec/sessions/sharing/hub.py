@@ -50,6 +50,7 @@ class Watched:
         self.is_due = False
         self._hub = hub
         self._piece = 0, b""
+        self._showable = False, -1, 0
         session.watcher = self.notice
 
     def notice(self) -> None:
@@ -57,6 +58,14 @@ class Watched:
         if not self.is_due:
             self.is_due = True
             self._hub.notice(self)
+
+    @property
+    def showable(self) -> int:
+        """The offset up to which viewers are shown output."""
+        ended, total = self.session.ended, self.session.transcript.total
+        if self._showable[:2] != (ended, total):
+            self._showable = ended, total, self.session.showable
+        return self._showable[2]
 
     def read(self, start: int, most: int) -> tuple[int, bytes]:
         """Return output as `Session.read` does; what one viewer was sent is at hand for the next."""
@@ -315,17 +324,16 @@ class Hub:
         if self._viewers.pop(fd, None) is None:
             return
         self._poller.remove(fd)
-        viewer.connection.close()
         viewer.out = memoryview(b"")
         watched, viewer.watched = viewer.watched, None
-        if watched is None:
-            return
-        watched.viewers.remove(viewer)
-        if watched.keyboard.give(viewer):
-            watched.tell_writers()
-        if not watched.viewers:
-            watched.session.watcher = None
-            del self._watched[watched.session]
+        if watched is not None:
+            watched.viewers.remove(viewer)
+            if watched.keyboard.give(viewer):
+                watched.tell_writers()
+            if not watched.viewers:
+                watched.session.watcher = None
+                del self._watched[watched.session]
+        viewer.connection.close()  # last: at its other end, all of this has happened
 
 
 def _most_viewers() -> int:

@@ -42,7 +42,7 @@ class Painter:
                 if one is session:
                     waiting.append(done)
                     return
-            self._jobs.append((session, session.transcript.total, [done]))
+            self._jobs.append((session, session.showable, [done]))
             if self._thread is None:
                 self._thread = Thread(target=self._run, name="agent-exec snapshots", daemon=True)
                 self._thread.start()

@@ -1,9 +1,10 @@
 """Which sessions of this process people can see: the thread for viewers is started with the first of them."""
 
 import os
+import sys
 from _thread import RLock
 
-from agent_exec.model.errors import AgentExecError
+from agent_exec.model.errors import AgentExecError, Unsupported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Share:
             self._opened = True
             try:
                 if _hub is None:
+                    check_supported()
                     from agent_exec.sessions.sharing.hub import Hub
 
                     _hub = Hub(server_name())
@@ -57,6 +59,15 @@ class Share:
             else:
                 _hub.stop()
                 _hub = None
+
+
+def check_supported() -> None:
+    """Raise Unsupported if sessions cannot be shared on this system."""
+    if sys.platform != "linux":
+        raise Unsupported(
+            "sessions cannot be shared on this system, which does not say which user connects; "
+            "open the tools without share"
+        )
 
 
 def server_name() -> str:

@@ -48,7 +48,7 @@ class Viewer:
         self._refusal = ""
         self._writer_due = False
         self._snapshot = b""
-        self._offset = self._size = self._unread = 0
+        self._offset = self._size = 0
         self._skip: int | None = None
         self._own_size: tuple[int, int] | None = None
         self._paused = False
@@ -89,7 +89,7 @@ class Viewer:
     def _output(self, watched: "Watched") -> bytes:
         session = watched.session
         ended = session.ended  # before the total: all output is there then
-        total = session.transcript.total
+        total = watched.showable
         if self._skip is not None and total - self._offset > self._skip:
             watched.want_snapshot(self)
             return b""
@@ -206,9 +206,7 @@ class Viewer:
 
     def _type(self, watched: "Watched", data: bytes) -> str:
         session = watched.session
-        self._unread = len(data) + (self._unread if session.run.is_feeding else 0)
-        if self._unread > _MOST_UNREAD:
-            self._unread -= len(data)
+        if session.run.unread + len(data) > _MOST_UNREAD:
             return "input_full"
         try:
             session.type(data)
@@ -228,7 +226,7 @@ class Viewer:
         self._only_watches = asked.get("watch") is True
         self.watched = watched = self.hub.watch(self, number)
         session = watched.session
-        total = session.transcript.total
+        total = watched.showable
         wanted = offset is not None and offset <= total
         self._offset = total if offset is None or not wanted else offset
         self._size, _, rows, columns = session.sizes.at(self._offset)

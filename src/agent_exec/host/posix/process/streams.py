@@ -250,6 +250,11 @@ class Writer:
                 self._pending += memoryview(data)[sent:]
         self._loop.post(self._follow_up)
 
+    @property
+    def unread(self) -> int:
+        """How many bytes wait to be passed on."""
+        return len(self._pending)
+
     def end(self) -> None:
         """Close once everything has been passed on."""
         self._ending = True
@@ -369,6 +374,11 @@ class Streamed:
     def takes_now(self) -> bool:
         """True if any thread may call `write` now, because nothing waits inside the loop to be written."""
         return self._input is not None and not self._queued
+
+    @property
+    def unread(self) -> int:
+        """How many bytes of its input wait for the command to read others."""
+        return 0 if self._input is None else self._input.unread
 
     def write(self, data: bytes) -> None:
         """Feed the command's input."""
