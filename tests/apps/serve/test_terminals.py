@@ -97,12 +97,14 @@ def until(terminal: Terminal, kind: str) -> dict[str, Any]:
 
 def output(terminal: Terminal, text: bytes) -> bytes:
     """Read until a text was printed; return all output that was read for that."""
-    found = b""
-    while text not in found:
+    found = bytearray()
+    seen = 0
+    while found.find(text, max(0, seen - len(text))) < 0:
+        seen = len(found)
         message = terminal.read(60)
         assert message is not None
         found += message if isinstance(message, bytes) else b""
-    return found
+    return bytes(found)
 
 
 def test_every_message_of_the_protocol_is_relayed(server: Served, cat: int) -> None:

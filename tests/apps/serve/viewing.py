@@ -48,7 +48,7 @@ while True:
     text = random.choice(["load", "日本", "e\u0301", "─┼─", "\033(0qqxx\033(B", "\033[K", "\033[L", "\n", "\033M", "\033[1J"])
     sys.stdout.write("\033[%d;%dH%s%s" % (row, column, style, text))
     sys.stdout.flush()
-    time.sleep(0.001)
+    time.sleep(0.004)
 """
 
 
