@@ -1,12 +1,11 @@
 """What tests of this room share: tools whose sessions are shared, and viewers that collect what they are sent."""
 
-import socket
 from pathlib import Path
 from typing import Any
 
 from agent_exec.faces.session.tools import SessionTools
 from agent_exec.sessions.session import Session
-from agent_exec.sessions.sharing import client
+from agent_exec.sessions.sharing import client, place
 from agent_exec.sessions.sharing.client import Conversation
 from agent_exec.terminal.screen import Screen
 
@@ -78,7 +77,6 @@ def own_server() -> str:
 def raw(data: Path) -> Conversation:
     """Return a conversation with the one server there is, in which nothing was said."""
     (path,) = (data / "agent-exec" / "servers").glob("*.sock")
-    connection = socket.socket(socket.AF_UNIX)
-    connection.settimeout(PATIENCE)
-    connection.connect(str(path))
+    connection = place.connect(path.stem, PATIENCE)
+    assert connection is not None
     return Conversation(connection)

@@ -160,7 +160,7 @@ ATTACK = """
 import os, socket, sys
 for attempt in (
     lambda: os.listdir(sys.argv[1]) or 1 / 0,
-    lambda: socket.socket(socket.AF_UNIX).connect(sys.argv[2]),
+    lambda: os.chdir(sys.argv[1]) or socket.socket(socket.AF_UNIX).connect(os.path.basename(sys.argv[2])),
     lambda: os.stat(sys.argv[2]),
     lambda: os.link(sys.argv[2], "own.sock"),
 ):
