@@ -17,13 +17,14 @@ from agent_exec.terminal.grid import (
     RGB,
     STRUCK,
     UNDERLINE,
+    Grid,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from agent_exec.terminal.grid import Grid, Style
+    from agent_exec.terminal.grid import Style
     from agent_exec.terminal.screen import Saved, Screen
 
 _FLAGS = {BOLD: "1", DIM: "2", ITALIC: "3", UNDERLINE: "4", REVERSE: "7", HIDDEN: "8", STRUCK: "9"}
@@ -43,6 +44,11 @@ def _parts(screen: "Screen") -> "Iterator[str]":
         yield from _cells(screen.main)
         yield from _save(screen, screen.main, screen.saved.get(False))
         yield "\x1b[0m\x1b[?1047h"
+    elif True in screen.saved:
+        yield "\x1b[?1047h"
+        blank = Grid(screen.rows, screen.columns, DEFAULT)  # what is drawn there goes when it is left
+        yield from _save(screen, blank, screen.saved[True])
+        yield "\x1b[0m\x1b[?1047l"
     yield from _cells(screen.grid)
     yield from _save(screen, screen.grid, screen.saved.get(screen.alternate))
     yield from (text for name, text in _ON.items() if getattr(screen, name))

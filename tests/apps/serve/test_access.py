@@ -2,14 +2,9 @@
 
 import json
 import os
-import re
-import shutil
 import socket
 import stat
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -296,30 +291,3 @@ def test_five_hundred_requests_at_once_are_all_answered(cli: Cli) -> None:
     with served(cli) as server, ThreadPoolExecutor(100) as pool:
         statuses = list(pool.map(lambda _: server("GET", "/v1/jobs").status, range(500)))
     assert statuses == [200] * 500
-
-
-@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
-def test_the_five_lines_of_the_document_start_and_follow_a_job(cli: Cli) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "server.md").read_text()
-    [lines] = re.findall(r"## Five lines\n\n```sh\n(.*?)```", page, re.DOTALL)
-    with served(cli) as server:
-        token = cli.root.with_name("state") / "agent-exec" / "token"
-        script = lines.replace("~/.local/state/agent-exec/token", str(token)).replace(
-            "8700", str(server.port)
-        )
-        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-        ran = subprocess.run(
-            ["bash", "-euc", script],
-            env={**cli.env, "PATH": path},
-            cwd=cli.cwd,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-    assert ran.returncode == 0, ran.stderr
-    began, *streamed, listed = [line for line in ran.stdout.splitlines() if line]
-    assert json.loads(began)["state"] == "running"
-    texts = [json.loads(line[6:]).get("text", "") for line in streamed if line.startswith("data: ")]
-    assert "".join(texts) == "1\n2\n3\n"
-    assert json.loads(listed)["type"] == "list"

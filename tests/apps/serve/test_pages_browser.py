@@ -13,7 +13,6 @@ pytest.importorskip("uvicorn", reason="the server's libraries are not installed"
 pytest.importorskip("aiohttp")
 
 from agent_exec.apps.serve.tokens import Scope, issue
-from agent_exec.faces.routes import ROUTES
 from apps.serve.serving import Served, served
 from browser import CHROMIUM, Tab, browse
 from cli import Cli
@@ -258,7 +257,6 @@ SCREEN = (
 )
 
 
-@pytest.mark.skipif("terminal" not in ROUTES, reason="this server shows no terminals")
 @pytest.mark.parametrize("size", SIZES, ids=["desk", "phone"])
 def test_a_session_is_watched_taken_over_and_handed_back(cli: Cli, size: tuple[int, int]) -> None:
     link = "\\033]8;;javascript:window.pwned=1\\007link\\033]8;;\\007\\033]52;c;cHduZWQ=\\007"
