@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from agent_exec.faces.oneshot.secure import secure_tool as secure_tool
     from agent_exec.faces.remote import Server as Server
     from agent_exec.faces.remote import connect as connect
+    from agent_exec.faces.remote_terminal import RemoteTerminal as RemoteTerminal
+    from agent_exec.faces.remote_tools import RemoteTools as RemoteTools
     from agent_exec.faces.session.tools import open_tools as open_tools
     from agent_exec.model.cancel import Cancel as Cancel
     from agent_exec.model.choices import Approval as Approval
@@ -126,6 +128,8 @@ _HOMES = {
     "engine.run": "Run",
     "executor": "executor",
     "faces.remote": "Server connect",
+    "faces.remote_terminal": "RemoteTerminal",
+    "faces.remote_tools": "RemoteTools",
     "jobs": "jobs",
     "model.cancel": "Cancel",
     "model.choices": (

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from agent_exec.faces.remote_terminal import Terminal
+    from agent_exec.faces.remote_terminal import RemoteTerminal
     from agent_exec.faces.remote_tools import RemoteTools
     from agent_exec.model.cancel import Cancel
 
@@ -87,21 +87,23 @@ class Server:
         offset: int | None = None,
         skip: int | None = None,
         name: str | None = None,
-    ) -> "Terminal":
+    ) -> "RemoteTerminal":
         """Return a connection to the terminal of a session, named by its `id` in `sessions`; close it.
 
         Output comes from `offset` on; without one, what is on the screen comes first, as a
         snapshot. With `skip`, a snapshot takes the place of output whenever this viewer is so many
         bytes behind. `name` is what other viewers of the terminal read.
         """
-        from agent_exec.faces.remote_terminal import Terminal, dial
+        from agent_exec.faces.remote_terminal import RemoteTerminal, dial
 
         _, path, _ = _target("terminal", {"session": session, "offset": offset, "skip": skip, "name": name})
         host = "localhost" if self._unix else self._address
         head = {"Authorization": f"Bearer {self._token}"}
-        return Terminal(dial(f"ws://{host}{path}", head, lambda: self._connection(None).sock), str(session))
+        return RemoteTerminal(
+            dial(f"ws://{host}{path}", head, lambda: self._connection(None).sock), str(session)
+        )
 
-    async def aattach(self, session: int | str, **asked: "Any") -> "Terminal":
+    async def aattach(self, session: int | str, **asked: "Any") -> "RemoteTerminal":
         """Attach as `attach` does, and await the connection, under asyncio or trio."""
         from agent_exec.engine.awaiting import in_thread
 

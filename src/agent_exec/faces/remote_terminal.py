@@ -10,21 +10,20 @@ if TYPE_CHECKING:
 
     from websockets.sync.client import ClientConnection
 
-    Message = bytes | dict[str, Any]
 
 _LARGEST = 64 << 20
 """The maximum size of a message in bytes; a screen with all its colours is far smaller."""
 _PATIENCE = 30.0
 
 
-class Terminal:
+class RemoteTerminal:
     """A connection to the terminal of a session; one thread reads while others write. Close it.
 
     Each message is bytes, which are output, or an object with a `type`: `snapshot` (reset the
     screen, then draw `data`), `resize`, `writer`, `refused`, `end`.
     """
 
-    def __init__(self, socket: "ClientConnection", session: str) -> None:
+    def __init__(self, socket: "Any", session: str) -> None:
         self._socket = socket
         self.session = session
         """The id of the session."""
@@ -45,7 +44,7 @@ class Terminal:
             self.close()
             raise
 
-    def read(self, timeout: float | None = None) -> "Message | None":
+    def read(self, timeout: float | None = None) -> "bytes | dict[str, Any] | None":
         """Return the next message; None if none comes within so many seconds.
 
         Raise InvalidState after the last one, and Broken if the connection was cut.
@@ -70,7 +69,7 @@ class Terminal:
         self._note(message)
         return message
 
-    async def aread(self, timeout: float | None = None) -> "Message | None":
+    async def aread(self, timeout: float | None = None) -> "bytes | dict[str, Any] | None":
         """Read as `read` does, and await the message, under asyncio or trio.
 
         If the task is cancelled, the connection is closed: attach again from `offset`.
@@ -79,7 +78,7 @@ class Terminal:
 
         return await in_thread(lambda: self.read(timeout), self.close)
 
-    def __iter__(self) -> "Iterator[Message]":
+    def __iter__(self) -> "Iterator[bytes | dict[str, Any]]":
         """Yield messages; that of the session's end is the last."""
         while self.end is None:
             message = self.read()
@@ -124,7 +123,7 @@ class Terminal:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _send(self, message: "Message") -> None:
+    def _send(self, message: "bytes | dict[str, Any]") -> None:
         from websockets.exceptions import ConnectionClosed
 
         try:

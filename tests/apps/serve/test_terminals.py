@@ -20,7 +20,7 @@ from websockets.sync.client import ClientConnection, connect
 
 import agent_exec
 from agent_exec.apps.serve.tokens import Scope, issue
-from agent_exec.faces.remote_terminal import Terminal
+from agent_exec.faces.remote_terminal import RemoteTerminal
 from apps.serve.serving import Served, served
 from apps.serve.viewing import FULL_SCREEN, PROGRESS, begin, cut, talk
 from cli import Cli
@@ -51,7 +51,7 @@ def cat(server: Served) -> Iterator[int]:
     server("DELETE", f"/v1/sessions/{number}")
 
 
-def attached(server: Served, session: object, **asked: Any) -> Terminal:
+def attached(server: Served, session: object, **asked: Any) -> RemoteTerminal:
     return agent_exec.connect(server.url, server.token).attach(str(session), **asked)
 
 
@@ -86,7 +86,7 @@ def refused(server: Served, session: object = 1000, **asked: Any) -> tuple[int, 
     return response.status_code, told["code"]
 
 
-def until(terminal: Terminal, kind: str) -> dict[str, Any]:
+def until(terminal: RemoteTerminal, kind: str) -> dict[str, Any]:
     """Read until an object of this type has come, and return it."""
     while True:
         message = terminal.read(60)
@@ -95,7 +95,7 @@ def until(terminal: Terminal, kind: str) -> dict[str, Any]:
             return message
 
 
-def output(terminal: Terminal, text: bytes) -> bytes:
+def output(terminal: RemoteTerminal, text: bytes) -> bytes:
     """Read until a text was printed; return all output that was read for that."""
     found = bytearray()
     seen = 0
@@ -177,22 +177,23 @@ def test_viewers_that_are_cut_off_anywhere_see_what_others_see(server: Served, w
         assert view.state() == whole.state(), program
 
 
-def watching(terminal: Terminal, _chance: random.Random) -> None:
+def watching(terminal: RemoteTerminal, _chance: random.Random) -> None:
     terminal.read(0.05)
 
 
-def resizing(terminal: Terminal, chance: random.Random) -> None:
+def resizing(terminal: RemoteTerminal, chance: random.Random) -> None:
     while (message := terminal.read(60)) is not None and not isinstance(message, bytes):
         pass
     if chance.random() < 0.1:
         terminal.resize(chance.randint(12, 40), chance.randint(30, 120))
-        output(terminal, b"now ")
+        for _ in range(20):  # some of it was drawn in the old size
+            terminal.read(0.05)
 
 
 KEYS = "ihello wörld\x1b|5j|5k|G|gg|dd|p|u|\x06|\x02|:set number\r|:split\r|:only\r|v3jy\x1b|/line 4\r|zz|\x0c|oa\tb\x1b"
 
 
-def editing(terminal: Terminal, chance: random.Random) -> None:
+def editing(terminal: RemoteTerminal, chance: random.Random) -> None:
     terminal.write(chance.choice(KEYS.split("|")))
     while terminal.read(0.02) is not None:
         pass

@@ -14,7 +14,7 @@ from websockets.http11 import Response
 from websockets.uri import parse_uri
 
 import agent_exec
-from agent_exec.faces.remote_terminal import Terminal
+from agent_exec.faces.remote_terminal import RemoteTerminal
 from agent_exec.terminal.screen import Screen
 from apps.serve.serving import Served
 
@@ -127,7 +127,11 @@ def begin(server: Served, cmd: str, **fields: object) -> int:
 
 
 def cut(
-    server: Served, session: int, cuts: int, seed: int, drive: Callable[[Terminal, random.Random], object]
+    server: Served,
+    session: int,
+    cuts: int,
+    seed: int,
+    drive: Callable[[RemoteTerminal, random.Random], object],
 ) -> tuple[View, View]:
     """Watch a session and be cut off so often; return that view and one of the whole stream, at its end.
 
@@ -149,7 +153,7 @@ def cut(
             while terminal.end is None:
                 terminal.read(60)
 
-    driver = threading.Thread(target=person)
+    driver = threading.Thread(target=person, daemon=True)
     driver.start()
     view = View()
     done = 0
@@ -166,7 +170,8 @@ def cut(
                 enough.set()
     finally:
         enough.set()
-        driver.join()
+        driver.join(60)
+    assert not driver.is_alive()
     whole = View()
     for message in talk(server, session, "offset=0", 1 << 40):
         whole.show(message)

@@ -1,6 +1,7 @@
 """The sessions of all servers of this user, listed, read, typed into and ended through private sockets."""
 
 import select
+import sys
 from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -156,6 +157,8 @@ def _answer(talk: "Conversation", writer: str | None) -> None:
 
 def _within(talk: "Conversation", seconds: float) -> "Iterator[Message]":
     """Yield messages for so many seconds, or until the conversation ends; raise what is refused."""
+    if sys.platform == "win32":
+        return
     waiting = select.poll()
     waiting.register(talk.fileno(), select.POLLIN)
     until = monotonic() + seconds

@@ -61,7 +61,7 @@ def attach(asked: "Parsed") -> "dict[str, Any]":
     with talk:
         if not watch and hello["tty"]:
             talk.send({"type": "take"})
-        said = _converse(talk, tty=hello["tty"] and not watch)
+        said = _converse(talk, types=hello["tty"] and not watch)
     put(2, f"\r\nagent-exec: {said}\n".encode())
     return {}
 
@@ -76,21 +76,23 @@ def _person() -> str:
     return os.environ.get("USER") or os.environ.get("LOGNAME") or "a person"
 
 
-def _converse(talk: "Conversation", *, tty: bool) -> str:
+def _converse(talk: "Conversation", *, types: bool) -> str:
     """Pass on what is printed and typed until the session ends or Ctrl+] is typed; return what to say."""
+    if sys.platform == "win32":
+        raise AssertionError("attach refuses this system")
     import signal
     import termios
+    import tty
     from select import select
-    from tty import setraw
 
     former = termios.tcgetattr(0)
     resized = [False]
     before = signal.signal(signal.SIGWINCH, lambda *_: resized.__setitem__(0, True))
     put(1, _CLEAR)
     try:
-        setraw(0)
+        tty.setraw(0)
         while True:
-            if resized[0] and tty:
+            if resized[0] and types:
                 resized[0] = False
                 if (size := _size()) is not None:
                     talk.send({"type": "resize", "rows": size[0], "columns": size[1]})
@@ -104,7 +106,7 @@ def _converse(talk: "Conversation", *, tty: bool) -> str:
                 typed = os.read(0, 4096)
                 if not typed or _LEAVE in typed:
                     return "detached; the session goes on"
-                if tty:
+                if types:
                     talk.send(typed)
     finally:
         signal.signal(signal.SIGWINCH, before)
