@@ -166,7 +166,12 @@ SERVE: "tuple[Option, ...]" = (
     ("allow-remote", "flag", "", "allow a --host that other machines can reach"),
     ("token-file", "text", "FILE", "a private file with the token (default: in the state folder)"),
     ("read-only", "flag", "", "token: it allows nothing that changes something"),
-    ("no-approvals", "flag", "", "token: it cannot answer approvals; for agents"),
+    (
+        "no-approvals",
+        "flag",
+        "",
+        "token: for an agent: no answers to approvals, no sessions of other servers",
+    ),
     ("expires", "s", "TIME", "token: it is valid for so long (default: always)"),
     ("job", "text", "JOB", "token: it is for this job alone"),
 )

@@ -13,6 +13,7 @@ pytest.importorskip("websockets", reason="the server's libraries are not install
 
 import agent_exec
 from agent_exec import Cancel
+from agent_exec.apps.serve.tokens import Scope, issue
 from agent_exec.faces.remote import Server
 from agent_exec.sessions import SessionTools, open_tools
 from apps.serve.serving import Served, served
@@ -172,3 +173,31 @@ def test_sessions_of_other_servers_are_typed_into_read_resized_and_ended(
     ended = server("DELETE", path).body
     assert (ended["session_id"], ended["running"], ended["signal"]) == (elsewhere, False, "SIGTERM")
     assert server("POST", f"{path}/write", {"chars": "x"}).status == 409
+
+
+def test_a_token_for_an_agent_reaches_the_sessions_of_its_server_only(
+    pair: tuple[Served, Served], elsewhere: str
+) -> None:
+    server, path = pair[0], f"/v1/sessions/{elsewhere}"
+    token = issue(server.token, Scope(no_answers=True))
+    own = server("POST", "/v1/sessions", {"cmd": "cat", "tty": True, "login": False}, token=token).body[
+        "session_id"
+    ]
+    listed = server("GET", "/v1/sessions", token=token).body["sessions"]
+    assert str(own) in [one["id"] for one in listed]
+    assert not [one for one in listed if "server" in one]
+    assert elsewhere in [one["id"] for one in server("GET", "/v1/sessions").body["sessions"]]
+    for method, name, body in (
+        ("POST", "/write", {"chars": "x\n"}),
+        ("GET", "/output", None),
+        ("POST", "/resize", {"rows": 5, "columns": 5}),
+        ("DELETE", "", None),
+    ):
+        reply = server(method, path + name, body, token=token)
+        assert (reply.status, reply.body["code"]) == (403, "forbidden"), name
+    refused = server("GET", f"{path}/output", headers={"accept": "text/event-stream"}, token=token)
+    assert refused.status == 403
+    with pytest.raises(agent_exec.AgentExecError, match="--no-approvals"):
+        agent_exec.connect(server.url, token).attach(elsewhere)
+    assert server("POST", f"/v1/sessions/{own}/write", {"chars": "x\n"}, token=token).status == 200
+    assert server("DELETE", f"/v1/sessions/{own}", token=token).status == 200

@@ -101,6 +101,7 @@ class Api:
                 await send_events(ended(events), receive, send)
                 return
             status, answer, again = await self._perform(operation, given, scope, receive)
+            answer = allowed.shown(answer)
         except (AgentExecError, HttpError) as error:
             status, answer = of_error(error)
             again = False

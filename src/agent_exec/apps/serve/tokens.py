@@ -16,6 +16,7 @@ from agent_exec.model.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from agent_exec.apps.serve.operation import Operation
 
@@ -30,7 +31,7 @@ class Scope(Value):
     job: str = ""
     """The id of the one job that it is for; empty for all that there is."""
     no_answers: bool = False
-    """True if it cannot answer questions of the approval inbox."""
+    """True if it neither answers questions of the inbox nor uses sessions of other servers, as people do."""
     expires: int = 0
     """Seconds since 1970; 0 is never."""
 
@@ -46,11 +47,27 @@ class Scope(Value):
             return f"this token is read-only, and {acts[0]} has the server do something; use another"
         if self.no_answers and operation.answers:
             return "this token was made with --no-approvals, and cannot answer questions; use another"
+        if self.no_answers and _is_elsewhere(str(given.get("session", ""))):
+            return "this token, made with --no-approvals, reaches sessions of this server only; use another"
         if self.read_only and not operation.reads:
             return f"this token is read-only, and {operation.name} changes something; use another"
         if self.job and given.get("job") != self.job:
             return f"this token is for job {self.job} alone; use another"
         return ""
+
+    def shown(self, answer: "dict[str, Any]") -> "dict[str, Any]":
+        """Return an answer without the sessions that it does not reach."""
+        if not (self.no_answers and answer.get("type") == "list_sessions"):
+            return answer
+        return {**answer, "sessions": [one for one in answer["sessions"] if "server" not in one]}
+
+
+def _is_elsewhere(session: str) -> bool:
+    if "." not in session:
+        return False
+    from agent_exec.apps.serve.shared_sessions import is_elsewhere
+
+    return is_elsewhere(session)
 
 
 def issue(secret: str, scope: Scope) -> str:
