@@ -94,11 +94,11 @@ class RemoteTerminal:
         self._send({"type": "take"})
 
     def give(self) -> None:
-        """Give the keyboard to the viewer that asks for it, or back to the agent."""
+        """Pass the keyboard on to the viewer that asks for it, or back to the agent."""
         self._send({"type": "give"})
 
     def resize(self, rows: int, columns: int) -> None:
-        """Give the terminal another size; only for the viewer that has the keyboard."""
+        """Change the size of the terminal; only for the viewer that has the keyboard."""
         self._send({"type": "resize", "rows": rows, "columns": columns})
 
     def pause(self) -> None:

@@ -38,7 +38,7 @@ class Keyboard:
         return bool(people) and people[0][0] is person
 
     def take(self, person: object, name: str) -> bool:
-        """Give it to a person if no other has it, else note that this one asks; True if anything changed."""
+        """Grant it to a person if no other has it, else note the request; True if anything changed."""
         with self._lock:
             if any(one is person for one, _ in self._people):
                 return False

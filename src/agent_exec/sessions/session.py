@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from concurrent.futures import Future
+    from typing import Any
 
     from agent_exec.engine.engine import Engine
     from agent_exec.engine.handoff import HandOver
@@ -180,6 +181,21 @@ class Session:
                 return
             yield at, data
             at += len(data)
+
+    def summary(self) -> "dict[str, Any]":
+        """Return what a list of sessions says of it; None for what is not known yet."""
+        outcome = self.outcome
+        return {
+            "session_id": self.number,
+            "cmd": self.text,
+            "workdir": str(self.command.cwd),
+            "tty": self.command.tty,
+            "running": not self.ended,
+            "age_seconds": round(time() - self.began, 3),
+            "exit_code": None if outcome is None else outcome.exit_code,
+            "signal": None if outcome is None else outcome.signal,
+            "job_id": self.job or None,
+        }
 
     def printed_so_far(self) -> tuple[int, str]:
         """Return how many bytes have come, and the newest line that is not blank."""

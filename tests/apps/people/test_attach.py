@@ -124,6 +124,7 @@ def test_a_person_takes_over_and_hands_back(cli: Cli, agent: Agent) -> None:
         os.write(terminal.ours, b"\x1d")
         terminal.until("detached; the session goes on")
         assert terminal.process.wait() == 0
+    wait_until(lambda: not cli("sessions")["sessions"][0]["writer"])
     assert "person" in agent.ask(f"write {number} ")
     assert "by the agent" in agent.ask(f"write {number} by the agent")
 

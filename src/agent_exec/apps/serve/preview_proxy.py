@@ -75,7 +75,7 @@ def head_of(place: Place, scope: "Scope") -> "Headers":
     return head
 
 
-def told(place: Place, headers: "Headers") -> "Headers":
+def forwarded(place: Place, headers: "Headers") -> "Headers":
     """Return the fields of an answer as the browser gets them."""
     named = b",".join(value for name, value in headers if name == b"connection").lower().split(b",")
     dropped = _NOT_TOLD | {word.strip() for word in named}
@@ -195,7 +195,7 @@ async def _send_answer(
                 parser.receive_data(await reader.read(_PIECE))
             elif isinstance(event, h11.Response):
                 begun = True
-                head = told(place, [(name.lower(), value) for name, value in event.headers])
+                head = forwarded(place, [(name.lower(), value) for name, value in event.headers])
                 await send({"type": "http.response.start", "status": event.status_code, "headers": head})
             elif isinstance(event, h11.Data):
                 await send({"type": "http.response.body", "body": bytes(event.data), "more_body": True})
@@ -280,7 +280,7 @@ async def relay(wire: "socket.socket", place: Place, path: str, scope: "Scope", 
             (name.strip().lower(), value.strip())
             for name, _, value in (line.partition(b":") for line in lines[1:])
         ]
-        kept = [*told(place, pairs), (b"connection", b"Upgrade"), (b"upgrade", b"websocket")]
+        kept = [*forwarded(place, pairs), (b"connection", b"Upgrade"), (b"upgrade", b"websocket")]
         client = _Client(writer)
         client.transport = transport
         early = connection.give_away(client)

@@ -1,7 +1,6 @@
 """The tools of sessions: their definitions, and one method for each."""
 
 import os
-from time import time
 
 from agent_exec.faces.session.answer import gone, show_of
 from agent_exec.faces.session.arguments import (
@@ -304,15 +303,5 @@ def _result(answer: "Answer") -> Result:
 
 
 def _listed(session: "Session") -> "dict[str, Any]":
-    outcome = session.outcome
-    told = {
-        "session_id": session.number,
-        "cmd": session.text,
-        "workdir": str(session.command.cwd),
-        "tty": session.command.tty,
-        "running": not session.ended,
-        "age_seconds": round(time() - session.began, 3),
-        "exit_code": None if outcome is None else outcome.exit_code,
-        "job_id": session.job or None,
-    }
+    told = {name: value for name, value in session.summary().items() if name != "signal"}
     return {name: value for name, value in told.items() if value is not None}

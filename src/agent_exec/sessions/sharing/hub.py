@@ -8,7 +8,7 @@ import os
 import sys
 from collections import deque
 from threading import Thread
-from time import monotonic, time
+from time import monotonic
 
 from agent_exec.host import Poller
 from agent_exec.model.errors import SCARCE, Broken, Missing, Refused
@@ -167,19 +167,11 @@ class Hub:
         return {"type": "sessions", "server": server, "sessions": found}
 
     def _listed(self, session: "Session") -> "dict[str, Any]":
-        outcome, watched = session.outcome, self._watched.get(session)
+        watched = self._watched.get(session)
         size, line = session.printed_so_far()
         _, _, rows, columns = session.sizes.last
         return {
-            "session_id": session.number,
-            "cmd": session.text,
-            "workdir": str(session.command.cwd),
-            "tty": session.command.tty,
-            "running": not session.ended,
-            "age_seconds": round(time() - session.began, 3),
-            "exit_code": None if outcome is None else outcome.exit_code,
-            "signal": None if outcome is None else outcome.signal,
-            "job_id": session.job or None,
+            **session.summary(),
             "rows": rows,
             "columns": columns,
             "size": size,

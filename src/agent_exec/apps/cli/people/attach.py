@@ -73,7 +73,7 @@ def _size() -> tuple[int, int] | None:
 
 
 def _person() -> str:
-    return os.environ.get("USER") or os.environ.get("LOGNAME") or "a person"
+    return os.environ.get("USER") or os.environ.get("LOGNAME") or "at a terminal"
 
 
 def _converse(talk: "Conversation", *, types: bool) -> str:
