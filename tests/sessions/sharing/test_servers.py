@@ -77,6 +77,7 @@ def test_a_server_that_does_not_answer_is_left_out(
     started(tools, "cat")
     assert len(client.list_servers(30)) == 2
     another.send_signal(signal.SIGSTOP)
+    os.waitpid(another.pid, os.WUNTRACED)  # all its threads stand still
     try:
         (found,) = client.list_servers(0.3)
         assert found["server"]["pid"] == os.getpid()
